@@ -1,0 +1,11 @@
+"""Opens the page: ``python app.py``. Hugging Face Spaces runs this file as it is."""
+
+import contextlib
+
+with contextlib.suppress(ImportError):
+    import spaces  # noqa: F401  (only on a Space; must come before anything that touches CUDA)
+
+from vit_demo.ui import launch
+
+if __name__ == "__main__":
+    launch()

@@ -1,0 +1,177 @@
+"""What it costs to look at attention: a traced forward pass beside other libraries' ways, on one ViT-Ti.
+
+Example:
+    $ python -m benchmarks.attention --tokens 197 2305 --memory
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from benchmarks.cases import BASELINE, CASES, Run, timm_extract, timm_plain, transformers_attentions
+from vit_demo.explain import attention_from
+from vit_demo.vit import Trace, ViT, ViTConfig
+
+THREADS = 2
+SIZES = {197: (224, 16), 785: (224, 8), 2305: (384, 8)}
+"""Image and patch size in pixels for each number of tokens, class token included."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table."""
+
+    case: str
+    tokens: int
+    milliseconds: float
+    ratio: float
+    megabytes: float | None = None
+
+
+def build(tokens: int) -> tuple[ViT, Tensor]:
+    """A seeded ViT-Ti with random weights everywhere, and one random image for it."""
+    torch.manual_seed(0)
+    image_size, patch_size = SIZES[tokens]
+    model = ViT(ViTConfig(image_size=image_size, patch_size=patch_size)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.05)
+    return model, torch.randn(1, 3, image_size, image_size)
+
+
+def check(model: ViT, images: Tensor) -> None:
+    """Makes sure that what is compared is the same thing.
+
+    Raises:
+        AssertionError: If logits or attention of timm or transformers differ from ours.
+    """
+    trace = Trace()
+    logits = model(images, trace)
+    torch.testing.assert_close(timm_plain(model)(images), logits, atol=1e-3, rtol=1e-3)
+    ours = [attention_from(trace, layer, 0) for layer in range(trace.num_blocks)]
+    for theirs in (timm_extract(model)(images).values(), transformers_attentions(model)(images).attentions):
+        torch.testing.assert_close([maps[:, :, 0] for maps in theirs], ours, atol=1e-4, rtol=1e-3)
+
+
+def measure(tokens: int, repeats: int) -> list[Result]:
+    """Times all cases in rounds, each round in another order, so that a busy moment strikes all alike.
+
+    Returns:
+        For each case the median time, and the median over rounds of its time over the plain forward's.
+    """
+    model, images = build(tokens)
+    check(model, images)
+    runs = {name: case(model) for name, case in CASES.items()}
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    order = list(runs)
+    shuffle = random.Random(0).shuffle
+    for _ in range(repeats + 1):
+        shuffle(order)
+        for name in order:
+            started = time.perf_counter()
+            runs[name](images)
+            times[name].append(1e3 * (time.perf_counter() - started))
+    rounds = {name: series[1:] for name, series in times.items()}  # the first round warms up
+    return [
+        Result(
+            name,
+            tokens,
+            statistics.median(series),
+            statistics.median(one / plain for one, plain in zip(series, rounds[BASELINE], strict=True)),
+        )
+        for name, series in rounds.items()
+    ]
+
+
+def peak_megabytes(case: str, tokens: int) -> float:
+    """By how much a case's peak memory exceeds that of a plain forward; for a process of its own."""
+    model, images = build(tokens)
+    run = CASES[case](model)
+    plain = _peak(model, images)
+    return _peak(run, images) - plain
+
+
+def _peak(run: Run, images: Tensor) -> float:
+    """The highest resident memory of this process during one call, in megabytes."""
+    forget = Path("/proc/self/clear_refs")
+    if forget.exists():
+        forget.write_text("5")  # Linux: start again from what is resident now, without the peak of the imports
+    kept = run(images)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    del kept
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def with_memory(result: Result) -> Result:
+    """The result with its peak memory, measured in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.attention", "--peak", result.case, "--tokens", str(result.tokens)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Result(**{**asdict(result), "megabytes": float(answer.stdout)})
+
+
+def table(results: list[Result]) -> str:
+    """The results of one sequence length as Markdown."""
+    lines = [
+        f"| {results[0].tokens:,} tokens | median ms | of plain forward | peak MB over plain forward |",
+        "|---|---:|---:|---:|",
+    ]
+    for one in results:
+        memory = "" if one.megabytes is None else f"{one.megabytes:,.0f}"
+        lines.append(f"| {one.case} | {one.milliseconds:,.1f} | {one.ratio:.2f} | {memory} |")
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    """CPU, torch, threads and load in one line."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    cpu = names[0] if names else platform.processor()
+    load = os.getloadavg()[0]
+    return f"{date.today()}: {cpu}, torch {torch.__version__}, {THREADS} threads, load {load:.1f} at the start"
+
+
+@torch.inference_mode()
+def main() -> None:
+    """Reads the command line, measures, prints Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.attention", description=__doc__.splitlines()[0])
+    parser.add_argument("--tokens", type=int, nargs="+", choices=SIZES, default=[197, 2305])
+    parser.add_argument("--repeats", type=int, default=9, help="timed rounds")
+    parser.add_argument("--memory", action="store_true", help="measure peak memory too, each case in its own process")
+    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    parser.add_argument("--peak", choices=CASES, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    if arguments.peak:
+        print(peak_megabytes(arguments.peak, arguments.tokens[0]))
+        return
+    facts, everything = machine(), []
+    print(facts)
+    for tokens in arguments.tokens:
+        results = measure(tokens, arguments.repeats)
+        if arguments.memory:
+            results = [with_memory(result) for result in results]
+        print(f"\n{table(results)}", flush=True)
+        everything += results
+    if arguments.json:
+        figures = {"machine": facts, "results": [asdict(result) for result in everything]}
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

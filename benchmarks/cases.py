@@ -1,0 +1,141 @@
+"""What is compared: each case gives a twin of our model the same weights, and returns the call that is to be timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from vit_demo.explain import attention_from, rollout
+from vit_demo.vit import Trace, ViT
+
+Run = Callable[[Tensor], object]
+
+
+def ours_plain(model: ViT) -> Run:
+    """The forward pass alone, which all else is measured against."""
+    return model
+
+
+def ours_traced(model: ViT) -> Run:
+    """The forward pass with a trace, from which any attention can be computed later."""
+    return lambda images: model(images, Trace())
+
+
+def ours_class_token_maps(model: ViT) -> Run:
+    """The forward pass, then where the class token looks in every head of every block."""
+
+    def run(images: Tensor) -> list[Tensor]:
+        model(images, trace := Trace())
+        return [attention_from(trace, layer, 0) for layer in range(trace.num_blocks)]
+
+    return run
+
+
+def ours_rollout(model: ViT) -> Run:
+    """The forward pass, then the rollout of the class token over all blocks."""
+
+    def run(images: Tensor) -> Tensor:
+        model(images, trace := Trace())
+        return rollout(trace)
+
+    return run
+
+
+def timm_plain(model: ViT) -> Run:
+    """The forward pass of timm, on the fused kernel, without any attention."""
+    from timm.models.vision_transformer import VisionTransformer
+
+    config = model.config
+    twin = VisionTransformer(
+        config.image_size, config.patch_size, embed_dim=config.embed_dim, num_heads=config.num_heads
+    )
+    twin.load_state_dict(model.state_dict())
+    return twin.eval()
+
+
+def timm_extract(model: ViT) -> Run:
+    """``timm.utils.AttentionExtract``, which needs the fused kernel off: all maps of all blocks."""
+    from timm.utils import AttentionExtract
+
+    twin = timm_plain(model)
+    for block in twin.blocks:
+        block.attn.fused_attn = False
+    return AttentionExtract(twin)
+
+
+def transformers_attentions(model: ViT) -> Run:
+    """The ``ViTModel`` of transformers with ``output_attentions=True``, which needs its eager attention: all maps."""
+    from transformers import ViTConfig as TheirConfig
+    from transformers import ViTModel
+
+    config = model.config
+    shape = TheirConfig(
+        image_size=config.image_size,
+        patch_size=config.patch_size,
+        hidden_size=config.embed_dim,
+        num_hidden_layers=config.depth,
+        num_attention_heads=config.num_heads,
+        intermediate_size=int(config.embed_dim * config.mlp_ratio),
+        layer_norm_eps=config.norm_eps,
+        attn_implementation="eager",
+    )
+    twin = ViTModel(shape, add_pooling_layer=False)
+    twin.load_state_dict(_in_transformers_words(model.state_dict()))
+    twin.eval()
+    return lambda images: twin(images, output_attentions=True)
+
+
+def _in_transformers_words(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    words = {
+        "cls_token": "embeddings.cls_token",
+        "pos_embed": "embeddings.position_embeddings",
+        "patch_embed.proj.": "embeddings.patch_embeddings.projection.",
+        "blocks.": "layers.",
+        "attn.proj.": "attention.o_proj.",
+        "norm1.": "layernorm_before.",
+        "norm2.": "layernorm_after.",
+    }
+    renamed: dict[str, Tensor] = {}
+    for name, value in state.items():
+        name = "layernorm." + name.removeprefix("norm.") if name.startswith("norm.") else name
+        for ours, theirs in words.items():
+            name = name.replace(ours, theirs)
+        if "attn.qkv." in name:
+            for letter, part in zip("qkv", value.chunk(3), strict=True):
+                renamed[name.replace("attn.qkv.", f"attention.{letter}_proj.")] = part
+        elif not name.startswith("head."):
+            renamed[name] = value
+    return renamed
+
+
+def vit_pytorch_recorder(model: ViT) -> Run:
+    """The ``Recorder`` of vit-pytorch: all maps. Its network differs a little, so the weights are its own."""
+    from vit_pytorch import ViT as TheirViT
+    from vit_pytorch.recorder import Recorder
+
+    config = model.config
+    twin = TheirViT(
+        image_size=config.image_size,
+        patch_size=config.patch_size,
+        num_classes=config.num_classes,
+        dim=config.embed_dim,
+        depth=config.depth,
+        heads=config.num_heads,
+        dim_head=config.head_dim,
+        mlp_dim=int(config.embed_dim * config.mlp_ratio),
+    )
+    return Recorder(twin.eval())
+
+
+CASES: dict[str, Callable[[ViT], Run]] = {
+    "ours, plain forward": ours_plain,
+    "ours, with a trace": ours_traced,
+    "ours, with class-token maps of all blocks": ours_class_token_maps,
+    "ours, with rollout": ours_rollout,
+    "timm, plain forward": timm_plain,
+    "timm, AttentionExtract": timm_extract,
+    "transformers, output_attentions": transformers_attentions,
+    "vit-pytorch, Recorder": vit_pytorch_recorder,
+}
+BASELINE = next(iter(CASES))

@@ -1,0 +1,85 @@
+"""A browser for the tests that need one: Playwright's own, else a Chromium or Chrome of the system."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    import gradio as gr
+    from playwright.sync_api import Browser, Page
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in item.path.parts:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    with api.sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        system = next(filter(None, map(shutil.which, SYSTEM_BROWSERS)), None)
+        path = own if os.path.exists(own) else system  # noqa: PTH110
+        if path is None:
+            pytest.skip("no browser: neither Playwright's own nor a system Chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A desktop window; a script error on the page fails the test."""
+    yield from _window(browser, viewport={"width": 1440, "height": 900})
+
+
+@pytest.fixture
+def phone(browser: Browser) -> Iterator[Page]:
+    """A phone with a touch screen."""
+    yield from _window(browser, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+
+
+def _window(browser: Browser, **options: object) -> Iterator[Page]:
+    context = browser.new_context(reduced_motion="reduce", **options)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.set_default_timeout(30_000)  # a busy machine can be slow to load the page
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert not errors
+
+
+@pytest.fixture(scope="module")
+def launch() -> Iterator[Callable[[gr.Blocks], str]]:
+    """Starts a page on a free port and returns its address; it stops with the last test of the module."""
+    running: list[gr.Blocks] = []
+
+    def start(blocks: gr.Blocks) -> str:
+        running.append(blocks)
+        return blocks.launch(server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, ssr_mode=False)[1]
+
+    yield start
+    for blocks in running:
+        blocks.close()

@@ -1,0 +1,227 @@
+"""The stage against numpy: what it computes, what it asks for and what keys and pointer do."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+import numpy as np
+import pytest
+from PIL import Image
+
+from vit_demo.ui.stage import Stage
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+BLOCKS, HEADS, WIDTH = 3, 2, 8
+ROWS, COLUMNS = 4, 5
+PATCHES = ROWS * COLUMNS
+TOKENS = 1 + PATCHES
+
+QUERIES, KEYS = np.random.default_rng(0).normal(0, 1.5, (2, BLOCKS, HEADS, TOKENS, WIDTH)).astype(np.float16)
+SCORES = np.einsum("bhid,bhjd->bhij", QUERIES.astype(np.float64), KEYS.astype(np.float64))
+LSE = np.log(np.exp(SCORES).sum(-1))
+ATTENTION = np.exp(SCORES - LSE[..., None])
+"""What the page must find: [blocks, heads, tokens, tokens], each row sums to 1."""
+
+asked: list[tuple[str, int]] = []
+"""The traces the page has asked for."""
+
+
+def encode(array: np.ndarray) -> str:
+    return base64.b64encode(array.tobytes()).decode()
+
+
+def trace_of(block: int) -> dict[str, str]:
+    return {
+        "q": encode(QUERIES[block]),
+        "k": encode(KEYS[block]),
+        "lse": encode(LSE[block].astype(np.float32)),
+    }
+
+
+def result(run: str) -> dict[str, Any]:
+    """A result that carries the trace of its last block only."""
+    rows = ATTENTION[:, :, 0, 1:]
+    peak = rows.max(-1)
+    picture = io.BytesIO()
+    Image.effect_noise((50, 40), 60).save(picture, "PNG")
+    return {
+        "run": run,
+        "key": f"key of {run}",
+        "image": "data:image/png;base64," + base64.b64encode(picture.getvalue()).decode(),
+        "size": [50, 40],
+        "pixelated": False,
+        "grid": [ROWS, COLUMNS],
+        "prefix": 1,
+        "class_token": True,
+        "blocks": BLOCKS,
+        "heads": HEADS,
+        "title": "a network of numbers",
+        "top": [{"label": "seven", "probability": 0.9}, {"label": "one", "probability": 0.0004}],
+        "note": "",
+        "summary": {
+            "map": encode(np.round(rows / peak[..., None] * 255).astype(np.uint8)),
+            "peak": encode(peak.astype(np.float32)),
+        },
+        "trace": {str(BLOCKS - 1): trace_of(BLOCKS - 1)},
+        "rollout": {"map": encode(np.arange(PATCHES, dtype=np.uint8)), "peak": 0.25},
+        "milliseconds": 1.5,
+        "device": "cpu",
+    }
+
+
+@pytest.fixture(scope="module")
+def address(launch: Callable[[gr.Blocks], str]) -> str:
+    def block_trace(key: str, block: int) -> dict[str, str]:
+        asked.append((key, block))
+        if block == 0:
+            raise RuntimeError("lost")
+        return trace_of(block)
+
+    with gr.Blocks() as blocks:
+        stage = Stage(result("first"), block_trace=block_trace, elem_id="stage")
+        gr.Button("next", elem_id="next").click(lambda: result("second"), None, stage, show_progress="hidden")
+        empty = {"empty": True, "message": "Nothing here."}
+        gr.Button("empty", elem_id="empty").click(lambda: empty, None, stage, show_progress="hidden")
+    return launch(blocks)
+
+
+@pytest.fixture
+def stage(page: Page, address: str) -> Page:
+    asked.clear()
+    page.goto(address)
+    page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
+    return page
+
+
+def shown(page: Page, **view: object) -> np.ndarray:
+    """A map as the page computes it."""
+    values = page.evaluate("view => Array.from(document.querySelector('.stage').__stage.map(view))", view)
+    return np.array(values)
+
+
+def point_at(page: Page, row: int, column: int) -> tuple[float, float]:
+    box = page.locator("#stage .picture").bounding_box()
+    assert box is not None
+    return box["x"] + (column + 0.5) * box["width"] / COLUMNS, box["y"] + (row + 0.5) * box["height"] / ROWS
+
+
+def subject(page: Page) -> str:
+    page.evaluate("new Promise(requestAnimationFrame)")
+    return page.locator("#stage .what").inner_text()
+
+
+def test_rows_and_columns_are_the_softmax(stage: Page) -> None:
+    for head, query in itertools.product([-1, 0, 1], [0, 7, PATCHES - 1]):
+        truth = ATTENTION[-1].mean(0) if head < 0 else ATTENTION[-1, head]
+        view = {"block": BLOCKS - 1, "head": head, "query": query}
+        np.testing.assert_allclose(shown(stage, direction="from", **view), truth[1 + query, 1:], atol=1e-3)
+        np.testing.assert_allclose(shown(stage, direction="to", **view), truth[1:, 1 + query], atol=1e-3)
+
+
+def test_class_token_is_there_for_every_block_and_head(stage: Page) -> None:
+    for block in range(BLOCKS):
+        mean = shown(stage, block=block, head=-1, direction="from")
+        np.testing.assert_allclose(mean, ATTENTION[block, :, 0, 1:].mean(0), atol=2e-3)
+    column = shown(stage, block=BLOCKS - 1, head=1, direction="to")
+    np.testing.assert_allclose(column, ATTENTION[-1, 1, 1:, 0], atol=1e-3)
+    np.testing.assert_allclose(shown(stage, method="rollout"), np.arange(PATCHES) / 255 * 0.25, atol=1e-6)
+
+
+def test_looking_around_asks_the_server_nothing(stage: Page) -> None:
+    requests: list[str] = []
+    stage.on("request", lambda request: requests.append(request.url) if "heartbeat" not in request.url else None)
+    for column in range(COLUMNS):
+        stage.mouse.move(*point_at(stage, 1, column))
+    assert subject(stage).startswith("patch row 2, column 5 ")
+    stage.get_by_role("radio", name="who looks at it").check()
+    stage.get_by_label("Opacity").fill("30")
+    stage.get_by_role("radio", name="2", exact=True).check()
+    stage.get_by_role("radio", name="Rollout").check()
+    assert "rollout" in subject(stage)
+    assert requests == []
+
+
+def test_click_pins_keys_move_and_escape_returns(stage: Page) -> None:
+    stage.mouse.click(*point_at(stage, 0, 3))
+    stage.mouse.move(*point_at(stage, 2, 2))
+    assert subject(stage).startswith("patch row 1, column 4 ")
+    value = stage.locator("#stage .value").inner_text()
+    expected = 100 * ATTENTION[-1, :, 1 + 3, 1 + 2 * COLUMNS + 2].mean()
+    assert float(value.split("gives ")[1].split()[0]) == pytest.approx(expected, abs=0.06)
+    for key in ("ArrowUp", "ArrowRight", "ArrowRight", "ArrowDown"):  # held at the edges
+        stage.keyboard.press(key)
+    assert subject(stage).startswith("patch row 2, column 5 ")
+    stage.keyboard.press("Escape")
+    assert subject(stage).startswith("class token ")
+
+
+def test_back_button_and_second_click_unpin(stage: Page) -> None:
+    place = point_at(stage, 3, 0)
+    back = stage.get_by_role("button", name="Back to class token")
+    assert back.count() == 0
+    stage.mouse.click(*place)
+    back.click()
+    assert subject(stage).startswith("class token ")
+    stage.mouse.click(*place)
+    stage.mouse.click(*place)
+    assert back.count() == 0
+
+
+def test_another_block_is_fetched_once_in_the_background(stage: Page) -> None:
+    slider = stage.get_by_label("Block", exact=True)
+    slider.fill("2")
+    stage.mouse.click(*point_at(stage, 0, 0))
+    stage.wait_for_function("document.querySelector('.stage').__stage.current().traces.has(1)")
+    truth = ATTENTION[1, :, 1, 1:].mean(0)
+    np.testing.assert_allclose(shown(stage, block=1, query=0), truth, atol=1e-3)
+    slider.fill("3")
+    slider.fill("2")
+    assert subject(stage).startswith("patch row 1, column 1 · block 2 of 3")
+    assert asked == [("key of first", 1)]
+
+
+def test_a_block_that_does_not_come_is_said_quietly(stage: Page) -> None:
+    stage.get_by_label("Block", exact=True).fill("1")
+    stage.mouse.click(*point_at(stage, 0, 0))
+    stage.get_by_text("did not arrive").wait_for()
+    assert subject(stage).startswith("class token · block 1 of 3")
+
+
+def test_strip_brings_a_head_to_the_picture(stage: Page) -> None:
+    stage.get_by_role("button", name="Block 2, head 1").click()
+    assert subject(stage) == "class token · block 2 of 3 · head 1"
+    stage.keyboard.press("ArrowDown")
+    stage.keyboard.press("Enter")
+    assert subject(stage) == "class token · block 2 of 3 · head 2"
+
+
+def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
+    height = stage.evaluate("document.querySelector('.stage').offsetHeight")
+    stage.get_by_label("Block", exact=True).fill("2")
+    stage.locator("#empty").click()
+    stage.get_by_text("Nothing here.").wait_for()
+    assert stage.evaluate("document.querySelector('.stage').offsetHeight") == height
+    stage.locator("#next").click()
+    stage.wait_for_selector("#stage .stage[data-run=second][data-top1=seven]")
+    assert subject(stage) == "class token · block 2 of 3 · mean of 2 heads"
+    assert stage.evaluate("document.querySelector('.stage').offsetHeight") == height
+
+
+def test_answers_are_read_out(stage: Page) -> None:
+    assert stage.locator("#stage .spoken").inner_text().strip() == "It says seven, 90.0 percent."
+    assert stage.locator("#stage .bars li").nth(1).inner_text().split("\n")[-1] == "<0.1\u00a0%"
+
+
+def test_a_phone_never_scrolls_sideways(phone: Page, address: str) -> None:
+    phone.goto(address)
+    phone.wait_for_selector("#stage .stage[data-ready=true]")
+    phone.locator("#stage .picture").tap()
+    assert subject(phone).startswith("patch row ")
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")

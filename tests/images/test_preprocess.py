@@ -1,0 +1,161 @@
+"""The tensor equals torchvision's own pipeline, and the geometry knows where every patch came from."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision import transforms
+
+from vit_demo.errors import PresetError
+from vit_demo.images import MNIST_MEAN, MNIST_STD, Geometry, preprocess, seen, to_tensor_digit
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SIZES = [(64, 48), (33, 57), (200, 31), (20, 20), (131, 130), (7, 90)]
+
+
+def picture(width: int, height: int, seed: int = 0) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8))
+
+
+def fit(image: Image.Image, **options) -> tuple[torch.Tensor, Geometry]:
+    return preprocess(image, **{"image_size": 32, "patch_size": 8, "mean": MEAN, "std": STD, **options})
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("crop_fraction", [1.0, 0.9, 0.875])
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+def test_crop_equals_torchvision(size: tuple[int, int], crop_fraction: float, interpolation: str):
+    image = picture(*size)
+    pipeline = transforms.Compose(
+        [
+            transforms.Resize(int(32 / crop_fraction), transforms.InterpolationMode(interpolation)),
+            transforms.CenterCrop(32),
+            transforms.ToTensor(),
+            transforms.Normalize(MEAN, STD),
+        ]
+    )
+    tensor, geometry = fit(image, crop_fraction=crop_fraction, interpolation=interpolation)
+    assert tensor.shape == (1, 3, 32, 32) and tensor.dtype == torch.float32
+    assert geometry.input_size == (32, 32) and geometry.source_size == size
+    torch.testing.assert_close(tensor[0], pipeline(image), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_squash_equals_torchvision(size: tuple[int, int]):
+    image = picture(*size)
+    pipeline = transforms.Compose(
+        [
+            transforms.Resize((32, 32), transforms.InterpolationMode.BICUBIC),
+            transforms.ToTensor(),
+            transforms.Normalize(MEAN, STD),
+        ]
+    )
+    tensor, geometry = fit(image, mode="squash")
+    assert geometry.box == (0, 0, *size)
+    torch.testing.assert_close(tensor[0], pipeline(image), atol=1e-6, rtol=0)
+
+
+def test_crop_sees_the_middle():
+    _, geometry = fit(picture(64, 32))
+    assert geometry.box == (16, 0, 48, 32)
+    _, geometry = fit(picture(80, 40), crop_fraction=0.8)
+    assert geometry.box == pytest.approx((24, 4, 56, 36))
+
+
+@pytest.mark.parametrize("size", [*SIZES, (1, 2048), (2048, 1), (1, 1), (16, 9), (3, 2)])
+@pytest.mark.parametrize(("image_size", "patch_size"), [(32, 8), (224, 16), (28, 7), (50, 16), (16, 16)])
+def test_keep_makes_whole_patches_of_the_whole_picture(size: tuple[int, int], image_size: int, patch_size: int):
+    tensor, geometry = fit(picture(*size), image_size=image_size, patch_size=patch_size, mode="keep")
+    width, height = geometry.input_size
+    assert tensor.shape == (1, 3, height, width)
+    assert geometry.box == (0, 0, *size)
+    cols, rows = width // patch_size, height // patch_size
+    assert (cols * patch_size, rows * patch_size) == (width, height) and min(rows, cols) >= 1
+    assert rows * cols <= (image_size // patch_size) ** 2
+
+
+@pytest.mark.parametrize("aspect", [1.0, 4 / 3, 3 / 2, 16 / 9, 9 / 16, 2.0, 0.6])
+def test_keep_stays_near_the_shape_and_the_area(aspect: float):
+    _, geometry = fit(picture(round(300 * aspect), 300), image_size=224, patch_size=16, mode="keep")
+    width, height = geometry.input_size
+    assert width / height == pytest.approx(aspect, rel=0.06)
+    assert width * height >= 0.85 * 224**2
+    if aspect == 1:
+        assert (width, height) == (224, 224)
+
+
+@pytest.mark.parametrize("mode", ["crop", "squash", "keep"])
+@pytest.mark.parametrize("size", [(64, 48), (33, 57)])
+def test_patches_and_points_agree(mode: str, size: tuple[int, int]):
+    _, geometry = fit(picture(*size), mode=mode)
+    grid = geometry.input_size[1] // 8, geometry.input_size[0] // 8
+    area = 0.0
+    for row, col in itertools.product(range(grid[0]), range(grid[1])):
+        left, top, right, bottom = geometry.patch_box(row, col, grid)
+        area += (right - left) * (bottom - top)
+        for u, v in itertools.product((0.01, 0.5, 0.99), repeat=2):
+            assert geometry.patch_at(left + u * (right - left), top + v * (bottom - top), grid) == (row, col)
+    left, top, right, bottom = geometry.box
+    assert area == pytest.approx((right - left) * (bottom - top))
+    assert geometry.patch_box(0, 0, grid)[:2] == (left, top)
+    assert geometry.patch_box(grid[0] - 1, grid[1] - 1, grid)[2:] == pytest.approx((right, bottom))
+    for x, y in ((left - 0.1, top), (left, top - 0.1), (right, top), (left, bottom), (-1, -1), (1e9, 1e9)):
+        assert geometry.patch_at(x, y, grid) is None
+
+
+@pytest.mark.parametrize("mode", ["crop", "squash", "keep"])
+def test_a_patch_holds_the_pixels_of_its_box(mode: str):
+    """Paint one patch's box white: that patch of the tensor turns white, and nothing far from it does."""
+    black = Image.new("RGB", (160, 96))
+    _, geometry = fit(black, mode=mode, mean=(0, 0, 0), std=(1, 1, 1))
+    rows, cols = geometry.input_size[1] // 8, geometry.input_size[0] // 8
+    box = geometry.patch_box(1, 2, (rows, cols))
+    black.paste((255, 255, 255), tuple(round(edge) for edge in box))
+    tensor, _ = fit(black, mode=mode, mean=(0, 0, 0), std=(1, 1, 1))
+    brightness = tensor[0].reshape(3, rows, 8, cols, 8).mean(dim=(0, 2, 4))
+    assert brightness[1, 2] > 0.9
+    brightness[1, 2] = 0
+    assert brightness.max() < 0.15
+
+
+@pytest.mark.parametrize("mode", ["crop", "squash", "keep"])
+def test_seen_is_the_part_the_model_saw(mode: str):
+    image = picture(64, 48)
+    tensor, geometry = fit(image, mode=mode, mean=(0, 0, 0), std=(1, 1, 1), interpolation="lanczos")
+    width, height = geometry.input_size
+    shown = seen(image, geometry, max(width, height))
+    assert shown.size == (width, height)
+    np.testing.assert_allclose(np.asarray(shown) / 255, tensor[0].permute(1, 2, 0), atol=1e-6)
+    large = seen(image, geometry, 300)
+    assert max(large.size) == 300 and large.width / large.height == pytest.approx(width / height, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"patch_size": 7},
+        {"patch_size": 7, "mode": "squash"},
+        {"patch_size": 0},
+        {"patch_size": 64, "mode": "keep"},
+        {"crop_fraction": 0.0},
+        {"crop_fraction": 1.5},
+        {"interpolation": "magic"},
+        {"mode": "magic"},
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_sentence(options: dict):
+    with pytest.raises(PresetError) as caught:
+        fit(picture(40, 30), **options)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_digit_tensor():
+    digit = np.random.default_rng(0).integers(0, 256, (28, 28), dtype=np.uint8)
+    tensor, geometry = to_tensor_digit(digit)
+    assert tensor.shape == (1, 1, 28, 28) and tensor.dtype == torch.float32
+    expected = [[(int(value) / 255 - MNIST_MEAN) / MNIST_STD for value in row] for row in digit]
+    torch.testing.assert_close(tensor[0, 0], torch.tensor(expected), atol=1e-6, rtol=0)
+    assert geometry.patch_at(27.5, 0, (4, 4)) == (0, 3)
+    assert geometry.patch_box(3, 0, (4, 4)) == (0, 21, 7, 28)

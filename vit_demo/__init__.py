@@ -1,0 +1,42 @@
+"""See a Vision Transformer think: the patch grid, the prediction, the attention, from one call.
+
+Example:
+    >>> import vit_demo
+    >>> ex = vit_demo.explore("photo.jpg", preset="photos-tiny", patch_size=8)
+    >>> ex.top(3), ex.rollout().shape
+"""
+
+from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, PresetError
+from vit_demo.explorer import Exploration, Explorer, explore
+from vit_demo.version import __version__
+from vit_demo.vit import ViT
+from vit_demo.zoo import PRESETS, Preset, find_preset, load_model
+
+__all__ = [
+    "CheckpointError",
+    "EmptySketchError",
+    "Exploration",
+    "Explorer",
+    "ImageError",
+    "Preset",
+    "PresetError",
+    "__version__",
+    "explore",
+    "load",
+    "presets",
+]
+
+
+def presets() -> dict[str, Preset]:
+    """Every preset by name."""
+    return dict(PRESETS)
+
+
+def load(preset: str, patch_size: int | None = None, device: str = "cpu") -> ViT:
+    """The trained network itself, in eval mode, cutting patches of the size asked for.
+
+    Raises:
+        PresetError: If there is no such preset, or it does not know the patch size.
+        CheckpointError: If the weights cannot be used.
+    """
+    return load_model(find_preset(preset), patch_size).to(device)

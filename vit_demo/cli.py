@@ -1,0 +1,147 @@
+"""The command line: ``python -m vit_demo presets | explain | evaluate | train | serve``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from vit_demo import render
+from vit_demo.accelerator import best_device
+from vit_demo.explorer import explorer_on
+from vit_demo.version import __version__
+from vit_demo.zoo import PRESETS, find_preset
+from vit_demo.zoo.checkpoints import BUNDLED
+
+METHODS = ("attention", "rollout")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+        arguments: Instead of the process's own.
+
+    Returns:
+        0, or 2 for bad input, said in one line on stderr.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except (ValueError, OSError) as error:  # ImageError, PresetError, CheckpointError; missing data
+        print(f"vit_demo: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("vit_demo: stopped.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _presets(_: argparse.Namespace) -> None:
+    for preset in PRESETS.values():
+        sizes = ", ".join(f"({p})" if p == preset.default_patch_size else str(p) for p in preset.patch_sizes)
+        print(f"{preset.name:16} {preset.num_parameters:>9,} weights  patch {sizes:16} {preset.title}")
+
+
+def _explain(options: argparse.Namespace) -> None:
+    result = explorer_on().explore(options.image, options.preset, options.patch_size, options.fit)
+    for label, probability in result.top(5):
+        print(f"{label:20} {100 * probability:5.1f} %")
+    values = result.rollout() if options.method == "rollout" else result.attention()
+    options.out.mkdir(parents=True, exist_ok=True)
+    stem = "image" if options.image == "-" else Path(options.image).stem
+    for name, picture in {
+        "seen": result.image,
+        options.method: result.overlay(values),
+        "heads": render.contact_sheet(result.image, result.attention_maps()),
+    }.items():
+        path = options.out / f"{stem}-{name}.png"
+        picture.save(path)
+        print(path)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from vit_demo.train.run import evaluate_preset
+
+    preset = find_preset(options.preset)
+    sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
+    found = evaluate_preset(preset, options.data, options.weights, sizes, best_device())
+    if options.json:
+        print(json.dumps({"preset": preset.name, "accuracy": found}))
+        return
+    print(f"{'patch size':16}" + "".join(f"{p:>8}" for p in sizes))
+    for name, accuracy in found.items():
+        print(f"{name:16}" + "".join(f"{100 * accuracy[p]:6.2f} %" for p in sizes))
+
+
+def _train(options: argparse.Namespace) -> None:
+    from vit_demo.train.run import train_preset
+
+    paths = train_preset(
+        find_preset(options.preset),
+        options.data,
+        options.out,
+        device=best_device(),
+        seed=options.seed,
+        epochs=options.epochs,
+        resume=options.resume,
+    )
+    print("\n".join(f"wrote {path}" for path in paths))
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from vit_demo.ui import launch
+
+    launch(options.host, options.port)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="vit_demo", description="See a Vision Transformer think.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    command = commands.add_parser("presets", help="list the models")
+    command.set_defaults(run=_presets)
+
+    command = commands.add_parser("explain", help="classify a picture and draw its heatmaps")
+    command.add_argument("image", metavar="IMAGE", help="a picture file")
+    command.add_argument("--preset", default="photos-tiny", help="which model (%(default)s)")
+    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
+    command.add_argument("--method", choices=METHODS, default="rollout", help="which map to draw (%(default)s)")
+    command.add_argument("--fit", choices=("crop", "squash", "keep"), default="crop", help="how a photo is fitted")
+    command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the pictures")
+    command.set_defaults(run=_explain)
+
+    command = commands.add_parser("evaluate", help="accuracy on the test split, for each patch size")
+    command.add_argument("preset", metavar="PRESET")
+    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds the data")
+    command.add_argument("--patch-size", type=int, metavar="N", help="only this one")
+    command.add_argument("--weights", type=Path, default=BUNDLED, metavar="DIR", help="folder of the checkpoints")
+    command.add_argument("--json", action="store_true", help="for programs")
+    command.set_defaults(run=_evaluate)
+
+    command = commands.add_parser("train", help="train a preset from scratch")
+    command.add_argument("preset", metavar="PRESET")
+    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds the data")
+    command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="folder for what is written")
+    command.add_argument("--resume", action="store_true", help="go on where the last run in DIR stopped")
+    command.add_argument("--epochs", type=int, metavar="N", help="instead of the recipe's")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of everything random (%(default)s)")
+    command.set_defaults(run=_train)
+
+    command = commands.add_parser("serve", help="open the page")
+    command.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"))
+    command.add_argument("--port", type=int, default=int(os.environ.get("GRADIO_SERVER_PORT", "7860")))
+    command.set_defaults(run=_serve)
+    return parser

@@ -1,0 +1,93 @@
+"""Any row, column or map of attention, computed from a trace when it is asked for.
+
+With q, k of one block, ``attention[i, j] = softmax_j(q_i . k_j / sqrt(d))``: row i says where token i looks, column j
+who looks at token j. Everything is float32, whatever the network ran in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from vit_demo.vit import Trace
+
+CHUNK_VALUES = 1 << 20
+"""Attention values made at once: 4 MB of float32, which stays in a CPU's cache."""
+
+
+def rows(q: Tensor, k: Tensor) -> Tensor:
+    """Attention of some queries over all tokens.
+
+    Args:
+        q: ``[..., Q, d]``, not scaled yet.
+        k: ``[..., N, d]``.
+
+    Returns:
+        ``[..., Q, N]`` float32; each row sums to 1.
+    """
+    scores = (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
+    return scores.softmax(-1)
+
+
+def row_chunks(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """All rows of one block's attention, a few queries at a time, so that no N x N matrix is ever held.
+
+    Args:
+        q: ``[B, H, N, d]``.
+        k: ``[B, H, N, d]``.
+
+    Yields:
+        Which queries, and their attention ``[B, H, chunk, N]``.
+    """
+    batch, heads, n, _ = q.shape
+    step = max(1, CHUNK_VALUES // (batch * heads * n))
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        yield part, rows(q[:, :, part], k)
+
+
+def attention_from(trace: Trace, layer: int, query: int) -> Tensor:
+    """Where one token looks.
+
+    Args:
+        trace: Of one pass.
+        layer: Block, counted from 0; negative from the end.
+        query: Index of the token in the sequence; prefix tokens come first.
+
+    Returns:
+        ``[B, H, N]`` float32, summing to 1 over N.
+    """
+    q, k = trace.q[layer], trace.k[layer]
+    return rows(q[:, :, query : query + 1], k)[:, :, 0]
+
+
+def attention_to(trace: Trace, layer: int, key: int) -> Tensor:
+    """Who looks at one token: the attention that every token gives to it. Arguments as in ``attention_from``.
+
+    Returns:
+        ``[B, H, N]`` float32, each value in [0, 1]; it does not sum to 1.
+    """
+    return torch.cat([chunk[..., key] for _, chunk in row_chunks(trace.q[layer], trace.k[layer])], dim=2)
+
+
+def attention_matrix(trace: Trace, layer: int) -> Tensor:
+    """The whole map of a block, ``[B, H, N, N]`` float32: H N^2 numbers, so meant for short sequences."""
+    return rows(trace.q[layer], trace.k[layer])
+
+
+def log_normalisers(trace: Trace, layer: int) -> Tensor:
+    """The logarithm of each row's softmax denominator, ``[B, H, N]``.
+
+    With it, one value needs one dot product: ``attention[i, j] = exp(q_i . k_j / sqrt(d) - log_normaliser[i])``.
+    """
+    q, k = trace.q[layer].float(), trace.k[layer].float()
+    step = max(1, CHUNK_VALUES // (q.shape[0] * q.shape[1] * q.shape[2]))
+    scale = q.shape[-1] ** -0.5
+    return torch.cat([((part * scale) @ k.mT).logsumexp(-1) for part in q.split(step, dim=2)], dim=2)
+
+
+def to_grid(values: Tensor, trace: Trace) -> Tensor:
+    """Cuts the prefix tokens off ``[..., N]`` and lays the rest out as ``[..., rows, cols]``."""
+    return values[..., trace.num_prefix :].unflatten(-1, trace.grid)

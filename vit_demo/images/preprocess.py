@@ -1,0 +1,161 @@
+"""From a picture to the tensor a model sees, and back from a patch to the pixels it came from."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import torch
+from PIL import Image
+
+from vit_demo.errors import PresetError
+
+Mode: TypeAlias = Literal["crop", "squash", "keep"]
+Box: TypeAlias = tuple[float, float, float, float]
+
+MNIST_MEAN = 0.1307
+MNIST_STD = 0.3081
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Which part of a picture became the tensor.
+
+    Attributes:
+        source_size: (width, height) of the upright picture, in pixels.
+        box: (left, top, right, bottom) of the part that the model saw, in pixels of the picture.
+        input_size: (width, height) of the tensor.
+        mode: how the picture was fitted; see `preprocess`.
+    """
+
+    source_size: tuple[int, int]
+    box: Box
+    input_size: tuple[int, int]
+    mode: Mode
+
+    def patch_box(self, row: int, col: int, grid: tuple[int, int]) -> Box:
+        """Gives the (left, top, right, bottom) of a patch in pixels of the picture; grid is (rows, cols)."""
+        left, top, right, bottom = self.box
+        rows, cols = grid
+        width, height = (right - left) / cols, (bottom - top) / rows
+        return left + col * width, top + row * height, left + (col + 1) * width, top + (row + 1) * height
+
+    def patch_at(self, x: float, y: float, grid: tuple[int, int]) -> tuple[int, int] | None:
+        """Gives the (row, col) of the patch that holds a point of the picture, or None where the model saw nothing."""
+        left, top, right, bottom = self.box
+        if not (left <= x < right and top <= y < bottom):
+            return None
+        rows, cols = grid
+        row, col = int((y - top) / (bottom - top) * rows), int((x - left) / (right - left) * cols)
+        return min(row, rows - 1), min(col, cols - 1)  # rounding may land on the far edge
+
+
+def preprocess(
+    image: Image.Image,
+    *,
+    image_size: int,
+    patch_size: int,
+    mean: Sequence[float],
+    std: Sequence[float],
+    mode: Mode = "crop",
+    crop_fraction: float = 1.0,
+    interpolation: str = "bicubic",
+) -> tuple[torch.Tensor, Geometry]:
+    """Fits a picture to a model's input and normalises it.
+
+    Args:
+        image: an upright RGB picture.
+        image_size: side of the square input the model was made for, in pixels.
+        patch_size: side of a patch, in pixels.
+        mean: mean of each channel, in the range 0 to 1.
+        std: standard deviation of each channel, in the same unit.
+        mode: "crop" resizes the shorter side to `image_size / crop_fraction` and cuts the square in the middle, pixel
+            for pixel as timm's evaluation does; "squash" resizes all of it to the square; "keep" shows all of it in a
+            rectangle of whole patches, at most as many as the square has, that is nearest to its shape and size.
+        crop_fraction: share of the shorter side that "crop" keeps, above 0 and at most 1.
+        interpolation: "bicubic", "bilinear", "lanczos" or "nearest", antialiased.
+
+    Returns:
+        The tensor [1, 3, H, W], float32, and where it came from.
+
+    Raises:
+        PresetError: the sizes do not fit each other, or a choice is unknown.
+    """
+    if not 1 <= patch_size <= image_size or (mode != "keep" and image_size % patch_size):
+        raise PresetError(f"Patches of {patch_size} px do not tile {image_size} px: choose a divisor of {image_size}.")
+    if not 0 < crop_fraction <= 1:
+        raise PresetError(f"The crop fraction must be above 0 and at most 1, so {crop_fraction} cannot be used.")
+    try:
+        resampling = Image.Resampling[interpolation.upper()]
+    except KeyError as error:
+        raise PresetError(f"Interpolation {interpolation!r} is unknown: choose bicubic or bilinear.") from error
+
+    box: Box = (0.0, 0.0, float(image.width), float(image.height))
+    input_size = (image_size, image_size)
+    if mode == "crop":
+        box = _centre_box(image.size, image_size, crop_fraction)
+    elif mode == "keep":
+        rows, cols = _nearest_grid(image.size, image_size // patch_size)
+        input_size = (cols * patch_size, rows * patch_size)
+    elif mode != "squash":
+        raise PresetError(f"Mode {mode!r} is unknown: choose crop, squash or keep.")
+
+    # Resampling only the box equals resizing all of it and cropping after, without ever holding the larger picture.
+    pixels = np.asarray(image.convert("RGB").resize(input_size, resampling, box=box), dtype=np.float32) / 255
+    pixels = (pixels - np.asarray(mean, dtype=np.float32)) / np.asarray(std, dtype=np.float32)
+    tensor = torch.from_numpy(pixels).permute(2, 0, 1).unsqueeze(0).contiguous()  # [1, 3, H, W]
+    return tensor, Geometry(image.size, box, input_size, mode)
+
+
+def to_tensor_digit(digit: np.ndarray) -> tuple[torch.Tensor, Geometry]:
+    """Normalises a digit by the mean and standard deviation of MNIST.
+
+    Args:
+        digit: uint8 [28, 28], white ink on black.
+
+    Returns:
+        The tensor [1, 1, 28, 28], float32, and the geometry of all of it.
+    """
+    height, width = digit.shape
+    tensor = (torch.from_numpy(digit.astype(np.float32)) / 255 - MNIST_MEAN) / MNIST_STD
+    box = (0.0, 0.0, float(width), float(height))
+    return tensor[None, None], Geometry((width, height), box, (width, height), "keep")
+
+
+def seen(image: Image.Image, geometry: Geometry, display_size: int) -> Image.Image:
+    """Shows the part of a picture that the model saw, at the resolution of the picture and in the model's shape.
+
+    Args:
+        image: the picture that was given to `preprocess`.
+        geometry: what `preprocess` gave back.
+        display_size: longest side of the result, in pixels.
+    """
+    scale = display_size / max(geometry.input_size)
+    width, height = (max(1, round(side * scale)) for side in geometry.input_size)
+    return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)
+
+
+def _centre_box(size: tuple[int, int], image_size: int, crop_fraction: float) -> Box:
+    """Finds the box whose resampling equals torchvision's Resize and CenterCrop, with their roundings."""
+    shorter = math.floor(image_size / crop_fraction)
+    resized = [int(shorter * side / min(size)) for side in size]
+    offsets = [round((side - image_size) / 2) for side in resized]
+    (left, right), (top, bottom) = (
+        (offset * side / whole, (offset + image_size) * side / whole)
+        for offset, side, whole in zip(offsets, size, resized, strict=True)
+    )
+    return left, top, right, bottom
+
+
+def _nearest_grid(size: tuple[int, int], side: int) -> tuple[int, int]:
+    """Chooses (rows, cols) with at most side * side patches and nearly the shape of the picture."""
+    aspect, budget = size[0] / size[1], side * side
+
+    def loss(grid: tuple[int, int]) -> float:
+        rows, cols = grid
+        # Eyes mind a stretched picture more than slightly fewer patches; the 4 is a matter of taste.
+        return 4 * abs(math.log(cols / rows / aspect)) + math.log(budget / (rows * cols))
+
+    nearest = ((rows, int(rows * aspect) + extra) for rows in range(1, budget + 1) for extra in (0, 1))
+    return min(((rows, min(max(cols, 1), budget // rows)) for rows, cols in nearest), key=loss)

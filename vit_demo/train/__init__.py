@@ -1,0 +1,1 @@
+"""Training, from the command line only: data, augmentation, recipes and the loop."""

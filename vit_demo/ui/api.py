@@ -1,0 +1,135 @@
+"""The documented endpoints, for ``gradio_client``, plain HTTP and, with the extra installed, MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from vit_demo.explorer import DEFAULT_PRESET, Exploration, explorer_on
+from vit_demo.zoo import PRESETS
+
+CLASS_SPECIFIC = {"attention": False, "rollout": False}
+"""The methods of ``/explain``, and whether a map of each depends on the class."""
+
+
+def presets() -> list[dict[str, Any]]:
+    """Lists the models: name, title, task, labels, image and patch sizes, size of the network.
+
+    Returns:
+        One object a preset.
+    """
+    return [
+        {
+            "name": preset.name,
+            "title": preset.title,
+            "task": preset.task,
+            "labels": list(preset.labels),
+            "image_size": preset.image_size,
+            "patch_sizes": list(preset.patch_sizes),
+            "default_patch_size": preset.default_patch_size,
+            "num_parameters": preset.num_parameters,
+            "num_blocks": preset.num_blocks,
+            "num_heads": preset.num_heads,
+            "source": preset.source,
+            "flexible": preset.flexible,
+        }
+        for preset in PRESETS.values()
+    ]
+
+
+def predict(image: str, preset: str, patch_size: int) -> dict[str, Any]:
+    """Classifies a picture with a Vision Transformer.
+
+    Args:
+        image: The picture file; for digits a drawing of one digit.
+        preset: Name of the model, from /presets.
+        patch_size: Side of a patch in pixels; 0 for the model's default.
+
+    Returns:
+        {"label", "confidences": [{"label", "confidence"}, ...], "grid": [rows, cols]}.
+    """
+    result = _explore(image, preset, patch_size)
+    top = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
+    return {"label": top[0]["label"], "confidences": top, "grid": list(result.grid)}
+
+
+def explain(
+    image: str, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
+) -> dict[str, Any]:
+    """Computes one heatmap over the patches of a picture.
+
+    Args:
+        image: The picture file; for digits a drawing of one digit.
+        preset: Name of the model, from /presets.
+        patch_size: Side of a patch in pixels; 0 for the model's default.
+        method: "attention" or "rollout".
+        layer: Block, from 0; -1 for the last. Attention only.
+        head: From 0; -1 for the mean of all. Attention only.
+        row: Row of the patch that asks, from 0; -1 for the class token.
+        col: Its column; -1 for the class token.
+        label: Class to explain; "" for the predicted one. Attention and rollout do not depend on it.
+
+    Returns:
+        {"map": rows of true values, "rows", "cols", "method", "class_specific", "label"}.
+    """
+    result = _explore(image, preset, patch_size)
+    query = None if row == col == -1 else (int(row), int(col))
+    with _in_words():
+        if method not in CLASS_SPECIFIC:
+            raise ValueError(f"There is no method {method!r}: choose one of {', '.join(CLASS_SPECIFIC)}.")
+        if label and label not in result.labels:
+            raise ValueError(f"{result.preset} has no class {label!r}: see its labels in /presets.")
+        if method == "rollout":
+            values = result.rollout(query)
+        else:
+            values = result.attention(int(layer), None if head == -1 else int(head), query)
+    rows, cols = result.grid
+    return {
+        "map": values.tolist(),
+        "rows": rows,
+        "cols": cols,
+        "method": method,
+        "class_specific": CLASS_SPECIFIC[method],
+        "label": label or result.top(1)[0][0],
+    }
+
+
+def add_endpoints() -> None:
+    """Adds the endpoints to the page being built; their parameters are components that are never shown."""
+    image = gr.File(type="filepath", visible=False, label="image")
+    preset = gr.Textbox(DEFAULT_PRESET, visible=False, label="preset")
+    method = gr.Textbox("attention", visible=False, label="method")
+    label = gr.Textbox("", visible=False, label="label")
+    patch_size, layer, head, row, col = (
+        gr.Number(default, precision=0, visible=False, label=name)
+        for name, default in {"patch_size": 0, "layer": -1, "head": -1, "row": -1, "col": -1}.items()
+    )
+    answer = gr.JSON(visible=False, label="answer")
+
+    def add(function: Callable[..., Any], inputs: list[Any]) -> None:
+        gr.Button(visible=False).click(function, inputs, answer, api_name=function.__name__, concurrency_limit=2)
+
+    add(presets, [])
+    add(predict, [image, preset, patch_size])
+    add(explain, [image, preset, patch_size, method, layer, head, row, col, label])
+
+
+class _in_words:
+    """Turns a ``ValueError`` into the ``gr.Error`` that carries its sentence to the caller."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, ValueError):
+            raise gr.Error(str(error), print_exception=False) from error
+
+
+def _explore(image: str | None, preset: str, patch_size: int | None) -> Exploration:
+    with _in_words():
+        if not image:
+            raise ValueError("There is no picture: send a picture file as `image`.")
+        return explorer_on().explore(image, preset, int(patch_size) if patch_size else None)
+    raise AssertionError("unreachable")

@@ -1,0 +1,105 @@
+"""An Exploration as the numbers that the stage draws from: sent once, then no choice on the page costs a request."""
+
+from __future__ import annotations
+
+import base64
+import io
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vit_demo import explain
+from vit_demo.explorer import Exploration
+from vit_demo.zoo import find_preset
+
+ALL_BLOCKS_BYTES = 192 << 10
+"""Up to this weight the q and k of all blocks are sent; beyond it the last block's, and others when asked for."""
+
+UNSURE = 0.5
+"""Below this probability the page says that the model is not sure."""
+
+_runs = count(1)
+
+
+def payload(result: Exploration) -> dict[str, Any]:
+    """Everything the stage shows of a result; the fields are described at ``Stage``."""
+    preset = find_preset(result.preset)
+    trace = result.trace
+    weight = 4 * sum(q.numel() for q in trace.q)  # q and k, two bytes a number
+    first = 0 if weight <= ALL_BLOCKS_BYTES else trace.num_blocks - 1
+    summary, rollout = result.attention_maps(), result.rollout()
+    peaks = summary.max((2, 3))
+    return {
+        "run": f"{next(_runs)}",
+        "key": result.key,
+        "title": preset.title,
+        "patch_size": result.patch_size,
+        "image": _data_url(result.image),
+        "size": list(result.image.size),
+        "pixelated": preset.task == "digits",
+        "grid": list(result.grid),
+        "prefix": trace.num_prefix,
+        "prefix_names": (["class token"] if preset.config.class_token else [])
+        + [f"register {i + 1}" for i in range(preset.config.num_registers)],
+        "class_token": preset.config.class_token,
+        "blocks": trace.num_blocks,
+        "heads": trace.num_heads,
+        "top": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+        "note": _note(result),
+        "summary": {"map": _bytes(_quantised(summary, peaks)), "peak": _bytes(peaks)},
+        "rollout": {"map": _bytes(_quantised(rollout, rollout.max())), "peak": float(rollout.max())},
+        "trace": {str(block): block_payload(result, block) for block in range(first, trace.num_blocks)},
+        "milliseconds": 1000 * result.seconds,
+        "device": result.device,
+    }
+
+
+def block_payload(result: Exploration, block: int) -> dict[str, str]:
+    """One block's queries (already scaled) and keys as float16, and each row's log-normaliser as float32.
+
+    Raises:
+        ValueError: If there is no such block.
+    """
+    trace = result.trace
+    if not 0 <= block < trace.num_blocks:
+        raise ValueError(f"There is no block {block}: this model has {trace.num_blocks}, counted from 0.")
+    q, k = trace.q[block][0].float(), trace.k[block][0].float()
+    return {
+        "q": _bytes((q * q.shape[-1] ** -0.5).half().cpu().numpy()),
+        "k": _bytes(k.half().cpu().numpy()),
+        "lse": _bytes(explain.log_normalisers(trace, block)[0].cpu().numpy()),
+    }
+
+
+def empty(message: str) -> dict[str, Any]:
+    """What the stage shows when there is nothing to explain yet."""
+    return {"empty": True, "message": message}
+
+
+def _note(result: Exploration) -> str:
+    if result.top(1)[0][1] >= UNSURE:
+        return ""
+    if find_preset(result.preset).task == "digits":
+        return "It is not sure: this may not be one digit, or not one like those it learned from."
+    return f"It is not sure: it only knows {len(result.labels)} things, and this may be none of them."
+
+
+def _quantised(maps: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Maps ``[..., rows, cols]`` as shares of their peaks ``[...]``, in 255 steps."""
+    shares = maps / np.maximum(peaks, np.finfo(np.float32).tiny)[..., None, None]
+    return (255 * shares).round().astype(np.uint8)
+
+
+def _bytes(array: NDArray[Any]) -> str:
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return base64.b64encode(np.ascontiguousarray(little).tobytes()).decode("ascii")
+
+
+def _data_url(image: Image.Image) -> str:
+    kind, options = ("png", {}) if image.mode == "L" else ("webp", {"quality": 85})
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return f"data:image/{kind};base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

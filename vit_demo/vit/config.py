@@ -1,0 +1,120 @@
+"""The shape of a Vision Transformer, as one frozen record that can be read aloud."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViTConfig:
+    """Everything that decides which tensors a ViT holds and how they are used.
+
+    Attributes:
+        image_size: Side of the square training image, in pixels.
+        patch_size: Side of the patches of the *stored* kernel, in pixels.
+        in_channels: 1 for grey, 3 for RGB.
+        num_classes: Outputs of the head; 0 for a model without one.
+        embed_dim: Width of a token.
+        depth: Number of blocks.
+        num_heads: Attention heads of a block; must divide ``embed_dim``.
+        mlp_ratio: Hidden width of the MLP over ``embed_dim``.
+        pool: What the head reads: the class token (``"cls"``), the mean of the patch tokens (``"mean"``), or the mean
+            of all tokens, class token and registers included (``"all"``).
+        position: Learned table, or the fixed sine and cosine table of Vaswani et al. (2017).
+        position_grid: Side of the *stored* grid of positions; by default ``image_size // patch_size``. A flexible model
+            stores a finer one, so that small patches lose nothing.
+        position_prefix: Whether the class token and the registers have positions of their own.
+        class_token: Whether a class token comes first.
+        num_registers: Register tokens after the class token (Darcet et al., 2023).
+        layer_scale: Initial value of the per-channel residual scale (Touvron et al., 2021), or None for no scale.
+        projection: ``"fused"``: one q, k, v matrix over the whole width, and an output projection. ``"per_head"``: each
+            head maps only its own slice of the token, and nothing mixes the heads afterwards.
+        qkv_bias: Whether the q, k, v maps have a bias.
+        final_norm: Whether a LayerNorm stands before the head.
+        norm_eps: Epsilon of every LayerNorm.
+        dropout: Dropped share of embeddings, attention outputs and MLP activations, in training only.
+        drop_path: Share of residual branches skipped in the last block, rising linearly from 0 in the first, in
+            training only (Huang et al., 2016).
+    """
+
+    image_size: int = 224
+    patch_size: int = 16
+    in_channels: int = 3
+    num_classes: int = 1000
+    embed_dim: int = 192
+    depth: int = 12
+    num_heads: int = 3
+    mlp_ratio: float = 4.0
+    pool: Literal["cls", "mean", "all"] = "cls"
+    position: Literal["learned", "sincos"] = "learned"
+    position_grid: int | None = None
+    position_prefix: bool = True
+    class_token: bool = True
+    num_registers: int = 0
+    layer_scale: float | None = None
+    projection: Literal["fused", "per_head"] = "fused"
+    qkv_bias: bool = True
+    final_norm: bool = True
+    norm_eps: float = 1e-6
+    dropout: float = 0.0
+    drop_path: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuses a shape that cannot be built.
+
+        Raises:
+            ValueError: With one sentence that names the two fields that disagree.
+        """
+        if self.embed_dim % self.num_heads:
+            raise ValueError(f"embed_dim {self.embed_dim} must be a multiple of num_heads {self.num_heads}.")
+        if self.image_size % self.patch_size:
+            raise ValueError(f"image_size {self.image_size} must be a multiple of patch_size {self.patch_size}.")
+        if self.pool == "cls" and not self.class_token:
+            raise ValueError('pool="cls" needs class_token=True.')
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one head."""
+        return self.embed_dim // self.num_heads
+
+    @property
+    def num_prefix(self) -> int:
+        """Tokens before the first patch: the class token and the registers."""
+        return int(self.class_token) + self.num_registers
+
+    @property
+    def stored_grid(self) -> int:
+        """Side of the stored grid of positions."""
+        return self.position_grid or self.image_size // self.patch_size
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values, for a checkpoint's header."""
+        return asdict(self)
+
+
+# The four notebooks this project grew from.
+
+EINOPS_VIT = ViTConfig(embed_dim=768, depth=12, num_heads=8, pool="all")
+"""Convolutional or rearranged patches, mean-pooled head, 1,000 classes."""
+
+ANNOTATED_VIT = ViTConfig(embed_dim=768, depth=12, num_heads=8, dropout=0.1, norm_eps=1e-5)
+"""The semantics of ``torch.nn.MultiheadAttention``, 3,072 hidden units, dropout 0.1."""
+
+VIT_TINY = ViTConfig(embed_dim=192, depth=12, num_heads=3)
+"""ViT-Ti/16 at 224 pixels, whose every block can give its attention ``[B, 3, 197, 197]``."""
+
+MNIST_FROM_SCRATCH = ViTConfig(
+    image_size=28,
+    patch_size=4,
+    in_channels=1,
+    num_classes=10,
+    embed_dim=8,
+    depth=2,
+    num_heads=2,
+    position="sincos",
+    projection="per_head",
+    final_norm=False,
+    norm_eps=1e-5,
+)
+"""28 x 28 pixels as 7 x 7 patches of 16 values, 8-d tokens, heads that see only their own slice."""
