@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import random
-import resource
 import statistics
 import subprocess
 import sys
@@ -107,14 +106,16 @@ def peak_megabytes(case: str, tokens: int) -> float:
 
 
 def _peak(run: Run, images: Tensor) -> float:
-    """The highest resident memory of this process during one call, in megabytes."""
-    forget = Path("/proc/self/clear_refs")
-    if forget.exists():
-        forget.write_text("5")  # Linux: start again from what is resident now, without the peak of the imports
+    """The highest resident memory of this process during one call, in megabytes.
+
+    Linux keeps it as VmHWM, which can be reset to what is resident now; ``getrusage`` would remember the peak of the
+    imports, and even that of the process which started this one.
+    """
+    Path("/proc/self/clear_refs").write_text("5")
     kept = run(images)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    status = Path("/proc/self/status").read_text()
     del kept
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def with_memory(result: Result) -> Result:
@@ -152,7 +153,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.attention", description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, nargs="+", choices=SIZES, default=[197, 2305])
     parser.add_argument("--repeats", type=int, default=9, help="timed rounds")
-    parser.add_argument("--memory", action="store_true", help="measure peak memory too, each case in its own process")
+    parser.add_argument(
+        "--memory", action="store_true", help="peak memory too, each case in its own process; Linux only"
+    )
     parser.add_argument("--json", type=Path, help="write the figures here as well")
     parser.add_argument("--peak", choices=CASES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -90,15 +90,15 @@ def test_chunks_cover_every_query_once_and_stay_small(
 
 def test_chunking_changes_no_column_and_no_normaliser(trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = trace_of()
-    column, normalisers = attention_to(trace, 0, 4), log_normalisers(trace, 0)
+    column, normalisers = attention_to(trace, 0, 4), log_normalisers(trace.q[0], trace.k[0])
     monkeypatch.setattr("vit_demo.explain.attention.CHUNK_VALUES", 500)  # 4 queries of 17, and 1 left over
     torch.testing.assert_close(attention_to(trace, 0, 4), column)
-    torch.testing.assert_close(log_normalisers(trace, 0), normalisers)
+    torch.testing.assert_close(log_normalisers(trace.q[0], trace.k[0]), normalisers)
 
 
 def test_log_normalisers_turn_one_dot_product_into_one_value(trace_of: MakeTrace, written_out: WriteOut) -> None:
     trace = trace_of()
-    full, normalisers = written_out(trace, 1).float(), log_normalisers(trace, 1)
+    full, normalisers = written_out(trace, 1).float(), log_normalisers(trace.q[1], trace.k[1])
     assert normalisers.shape == (2, 3, 17)
     for i, j in [(0, 0), (0, 16), (7, 3), (16, 1)]:
         dot = (trace.q[1][:, :, i] * trace.k[1][:, :, j]).sum(-1)
@@ -111,7 +111,7 @@ def test_large_scores_do_not_overflow() -> None:
     trace = Trace(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])
     expected = torch.tensor([0.0, 0.0, 1.0]).expand(1, 1, 3, 3)
     torch.testing.assert_close(attention_matrix(trace, 0), expected)
-    assert log_normalisers(trace, 0).isfinite().all()
+    assert log_normalisers(trace.q[0], trace.k[0]).isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -122,7 +122,7 @@ def test_half_precision_traces_give_float32_maps(
     full = written_out(trace, 1).float()
     maps = [attention_matrix(trace, 1), attention_from(trace, 1, 3), attention_to(trace, 1, 3)]
     assert trace.q[1].dtype == dtype
-    assert {one.dtype for one in (*maps, log_normalisers(trace, 1))} == {torch.float32}
+    assert {one.dtype for one in (*maps, log_normalisers(trace.q[1], trace.k[1]))} == {torch.float32}
     for ours, expected in zip(maps, (full, full[:, :, 3], full[..., 3]), strict=True):
         torch.testing.assert_close(ours, expected, atol=1e-5, rtol=0)
 

@@ -77,15 +77,22 @@ def attention_matrix(trace: Trace, layer: int) -> Tensor:
     return rows(trace.q[layer], trace.k[layer])
 
 
-def log_normalisers(trace: Trace, layer: int) -> Tensor:
-    """The logarithm of each row's softmax denominator, ``[B, H, N]``.
+def log_normalisers(q: Tensor, k: Tensor) -> Tensor:
+    """The logarithm of each row's softmax denominator, made in chunks like ``row_chunks``.
 
     With it, one value needs one dot product: ``attention[i, j] = exp(q_i . k_j / sqrt(d) - log_normaliser[i])``.
+
+    Args:
+        q: ``[B, H, N, d]``, not scaled yet.
+        k: ``[B, H, N, d]``.
+
+    Returns:
+        ``[B, H, N]`` float32.
     """
-    q, k = trace.q[layer].float(), trace.k[layer].float()
-    step = max(1, CHUNK_VALUES // (q.shape[0] * q.shape[1] * q.shape[2]))
-    scale = q.shape[-1] ** -0.5
-    return torch.cat([((part * scale) @ k.mT).logsumexp(-1) for part in q.split(step, dim=2)], dim=2)
+    batch, heads, n, d = q.shape
+    q, k = q.float() * d**-0.5, k.float()
+    step = max(1, CHUNK_VALUES // (batch * heads * n))
+    return torch.cat([(part @ k.mT).logsumexp(-1) for part in q.split(step, dim=2)], dim=2)
 
 
 def to_grid(values: Tensor, trace: Trace) -> Tensor:

@@ -60,12 +60,11 @@ RECIPES: dict[str, Recipe] = {
     "digits-notebook-14": _notebook(14),
     "digits-tiny": Recipe(patch_weights=_DIGIT_SIZES, epochs=24, batch_size=128, learning_rate=2e-3, ema=0.999),
     "photos-tiny": Recipe(
-        patch_weights={8: 0.2, 12: 0.3, 16: 0.25, 24: 0.25},
-        epochs=24,
+        patch_weights={8: 0.15, 12: 0.3, 16: 0.3, 24: 0.25},
+        epochs=16,
         batch_size=128,
         label_smoothing=0.1,
         ema=0.999,
-        mix=0.3,
     ),
 }
 """The recipe of each file of weights in ``checkpoints/``, by its stem."""

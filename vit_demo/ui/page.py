@@ -34,6 +34,7 @@ def build() -> gr.Blocks:
     """
     preset = find_preset(DEFAULT_PRESET)
     with gr.Blocks(title="vit_demo: see a Vision Transformer think", analytics_enabled=False) as page:
+        add_endpoints()  # first, so that they get the plain names
         pad = DigitPad(example=7, elem_id="pad", render=False)
         explorer_on().warm_up([preset.name, DEFAULT_PHOTO_PRESET])
         example = explorer_on().explore(pad.value, preset.name, preset.default_patch_size)
@@ -109,5 +110,4 @@ def build() -> gr.Blocks:
         for tab, task, default in ((draw, "digits", preset.name), (drop, "photos", DEFAULT_PHOTO_PRESET)):
             outputs = [name, size, model_hint, size_hint, stage]
             tab.select(choose_task(task, default), [pad, photo, fit], outputs, **quiet)
-        add_endpoints()
     return page

@@ -66,12 +66,14 @@ def block_payload(result: Exploration, block: int) -> dict[str, str]:
     trace = result.trace
     if not 0 <= block < trace.num_blocks:
         raise ValueError(f"There is no block {block}: this model has {trace.num_blocks}, counted from 0.")
-    q, k = trace.q[block][0].float(), trace.k[block][0].float()
-    return {
-        "q": _bytes((q * q.shape[-1] ** -0.5).half().cpu().numpy()),
-        "k": _bytes(k.half().cpu().numpy()),
-        "lse": _bytes(explain.log_normalisers(trace, block)[0].cpu().numpy()),
-    }
+    q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
+    # A softmax does not notice what all keys have in common; without it half precision has less to round.
+    k = (k - k.mean(2, keepdim=True)).half()
+    scale = q.shape[-1] ** 0.5
+    q = (q / scale).half()
+    # From the rounded numbers that the browser gets, so that its rows sum to 1.
+    lse = explain.log_normalisers(q.float() * scale, k)
+    return {name: _bytes(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "lse": lse}.items()}
 
 
 def empty(message: str) -> dict[str, Any]:

@@ -1,0 +1,222 @@
+"""The whole page, as a visitor meets it: open, draw, hover, drop photos good and bad, change size and model."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+from struct import pack
+from typing import TYPE_CHECKING
+
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.ui import launch
+from vit_demo.ui.pad import DIGITS, smooth
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+READY = '.stage[data-ready="true"]'
+
+
+@pytest.fixture(scope="module")
+def address():
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector(READY)
+    page.wait_for_function("document.querySelector('.paper').getBoundingClientRect().width > 100")
+    return page
+
+
+def run_of(page: Page) -> str:
+    return page.locator(".stage").get_attribute("data-run") or ""
+
+
+def wait_for_news(page: Page, run: str) -> str:
+    """Waits for another result than ``run``; its first answer."""
+    page.wait_for_function("run => { const d = document.querySelector('.stage').dataset;"
+                           " return d.ready === 'true' && d.run !== run; }", arg=run)  # fmt: skip
+    return page.locator(".stage").get_attribute("data-top1") or ""
+
+
+def draw(page: Page, digit: int) -> None:
+    paper = page.locator(".paper")
+    paper.scroll_into_view_if_needed()
+    box = paper.bounding_box()
+    assert box
+    for stroke in DIGITS[str(digit)]:
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in smooth(stroke, 3)]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point)
+        page.mouse.up()
+
+
+def show_photos(page: Page) -> None:
+    run = run_of(page)
+    page.get_by_role("tab", name="Photo").click()
+    wait_for_news(page, run)
+    page.wait_for_selector("#photo img")
+
+
+def upload(page: Page, path: Path) -> None:
+    """Replaces the photo by a file."""
+    page.locator("#photo").get_by_label("Remove Image").or_(page.locator("#photo button[aria-label='Clear']")).click()
+    page.locator("#photo input[type=file]").first.set_input_files(path)
+
+
+def test_it_opens_with_an_example_explained_and_asks_nobody_else(page: Page, address: str):
+    strangers, complaints = [], []
+    page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else strangers.append(r.url))
+    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    page.goto(address)
+    page.wait_for_selector(READY)
+    assert page.locator(".stage").get_attribute("data-top1") == "7"
+    assert page.locator(".bars .first .label").inner_text() == "7"
+    assert "50 tokens" in page.locator("#model").inner_text()
+    assert not strangers and not complaints
+
+
+@pytest.mark.parametrize("digit", [3, 5])
+def test_drawing_is_answered_and_the_first_stroke_counts(opened: Page, digit: int):
+    run = run_of(opened)
+    opened.get_by_role("button", name="Clear").first.click()
+    opened.wait_for_selector('.stage[data-ready="empty"]')
+    draw(opened, digit)
+    opened.wait_for_function("top => document.querySelector('.stage').dataset.top1 === top", arg=str(digit))
+    assert run_of(opened) != run
+
+
+def test_hovering_changes_the_heatmap_and_costs_no_request(opened: Page):
+    opened.wait_for_timeout(500)  # what opening the page started has come to rest
+    requests = []
+    opened.on("request", lambda r: requests.append(r.url))
+    pixels = "document.querySelector('.picture').toDataURL()"
+    resting = opened.evaluate(pixels)
+    box = opened.locator(".picture").bounding_box()
+    assert box
+    seen = {resting}
+    for row, col in ((0, 0), (3, 3), (6, 5)):
+        opened.mouse.move(box["x"] + (col + 0.5) * box["width"] / 7, box["y"] + (row + 0.5) * box["height"] / 7)
+        words = f"row {row + 1}, column {col + 1}"
+        opened.wait_for_function("w => document.querySelector('.what').innerText.includes(w)", arg=words)
+        seen.add(opened.evaluate(pixels))
+    assert len(seen) == 4
+    opened.mouse.move(5, 5)
+    opened.wait_for_function("document.querySelector('.what').innerText.includes('class token')")
+    assert not requests
+
+
+def test_what_is_hovered_is_what_the_package_computes(opened: Page):
+    from vit_demo.ui.pad import example_picture
+
+    expected = vit_demo.explore(example_picture(7), "digits-tiny", 4)
+    for view, wanted in (
+        ({"block": 2, "head": 1, "query": 24, "direction": "from"}, expected.attention(2, 1, (3, 3))),
+        ({"block": 4, "head": -1, "query": 10, "direction": "to"}, expected.attention(4, None, (1, 3), "to")),
+        ({"block": 5, "head": -1, "query": None, "direction": "from"}, expected.attention()),
+    ):
+        found = opened.evaluate("v => Array.from(document.querySelector('.stage').__stage.map(v))", view)
+        assert found == pytest.approx(wanted.ravel().tolist(), abs=3e-3)
+
+
+def test_patch_size_and_preset_change_everything_with_them(opened: Page):
+    for size, tokens, grid in (("14", "5 tokens", [2, 2]), ("2", "197 tokens", [14, 14])):
+        run = run_of(opened)
+        opened.locator("#patch-size").get_by_text(size, exact=True).click()
+        assert wait_for_news(opened, run) == "7"
+        opened.wait_for_function("t => document.querySelector('#model').innerText.includes(t)", arg=tokens)
+        shown = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
+        assert shown == grid
+    run = run_of(opened)
+    opened.locator("#preset input").click()
+    opened.get_by_role("option", name="Digits, the MNIST notebook").click()
+    wait_for_news(opened, run)
+    opened.wait_for_function("document.querySelector('#model').innerText.includes('2 blocks')")
+    assert opened.locator("#patch-size label").count() == 3
+    assert opened.evaluate("document.querySelector('.stage').__stage.current().blocks") == 2
+
+
+def bomb(side: int = 20_000) -> bytes:
+    """A whole, valid PNG of side x side pixels of one bit, a few kilobytes long."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return pack(">I", len(data)) + kind + data + pack(">I", zlib.crc32(kind + data))
+
+    rows = zlib.compress(bytes((side // 8 + 1) * side), 9)
+    header = pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def test_photos_good_and_bad(opened: Page, tmp_path: Path):
+    """A rotated, a transparent, a false and a huge one: the right picture or one sentence, and the next one works."""
+    show_photos(opened)
+    scene = Image.linear_gradient("L").resize((120, 80)).convert("RGB")
+    exif = Image.Exif()
+    exif[0x0112] = 6  # shown upright after a quarter turn
+    scene.save(tmp_path / "turned.jpg", exif=exif)
+    clear = Image.new("RGBA", (90, 90), (0, 0, 0, 0))
+    clear.paste((200, 30, 30, 255), (20, 20, 60, 60))
+    clear.save(tmp_path / "clear.png")
+    (tmp_path / "notes.jpg").write_text("these are words")
+    (tmp_path / "huge.png").write_bytes(bomb())
+
+    for name in ("turned.jpg", "notes.jpg", "clear.png", "huge.png", "turned.jpg"):
+        run = run_of(opened)
+        upload(opened, tmp_path / name)
+        if name in ("notes.jpg", "huge.png"):
+            toast = opened.locator(".toast-body").last
+            toast.wait_for()
+            words = toast.inner_text()
+            assert "picture" in words.lower() and "Traceback" not in words
+            opened.locator(".toast-close").last.click()
+            continue
+        top = wait_for_news(opened, run)
+        expected = vit_demo.explore(tmp_path / name, "photos-tiny")
+        assert top == expected.top(1)[0][0]
+    run = run_of(opened)
+    opened.locator("#fit").get_by_text("Whole picture").click()
+    wait_for_news(opened, run)
+    rows, cols = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
+    assert rows > cols, "upright after its quarter turn"
+
+
+def test_an_example_photo_is_one_click_away(opened: Page):
+    show_photos(opened)
+    run = run_of(opened)
+    opened.locator("#photos .gallery-item").nth(1).click()
+    wait_for_news(opened, run)
+
+
+def test_a_phone_shows_paper_picture_and_answer_without_sideways_scrolling(phone: Page, address: str):
+    phone.goto(address)
+    phone.wait_for_selector(READY)
+    assert phone.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    places = {name: phone.locator(name).bounding_box()["y"] for name in (".paper", ".picture", ".answers", "#preset")}
+    assert list(places) == sorted(places, key=places.get)
+    assert phone.locator(".verdict").inner_text().startswith("It says 7")
+
+
+def test_everything_a_person_uses_has_a_name(opened: Page):
+    show_photos(opened)
+    nameless = opened.evaluate(
+        """[...document.querySelectorAll('#columns :is(button, input, select, canvas[tabindex])')]
+        .filter(e => e.offsetParent && e.type !== 'file' && !e.closest('[aria-hidden=true]'))
+        .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.labels?.length || e.title || e.querySelector?.('img')))
+        .map(e => e.outerHTML.slice(0, 120))"""
+    )
+    assert nameless == []
+
+
+def test_the_page_remembers_no_runs_of_its_visitors(opened: Page):
+    stored = opened.evaluate("JSON.stringify({...localStorage})")
+    assert "data:image" not in stored and len(json.loads(stored)) < 10

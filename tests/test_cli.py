@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.cli import main
+
+
+@pytest.fixture
+def seven(tmp_path):
+    """A plain 7 in ink on paper."""
+    picture = np.full((100, 100), 255, np.uint8)
+    picture[20:28, 25:70] = 0
+    for row in range(20, 85):
+        picture[row, int(66 - 0.5 * (row - 20)) : int(75 - 0.5 * (row - 20))] = 0
+    path = tmp_path / "seven.png"
+    Image.fromarray(picture).save(path)
+    return path
+
+
+def test_presets_are_listed(capsys):
+    assert main(["presets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(vit_demo.presets())
+
+
+@pytest.mark.parametrize("method", ["attention", "rollout"])
+def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, capsys, method):
+    out = tmp_path / "out"
+    command = ["explain", str(seven), "--preset", "digits-tiny", "--patch-size", "7", "--method", method]
+    assert main([*command, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    expected = vit_demo.explore(seven, "digits-tiny", 7)
+    assert [line.split()[0] for line in printed[:5]] == [label for label, _ in expected.top(5)]
+    assert printed[0].split()[0] == "7"
+    for name in ("seen", method, "heads"):
+        assert Image.open(out / f"seven-{name}.png").size[0] >= 28
+    shown = np.asarray(Image.open(out / f"seven-{method}.png"))
+    assert np.array_equal(shown, np.asarray(expected.overlay(getattr(expected, method)())))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["explain", "nowhere.png"],
+        ["explain", "SEVEN", "--preset", "vit-9000"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--patch-size", "5"],
+        ["evaluate", "digits-tiny", "--data", "nowhere", "--patch-size", "3"],
+        ["evaluate", "vit-9000", "--data", "nowhere"],
+    ],
+)
+def test_bad_input_is_one_line_on_stderr_and_exit_code_2(arguments, seven, capsys):
+    assert main([str(seven) if a == "SEVEN" else a for a in arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("vit_demo: ") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["explain"], ["fly"], ["explain", "x.png", "--method", "magic"]])
+def test_a_wrong_command_is_one_line_on_stderr_and_exit_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,59 @@
+"""What is sent to the browser, decoded by numpy, against the exploration it stands for."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from vit_demo import explain
+from vit_demo.explorer import Explorer
+from vit_demo.ui.pad import example_picture
+from vit_demo.ui.payload import block_payload, payload
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def result(request):
+    return Explorer("cpu").explore(example_picture(3), "digits-tiny", request.param)
+
+
+def decode(text, kind, shape):
+    return np.frombuffer(base64.b64decode(text), kind).reshape(shape).astype(np.float64)
+
+
+def test_the_maps_are_the_true_ones_to_one_step_in_255(result):
+    sent = payload(result)
+    rows, cols = sent["grid"]
+    shape = (sent["blocks"], sent["heads"])
+    peaks = decode(sent["summary"]["peak"], "<f4", shape)
+    maps = decode(sent["summary"]["map"], "u1", (*shape, rows, cols)) / 255 * peaks[..., None, None]
+    wanted = result.attention_maps()
+    assert (np.abs(maps - wanted).max((2, 3)) <= peaks / 500).all()
+    rollout = decode(sent["rollout"]["map"], "u1", (rows, cols)) / 255 * sent["rollout"]["peak"]
+    np.testing.assert_allclose(rollout, result.rollout(), atol=sent["rollout"]["peak"] / 500)
+
+
+def test_queries_and_keys_give_every_attention_value(result):
+    sent = payload(result)
+    tokens = sent["prefix"] + sent["grid"][0] * sent["grid"][1]
+    for block, trace in sent["trace"].items():
+        q, k = (decode(trace[name], "<f2", (sent["heads"], tokens, -1)) for name in "qk")
+        lse = decode(trace["lse"], "<f4", (sent["heads"], tokens))
+        attention = np.exp(q @ k.transpose(0, 2, 1) - lse[..., None])
+        np.testing.assert_allclose(attention, explain.attention_matrix(result.trace, int(block))[0], atol=2e-3)
+
+
+def test_a_short_sequence_carries_all_blocks_and_a_long_one_only_its_last(result):
+    blocks = set(payload(result)["trace"])
+    assert blocks == ({"5"} if result.patch_size == 2 else {"0", "1", "2", "3", "4", "5"})
+    assert block_payload(result, 5) == payload(result)["trace"]["5"]
+    with pytest.raises(ValueError, match="no block 6"):
+        block_payload(result, 6)
+
+
+def test_it_is_json_a_browser_can_read_and_new_each_time(result):
+    first, second = payload(result), payload(result)
+    assert first["run"] != second["run"] and first["key"] == second["key"]
+    assert len(json.dumps(first)) < 400_000
+    assert first["image"].startswith("data:image/png;base64,") and first["size"] == [28, 28]
+    assert [answer["label"] for answer in first["top"]] == [label for label, _ in result.top(5)]
