@@ -1,6 +1,6 @@
 """Makes the picture in the README: starts the app, opens it in a headless browser, draws nothing, takes the picture.
 
-    python scripts/screenshot.py [docs/images/page.png]
+Usage: ``python scripts/screenshot.py [docs/images/page.png]``
 """
 
 import os

@@ -42,6 +42,17 @@ def test_crop_equals_torchvision(size: tuple[int, int], crop_fraction: float, in
     torch.testing.assert_close(tensor[0], pipeline(image), atol=1e-6, rtol=0)
 
 
+@pytest.mark.parametrize("size", [(600, 1), (1, 600)])
+def test_a_thread_of_a_picture_is_cropped_without_growing(size: tuple[int, int]):
+    image = picture(*size)
+    tensor, geometry = fit(image, mean=(0, 0, 0), std=(1, 1, 1))
+    middle = image.resize((32 * size[0], 32 * size[1]), Image.Resampling.BICUBIC)
+    left, top = (middle.width - 32) // 2, (middle.height - 32) // 2
+    expected = np.asarray(middle.crop((left, top, left + 32, top + 32))) / 255
+    np.testing.assert_allclose(tensor[0].permute(1, 2, 0), expected, atol=1.01 / 255)
+    assert geometry.box == (left / 32, top / 32, left / 32 + 1, top / 32 + 1)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_squash_equals_torchvision(size: tuple[int, int]):
     image = picture(*size)
@@ -81,7 +92,7 @@ def test_keep_stays_near_the_shape_and_the_area(aspect: float):
     _, geometry = fit(picture(round(300 * aspect), 300), image_size=224, patch_size=16, mode="keep")
     width, height = geometry.input_size
     assert width / height == pytest.approx(aspect, rel=0.06)
-    assert width * height >= 0.85 * 224**2
+    assert width * height >= 0.8 * 224**2
     if aspect == 1:
         assert (width, height) == (224, 224)
 
@@ -127,7 +138,7 @@ def test_seen_is_the_part_the_model_saw(mode: str):
     width, height = geometry.input_size
     shown = seen(image, geometry, max(width, height))
     assert shown.size == (width, height)
-    np.testing.assert_allclose(np.asarray(shown) / 255, tensor[0].permute(1, 2, 0), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(shown) / 255, tensor[0].permute(1, 2, 0), atol=1.01 / 255)
     large = seen(image, geometry, 300)
     assert max(large.size) == 300 and large.width / large.height == pytest.approx(width / height, rel=0.01)
 

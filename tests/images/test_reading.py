@@ -206,7 +206,7 @@ def png(width: int, height: int, rows: int) -> bytes:
 
 @pytest.mark.parametrize(("width", "height"), [(20_000, 20_000), (10_001, 10_000), (100_000, 100_000)])
 def test_huge_pictures_are_refused_before_decoding(width: int, height: int):
-    data = png(width, height, rows=min(height, 20_000))
+    data = png(width, height, rows=height if height == 20_000 else 100)
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -217,7 +217,7 @@ def test_huge_pictures_are_refused_before_decoding(width: int, height: int):
 def test_pictures_just_below_the_limit_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read_image(png(9_999, 10_000, 10_000)).size == (2048, 2048)
+        assert read_image(png(9_500, 10_000, 10_000)).size == (1946, 2048)
 
 
 def test_huge_arrays_and_images_are_refused():
@@ -226,7 +226,7 @@ def test_huge_arrays_and_images_are_refused():
 
 def test_large_files_are_refused(tmp_path):
     assert "MB" in sentence(bytes(MAX_BYTES + 1))
-    with open(tmp_path / "large.png", "wb") as file:
+    with (tmp_path / "large.png").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     assert "MB" in sentence(tmp_path / "large.png")
 

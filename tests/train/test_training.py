@@ -24,7 +24,7 @@ def test_training_learns_logs_and_ships_what_evaluate_then_finds(data, recipe, t
     rows = list(csv.DictReader((out / "digits-tiny.csv").open()))
     assert [row["epoch"] for row in rows] == [str(i + 1) for i in range(8)]
     assert float(rows[-1]["loss"]) < float(rows[0]["loss"])
-    model, record = load_checkpoint(out / "digits-tiny.safetensors")
+    _, record = load_checkpoint(out / "digits-tiny.safetensors")
     assert record["seed"] == 1 and record["epochs"] == 8 and "--seed 1 --epochs 8" in record["command"]
     assert record["test_accuracy"]["7"] > 0.5, "ten patterns a child could tell apart"
     found = evaluate_preset(PRESETS["digits-tiny"], data, out, (7, 14), CPU)
@@ -58,6 +58,20 @@ def test_a_resumed_run_makes_the_weights_of_an_unbroken_one(data, recipe, tmp_pa
         assert torch.equal(tensor, second.shipped.state_dict()[name]), name
     rows = list(csv.DictReader((tmp_path / "parts" / "digits-tiny.csv").open()))
     assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+
+
+def test_training_can_start_from_trained_weights_and_keeps_their_history(data, recipe, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    command = ["train", "digits-tiny", "--data", str(data)]
+    assert main([*command, "--out", str(first), "--epochs", "1"]) == 0
+    start = first / "digits-tiny.safetensors"
+    finer = ["--out", str(second), "--epochs", "1", "--learning-rate", "1e-12", "--start", str(start)]
+    assert main([*command, *finer]) == 0
+    before, history = load_checkpoint(start)
+    after, record = load_checkpoint(second / "digits-tiny.safetensors")
+    assert record["started_from"] == history and "--start digits-tiny.safetensors" in record["command"]
+    for name, tensor in before.state_dict().items():
+        torch.testing.assert_close(after.state_dict()[name], tensor, atol=1e-3, rtol=1e-2)
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_one_others(data, recipe, tmp_path):

@@ -105,7 +105,7 @@ def test_bad_arguments_come_back_as_one_sentence_and_the_next_call_works(
 
 def test_a_file_that_is_no_picture_is_refused_in_words(client, tmp_path):
     (tmp_path / "notes.jpg").write_text("not a picture")
-    with pytest.raises(Exception, match="notes|picture"):
+    with pytest.raises(Exception, match="picture"):
         client.predict(handle_file(tmp_path / "notes.jpg"), "digits-tiny", 4, api_name="/predict")
 
 

@@ -91,18 +91,21 @@ def preprocess(
     except KeyError as error:
         raise PresetError(f"Interpolation {interpolation!r} is unknown: choose bicubic or bilinear.") from error
 
+    image = image.convert("RGB")
     box: Box = (0.0, 0.0, float(image.width), float(image.height))
     input_size = (image_size, image_size)
     if mode == "crop":
-        box = _centre_box(image.size, image_size, crop_fraction)
+        fitted, box = _crop(image, image_size, crop_fraction, resampling)
+    elif mode == "squash":
+        fitted = image.resize(input_size, resampling)
     elif mode == "keep":
         rows, cols = _nearest_grid(image.size, image_size // patch_size)
         input_size = (cols * patch_size, rows * patch_size)
-    elif mode != "squash":
+        fitted = image.resize(input_size, resampling)
+    else:
         raise PresetError(f"Mode {mode!r} is unknown: choose crop, squash or keep.")
 
-    # Resampling only the box equals resizing all of it and cropping after, without ever holding the larger picture.
-    pixels = np.asarray(image.convert("RGB").resize(input_size, resampling, box=box), dtype=np.float32) / 255
+    pixels = np.asarray(fitted, dtype=np.float32) / 255
     pixels = (pixels - np.asarray(mean, dtype=np.float32)) / np.asarray(std, dtype=np.float32)
     tensor = torch.from_numpy(pixels).permute(2, 0, 1).unsqueeze(0).contiguous()  # [1, 3, H, W]
     return tensor, Geometry(image.size, box, input_size, mode)
@@ -136,16 +139,21 @@ def seen(image: Image.Image, geometry: Geometry, display_size: int) -> Image.Ima
     return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)
 
 
-def _centre_box(size: tuple[int, int], image_size: int, crop_fraction: float) -> Box:
-    """Finds the box whose resampling equals torchvision's Resize and CenterCrop, with their roundings."""
+def _crop(
+    image: Image.Image, image_size: int, crop_fraction: float, resampling: Image.Resampling
+) -> tuple[Image.Image, Box]:
+    """Does what torchvision's Resize and CenterCrop do, with their roundings, and tells which box was kept."""
     shorter = math.floor(image_size / crop_fraction)
-    resized = [int(shorter * side / min(size)) for side in size]
-    offsets = [round((side - image_size) / 2) for side in resized]
-    (left, right), (top, bottom) = (
-        (offset * side / whole, (offset + image_size) * side / whole)
-        for offset, side, whole in zip(offsets, size, resized, strict=True)
-    )
-    return left, top, right, bottom
+    width, height = (int(shorter * side / min(image.size)) for side in image.size)
+    left, top = round((width - image_size) / 2), round((height - image_size) / 2)
+    right, bottom = left + image_size, top + image_size
+    x, y = image.width / width, image.height / height
+    box = (left * x, top * y, min(right * x, image.width), min(bottom * y, image.height))
+    if max(width, height) > 16 * image_size:
+        # A thread of a picture would grow enormous, so resample the box alone. It comes to the same but for rounding:
+        # Pillow keeps a box in single precision, which turns a few pixels in a thousand by one level.
+        return image.resize((image_size, image_size), resampling, box=box), box
+    return image.resize((width, height), resampling).crop((left, top, right, bottom)), box
 
 
 def _nearest_grid(size: tuple[int, int], side: int) -> tuple[int, int]:

@@ -55,7 +55,9 @@ def read_image(source: ImageSource) -> Image.Image:
         source = _from_path(source)
     if isinstance(source, bytes | bytearray):
         return _decode(bytes(source))
-    raise ImageError(f"A picture is a path, bytes, a PIL image or an array: give one of these, not {_name(source)}.")
+    raise ImageError(
+        f"A picture is a path, bytes, a PIL image or an array: give one of these, not {type(source).__name__}."
+    )
 
 
 def _from_array(array: np.ndarray) -> Image.Image:
@@ -70,7 +72,7 @@ def _from_array(array: np.ndarray) -> Image.Image:
 def _from_data_url(url: str) -> bytes:
     header, _, body = url.partition(",")
     if not header.lower().endswith(";base64"):
-        raise ImageError("This data URL is not base64: send the picture as data:image/png;base64,... instead.")
+        raise ImageError("This data URL is not base64: encode the picture in base64 or send it as a file.")
     if len(body) * 3 // 4 > MAX_BYTES:
         raise ImageError(_TOO_MANY_BYTES)
     try:
@@ -79,19 +81,20 @@ def _from_data_url(url: str) -> bytes:
         raise ImageError("The base64 of this data URL is damaged: send the picture again.") from error
 
 
-def _from_path(path: str | os.PathLike[str]) -> bytes:
+def _from_path(source: str | os.PathLike[str]) -> bytes:
     # Only the last part of the path is shown: on a server the rest is nobody's business.
-    name = repr(os.path.basename(os.fspath(path))[:80])
+    path = Path(source)
+    name = repr(path.name[:80])
     try:
         # A pipe or a device would block or never end, hence files only.
-        if not Path(path).is_file():
-            what = "a folder" if Path(path).is_dir() else "missing"
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "missing"
             raise ImageError(f"{name} is {what}: give the path of a picture file.")
-        with open(path, "rb") as file:
+        with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
-    except (OSError, TypeError, ValueError) as error:
-        if isinstance(error, ImageError):
-            raise
+    except ImageError:
+        raise
+    except (OSError, ValueError) as error:
         raise ImageError(f"{name} cannot be opened: check the path and that you may read it.") from error
 
 
@@ -130,7 +133,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         if max(image.size) > MAX_SIDE:
             scale = MAX_SIDE / max(image.size)
             size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
-            image = image.resize(size, Image.Resampling.LANCZOS)
+            image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
         return image.convert("RGB")
     except ImageError:
         raise
@@ -167,10 +170,6 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
     if white is None:  # no usual scale holds these values, so show all of them
         values, white = values - low, max(high - low, 1.0)
     return Image.fromarray((values * (255.0 / white)).round().astype(np.uint8))
-
-
-def _name(source: object) -> str:
-    return type(source).__name__
 
 
 _TOO_MANY_BYTES = f"The file is larger than {MAX_BYTES // 10**6} MB: save a smaller copy and send that."

@@ -82,6 +82,8 @@ class Trainer:
         device: Where to train.
         seed: Of everything random.
         epochs: Instead of the recipe's.
+        learning_rate: Instead of the recipe's.
+        start: A trained network to start from, instead of random weights.
 
     Attributes:
         epoch: Epochs done.
@@ -98,16 +100,21 @@ class Trainer:
         device: torch.device,
         seed: int = 0,
         epochs: int | None = None,
+        learning_rate: float | None = None,
+        start: ViT | None = None,
     ) -> None:
         torch.manual_seed(seed)
         self.preset, self.recipe = preset, RECIPES[name]
         self.data, self.device, self.seed = data, device, seed
         recipe = self.recipe
         self.epochs = epochs or recipe.epochs
+        self.learning_rate = learning_rate or recipe.learning_rate
         self.steps = len(data) // recipe.batch_size
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
         self.model = ViT(config).to(device)
+        if start is not None:
+            self.model.load_state_dict(start.state_dict())
         self.average: AveragedModel | None = None
         if recipe.ema:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema))
@@ -203,7 +210,7 @@ class Trainer:
 
     def _rate(self, step: int) -> float:
         """Linear warm-up, then a cosine to zero; the notebook's rate is constant."""
-        peak, total = self.recipe.learning_rate, self.epochs * self.steps
+        peak, total = self.learning_rate, self.epochs * self.steps
         if self.recipe.optimiser == "adam":
             return peak
         warmup = max(1, round(self.recipe.warmup * total))
@@ -214,14 +221,14 @@ class Trainer:
     def _optimiser(self) -> torch.optim.Optimizer:
         recipe = self.recipe
         if recipe.optimiser == "adam":
-            return torch.optim.Adam(self.model.parameters(), lr=recipe.learning_rate)
+            return torch.optim.Adam(self.model.parameters(), lr=self.learning_rate)
         matrices = [p for p in self.model.parameters() if p.ndim > 1]
         vectors = [p for p in self.model.parameters() if p.ndim <= 1]
         groups: list[dict[str, Any]] = [
             {"params": matrices, "weight_decay": recipe.weight_decay},
             {"params": vectors, "weight_decay": 0.0},
         ]
-        return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=(0.9, 0.98))
+        return torch.optim.AdamW(groups, lr=self.learning_rate, betas=(0.9, 0.98))
 
     def _save(self, row: dict[str, Any]) -> None:
         """The state first, whole or not at all, then the line of the log."""

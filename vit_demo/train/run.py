@@ -10,6 +10,7 @@ import torch
 from vit_demo.train.data import PHOTO_SETS, Labelled, Part, load_digits, load_photo_set, load_photos
 from vit_demo.train.loop import Trainer, score
 from vit_demo.train.recipes import RECIPES
+from vit_demo.train.strokes import drawn_digits
 from vit_demo.vit import ViT
 from vit_demo.zoo import Preset
 from vit_demo.zoo.checkpoints import load_checkpoint, save_checkpoint
@@ -30,7 +31,9 @@ def train_preset(
     device: torch.device,
     seed: int = 0,
     epochs: int | None = None,
+    learning_rate: float | None = None,
     resume: bool = False,
+    start: Path | None = None,
 ) -> list[Path]:
     """Trains every file of weights that a preset needs, and scores each once on the test part.
 
@@ -41,13 +44,16 @@ def train_preset(
         device: Where to train.
         seed: Of everything random.
         epochs: Instead of the recipe's.
+        learning_rate: Instead of the recipe's.
         resume: Go on from the state that an earlier run left in ``out``.
+        start: A checkpoint to start from, instead of random weights; the new record tells its history.
 
     Returns:
         The files written.
 
     Raises:
         FileNotFoundError: If data is missing.
+        CheckpointError: If the checkpoint to start from cannot be used.
     """
     training = load_part(preset, data, "train")
     watched = None
@@ -55,25 +61,48 @@ def train_preset(
         validation = load_part(preset, data, "validation")
         watched = replace(validation, images=validation.images[:WATCHED], labels=validation.labels[:WATCHED])
     test = load_part(preset, data, "test")
+    started, history = load_checkpoint(start) if start else (None, {})
     paths = []
     for name in weight_names(preset):
-        trainer = Trainer(preset, name, training, out, device=device, seed=seed, epochs=epochs)
+        recipe = RECIPES[name]
+        data_used = with_drawn(training, recipe.drawn, seed) if recipe.drawn else training
+        trainer = Trainer(
+            preset,
+            name,
+            data_used,
+            out,
+            device=device,
+            seed=seed,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            start=started,
+        )
         if resume:
             trainer.resume()
         trainer.run(watched)
         record = {
-            "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {trainer.epochs}",
-            "recipe": asdict(RECIPES[name]),
+            "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {trainer.epochs}"
+            + (f" --learning-rate {learning_rate}" if learning_rate else "")
+            + (f" --start {start.name}" if start else ""),
+            "recipe": asdict(recipe),
             "seed": seed,
             "epochs": trainer.epochs,
             "seconds": round(trainer.seconds),
             "data": DATA_NOTES[preset.task],
             "test_accuracy": {str(p): score(trainer.shipped, test, preset, p).accuracy for p in trainer.patch_sizes},
         }
+        if history:
+            record["started_from"] = history
         path = out / f"{name}.safetensors"
         save_checkpoint(path, trainer.shipped, record)
         paths.append(path)
     return paths
+
+
+def with_drawn(data: Labelled, count: int, seed: int) -> Labelled:
+    """Digits and as many more of our own making."""
+    drawn = drawn_digits(count, seed)
+    return replace(data, images=torch.cat([data.images, drawn.images]), labels=torch.cat([data.labels, drawn.labels]))
 
 
 def weight_names(preset: Preset) -> list[str]:

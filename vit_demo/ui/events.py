@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from vit_demo.errors import EmptySketchError
-from vit_demo.explorer import explorer_on
+from vit_demo.explorer import Fit, explorer_on
 from vit_demo.ui.payload import block_payload, empty, payload
 from vit_demo.zoo import PRESETS, find_preset
 from vit_demo.zoo.checkpoints import read_record
@@ -17,7 +17,7 @@ EMPTY_PAD = "Draw a digit, 0 to 9, and see how the model reads it."
 EMPTY_PHOTO = "Drop, paste or take a photo to see how the model reads it."
 
 
-def explain(drawing: str | None, photo: str | None, preset: str, patch_size: int, fit: str) -> dict[str, Any]:
+def explain(drawing: str | None, photo: str | None, preset: str, patch_size: int, fit: Fit) -> dict[str, Any]:
     """The stage for the drawing or the photo, whichever the preset is made for.
 
     Raises:
@@ -56,7 +56,11 @@ def choose_preset(name: str) -> tuple[Any, str, str]:
     """The patch sizes of a preset, and what to say about it and about its default size."""
     preset = find_preset(name)
     size = preset.default_patch_size
-    return gr.Radio(choices=[str(p) for p in preset.patch_sizes], value=str(size)), about_model(name), about_size(name, size)
+    return (
+        gr.Radio(choices=[str(p) for p in preset.patch_sizes], value=str(size)),
+        about_model(name),
+        about_size(name, size),
+    )
 
 
 def about_model(name: str) -> str:

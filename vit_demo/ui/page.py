@@ -7,13 +7,14 @@ from typing import Any
 
 import gradio as gr
 
-from vit_demo.explorer import DEFAULT_PRESET, explorer_on
+from vit_demo.explorer import DEFAULT_PRESET, Fit, explorer_on
 from vit_demo.ui import events
 from vit_demo.ui.api import add_endpoints
 from vit_demo.ui.pad import DigitPad
 from vit_demo.ui.payload import payload
 from vit_demo.ui.stage import Stage
 from vit_demo.zoo import find_preset
+from vit_demo.zoo.presets import Task
 
 DEFAULT_PHOTO_PRESET = "photos-tiny"
 _EXAMPLES = ("lion.jpg", "bus.png", "cheetah.jpg", "tower.jpg")
@@ -59,7 +60,11 @@ def build() -> gr.Blocks:
                         fit = gr.Radio(FITS, value="crop", label="What the model sees", elem_id="fit")
                 with gr.Column(elem_id="model"):
                     name = gr.Dropdown(
-                        events.presets_for("digits"), value=preset.name, label="Model", elem_id="preset", filterable=False
+                        events.presets_for("digits"),
+                        value=preset.name,
+                        label="Model",
+                        elem_id="preset",
+                        filterable=False,
                     )
                     model_hint = gr.Markdown(events.about_model(preset.name), elem_classes="said")
                     size = gr.Radio(
@@ -76,18 +81,18 @@ def build() -> gr.Blocks:
 
         choices = [pad, photo, name, size, fit]
 
-        def explain(drawing: str | None, picture: str | None, name: str, size: str, fit: str) -> dict[str, Any]:
+        def explain(drawing: str | None, picture: str | None, name: str, size: str, fit: Fit) -> dict[str, Any]:
             return events.explain(drawing, picture, name, int(size), fit)
 
-        def choose_preset(drawing: str | None, picture: str | None, name: str, fit: str) -> tuple[Any, ...]:
+        def choose_preset(drawing: str | None, picture: str | None, name: str, fit: Fit) -> tuple[Any, ...]:
             default = find_preset(name).default_patch_size
             return *events.choose_preset(name), events.explain(drawing, picture, name, default, fit)
 
-        def choose_size(drawing: str | None, picture: str | None, name: str, size: str, fit: str) -> tuple[Any, ...]:
+        def choose_size(drawing: str | None, picture: str | None, name: str, size: str, fit: Fit) -> tuple[Any, ...]:
             return events.about_size(name, int(size)), events.explain(drawing, picture, name, int(size), fit)
 
-        def choose_task(task: str, default: str) -> Any:
-            def choose(drawing: str | None, picture: str | None, fit: str) -> tuple[Any, ...]:
+        def choose_task(task: Task, default: str) -> Any:
+            def choose(drawing: str | None, picture: str | None, fit: Fit) -> tuple[Any, ...]:
                 menu = gr.Dropdown(choices=events.presets_for(task), value=default)
                 return menu, *choose_preset(drawing, picture, default, fit)
 
@@ -107,7 +112,11 @@ def build() -> gr.Blocks:
         fit.input(explain, choices, stage, **quiet)
         size.input(choose_size, choices, [size_hint, stage], **quiet)
         name.input(choose_preset, [pad, photo, name, fit], [size, model_hint, size_hint, stage], **quiet)
-        for tab, task, default in ((draw, "digits", preset.name), (drop, "photos", DEFAULT_PHOTO_PRESET)):
+        tasks: list[tuple[gr.Tab, Task, str]] = [
+            (draw, "digits", preset.name),
+            (drop, "photos", DEFAULT_PHOTO_PRESET),
+        ]
+        for tab, task, default in tasks:
             outputs = [name, size, model_hint, size_hint, stage]
             tab.select(choose_task(task, default), [pad, photo, fit], outputs, **quiet)
     return page

@@ -1,0 +1,100 @@
+"""How long a person waits: from the pen leaving the paper to the new answer on the page, in a real browser.
+
+    python -m benchmarks.drawing --strokes PATH [--count 50]
+
+``PATH`` is a JSON list of ``{"label", "segments": [[x0, y0, x1, y1], ...]}``, in drawing order, y downwards. A
+simulated mouse draws each, stroke by stroke; the clock runs in the page, from the last ``pointerup`` until the answer
+to it stands in the document.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+from vit_demo.ui import launch
+
+Stroke = list[tuple[float, float]]
+
+WATCH = """() => {
+  const stage = document.querySelector('.stage');
+  const clock = window.clock = { up: 0, answers: [] };
+  addEventListener('pointerup', () => { clock.up = performance.now(); clock.answers = []; }, true);
+  new MutationObserver(() => clock.answers.push([performance.now() - clock.up, stage.dataset.top1]))
+    .observe(stage, { attributes: true, attributeFilter: ['data-run'] });
+}"""
+
+
+def strokes_of(segments: list[list[float]], margin: float = 0.2) -> list[Stroke]:
+    """Joins segments that meet into strokes and fits the drawing into the unit square."""
+    strokes: list[Stroke] = []
+    for x0, y0, x1, y1 in segments:
+        if not strokes or strokes[-1][-1] != (x0, y0):
+            strokes.append([(x0, y0)])
+        strokes[-1].append((x1, y1))
+    xs, ys = zip(*(point for stroke in strokes for point in stroke), strict=True)
+    size = max(max(xs) - min(xs), max(ys) - min(ys)) / (1 - 2 * margin)
+    left = (min(xs) + max(xs)) / 2 - size / 2
+    top = (min(ys) + max(ys)) / 2 - size / 2
+    return [[((x - left) / size, (y - top) / size) for x, y in stroke] for stroke in strokes]
+
+
+def draw(page: Page, strokes: list[Stroke]) -> tuple[float, str, bool]:
+    """Draws on empty paper; the wait in milliseconds, the answer, and whether the first stroke was answered."""
+    page.get_by_role("button", name="Clear").first.click()
+    page.wait_for_selector('.stage[data-ready="empty"]')
+    box: Any = page.locator(".paper").bounding_box()
+    counted = False
+    for i, stroke in enumerate(strokes):
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in stroke]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point)
+        page.mouse.up()
+        page.wait_for_function("window.clock.answers.length > 0")
+        if i == 0:
+            counted = page.locator(".stage").get_attribute("data-ready") == "true"
+    wait, top = page.evaluate("window.clock.answers.at(-1)")
+    return wait, top, counted
+
+
+def main() -> None:
+    """Prints one line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--strokes", type=Path, required=True)
+    parser.add_argument("--count", type=int, default=50)
+    options = parser.parse_args()
+    drawings = json.loads(options.strokes.read_text())
+    step = max(1, len(drawings) // options.count)
+    chosen = drawings[::step][: options.count]
+    served = launch("127.0.0.1", wait=False)
+    with sync_playwright() as playwright:
+        own = Path(playwright.chromium.executable_path)
+        path = str(own) if own.exists() else shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(served.local_url)
+        page.wait_for_selector('.stage[data-ready="true"]')
+        page.wait_for_timeout(1000)
+        page.evaluate(WATCH)
+        found = [(*draw(page, strokes_of(d["segments"])), str(d["label"])) for d in chosen]
+        browser.close()
+    served.close()
+    waits = sorted(wait for wait, *_ in found)
+    right = sum(top == label for _, top, _, label in found)
+    first = sum(counted for _, _, counted, _ in found)
+    print(
+        f"{len(found)} drawings: {right} read right, first stroke counted in {first}; from pen up to the answer: "
+        f"median {statistics.median(waits):.0f} ms, 90th percentile {waits[int(0.9 * len(waits))]:.0f} ms"
+    )
+
+
+if __name__ == "__main__":
+    main()
