@@ -43,7 +43,12 @@ def test_health(served):
 
 
 def test_only_the_documented_endpoints_are_public(client):
-    assert set(client.view_api(return_format="dict")["named_endpoints"]) == {"/presets", "/predict", "/explain"}
+    assert set(client.view_api(return_format="dict")["named_endpoints"]) == {
+        "/presets",
+        "/predict",
+        "/explain",
+        "/overlay",
+    }
 
 
 def test_presets(client):
@@ -82,6 +87,12 @@ def test_explain(client, three, arguments, expected):
     np.testing.assert_allclose(answer["map"], wanted, atol=1e-6)
     assert (answer["rows"], answer["cols"], answer["method"]) == (7, 7, arguments[0])
     assert answer["class_specific"] is False and answer["label"] == (arguments[-1] or "3")
+
+
+def test_overlay(client, three):
+    path = client.predict(handle_file(three), "digits-tiny", 4, "rollout", -1, -1, -1, -1, "", api_name="/overlay")
+    expected = vit_demo.explore(three, "digits-tiny", 4)
+    assert np.array_equal(np.asarray(Image.open(path)), np.asarray(expected.overlay(expected.rollout())))
 
 
 @pytest.mark.parametrize(

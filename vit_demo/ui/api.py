@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import gradio as gr
+import numpy as np
+from gradio.components import Component
+from numpy.typing import NDArray
+from PIL import Image
 
 from vit_demo.explorer import DEFAULT_PRESET, Exploration, explorer_on
 from vit_demo.zoo import PRESETS
@@ -75,16 +80,7 @@ def explain(
         {"map": rows of true values, "rows", "cols", "method", "class_specific", "label"}.
     """
     result = _explore(image, preset, patch_size)
-    query = None if row == col == -1 else (int(row), int(col))
-    with _in_words():
-        if method not in CLASS_SPECIFIC:
-            raise ValueError(f"There is no method {method!r}: choose one of {', '.join(CLASS_SPECIFIC)}.")
-        if label and label not in result.labels:
-            raise ValueError(f"{result.preset} has no class {label!r}: see its labels in /presets.")
-        if method == "rollout":
-            values = result.rollout(query)
-        else:
-            values = result.attention(int(layer), None if head == -1 else int(head), query)
+    values = _map(result, method, layer, head, row, col, label)
     rows, cols = result.grid
     return {
         "map": values.tolist(),
@@ -94,6 +90,18 @@ def explain(
         "class_specific": CLASS_SPECIFIC[method],
         "label": label or result.top(1)[0][0],
     }
+
+
+def overlay(
+    image: str, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
+) -> Image.Image:
+    """Draws one heatmap over the picture as the model saw it; arguments as in /explain.
+
+    Returns:
+        An image file, the map scaled to its own maximum.
+    """
+    result = _explore(image, preset, patch_size)
+    return result.overlay(_map(result, method, layer, head, row, col, label))
 
 
 def add_endpoints() -> None:
@@ -107,24 +115,40 @@ def add_endpoints() -> None:
         for name, default in {"patch_size": 0, "layer": -1, "head": -1, "row": -1, "col": -1}.items()
     )
     answer = gr.JSON(visible=False, label="answer")
+    picture = gr.Image(visible=False, label="picture", format="png")
 
-    def add(function: Callable[..., Any], inputs: list[Any]) -> None:
-        gr.Button(visible=False).click(function, inputs, answer, api_name=function.__name__, concurrency_limit=2)
+    def add(function: Callable[..., Any], inputs: list[Any], output: Component = answer) -> None:
+        gr.Button(visible=False).click(function, inputs, output, api_name=function.__name__, concurrency_limit=2)
 
+    everything = [image, preset, patch_size, method, layer, head, row, col, label]
     add(presets, [])
     add(predict, [image, preset, patch_size])
-    add(explain, [image, preset, patch_size, method, layer, head, row, col, label])
+    add(explain, everything)
+    add(overlay, everything, picture)
 
 
-class _in_words:
+@contextmanager
+def _in_words() -> Iterator[None]:
     """Turns a ``ValueError`` into the ``gr.Error`` that carries its sentence to the caller."""
+    try:
+        yield
+    except ValueError as error:
+        raise gr.Error(str(error), print_exception=False) from error
 
-    def __enter__(self) -> None:
-        pass
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, ValueError):
-            raise gr.Error(str(error), print_exception=False) from error
+def _map(
+    result: Exploration, method: str, layer: int, head: int, row: int, col: int, label: str
+) -> NDArray[np.float32]:
+    """The map that /explain and /overlay are asked for."""
+    query = None if row == col == -1 else (int(row), int(col))
+    with _in_words():
+        if method not in CLASS_SPECIFIC:
+            raise ValueError(f"There is no method {method!r}: choose one of {', '.join(CLASS_SPECIFIC)}.")
+        if label and label not in result.labels:
+            raise ValueError(f"{result.preset} has no class {label!r}: see its labels in /presets.")
+        if method == "rollout":
+            return result.rollout(query)
+        return result.attention(int(layer), None if head == -1 else int(head), query)
 
 
 def _explore(image: str | None, preset: str, patch_size: int | None) -> Exploration:
@@ -132,4 +156,3 @@ def _explore(image: str | None, preset: str, patch_size: int | None) -> Explorat
         if not image:
             raise ValueError("There is no picture: send a picture file as `image`.")
         return explorer_on().explore(image, preset, int(patch_size) if patch_size else None)
-    raise AssertionError("unreachable")

@@ -35,6 +35,14 @@ def explain(drawing: str | None, photo: str | None, preset: str, patch_size: int
         raise gr.Error(str(error), print_exception=False) from error
 
 
+def explain_anyway(drawing: str | None, photo: str | None, preset: str, patch_size: int, fit: Fit) -> dict[str, Any]:
+    """Like ``explain``, but a picture that cannot be used is said on the stage, so that other choices still apply."""
+    try:
+        return explain(drawing, photo, preset, patch_size, fit)
+    except gr.Error as error:
+        return empty(str(error.message))
+
+
 def block_trace(key: str, block: int) -> dict[str, str]:
     """Another block's q and k, for a grid too fine to send them all at once.
 

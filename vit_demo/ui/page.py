@@ -12,6 +12,7 @@ from vit_demo.ui import events
 from vit_demo.ui.api import add_endpoints
 from vit_demo.ui.pad import DigitPad
 from vit_demo.ui.payload import payload
+from vit_demo.ui.photo import PhotoInput
 from vit_demo.ui.stage import Stage
 from vit_demo.zoo import find_preset
 from vit_demo.zoo.presets import Task
@@ -46,7 +47,7 @@ def build() -> gr.Blocks:
                     with gr.Tab("Draw a digit", id="digits") as draw:
                         pad.render()
                     with gr.Tab("Photo", id="photos") as drop:
-                        photo = gr.Image(
+                        photo = PhotoInput(
                             PHOTOS[0],
                             type="filepath",
                             sources=["upload", "webcam", "clipboard"],
@@ -86,10 +87,11 @@ def build() -> gr.Blocks:
 
         def choose_preset(drawing: str | None, picture: str | None, name: str, fit: Fit) -> tuple[Any, ...]:
             default = find_preset(name).default_patch_size
-            return *events.choose_preset(name), events.explain(drawing, picture, name, default, fit)
+            return *events.choose_preset(name), events.explain_anyway(drawing, picture, name, default, fit)
 
         def choose_size(drawing: str | None, picture: str | None, name: str, size: str, fit: Fit) -> tuple[Any, ...]:
-            return events.about_size(name, int(size)), events.explain(drawing, picture, name, int(size), fit)
+            said = events.about_size(name, int(size))
+            return said, events.explain_anyway(drawing, picture, name, int(size), fit)
 
         def choose_task(task: Task, default: str) -> Any:
             def choose(drawing: str | None, picture: str | None, fit: Fit) -> tuple[Any, ...]:
