@@ -88,7 +88,7 @@ def train_preset(
             "seed": seed,
             "epochs": trainer.epochs,
             "seconds": round(trainer.seconds),
-            "data": DATA_NOTES[preset.task],
+            "data": DATA_NOTES[preset.task] + (f"; {recipe.drawn} digits of our own making" if recipe.drawn else ""),
             "test_accuracy": {str(p): score(trainer.shipped, test, preset, p).accuracy for p in trainer.patch_sizes},
         }
         if history:

@@ -40,6 +40,8 @@ def theme() -> gr.themes.Base:
         color_accent="#5b4bdb",
         color_accent_soft="#eeecfb",
         color_accent_soft_dark="#25223f",
+        button_secondary_background_fill="#ffffff",
+        button_secondary_background_fill_dark="#34373f",
         slider_color="#5b4bdb",
         input_background_fill="#ffffff",
         input_background_fill_dark="#1f2126",
