@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from vit_demo.errors import EmptySketchError
 from vit_demo.images import is_empty, to_mnist
+from vit_demo.images.digits import _stroke_width
 
 SEVEN = [(0.1, 0.1), (0.8, 0.1), (0.3, 0.9)]
 FIVE = [(0.8, 0.0), (0.2, 0.0), (0.15, 0.45), (0.6, 0.4), (0.8, 0.65), (0.6, 0.95), (0.1, 0.9)]
@@ -116,6 +117,13 @@ def test_strokes_come_into_the_range_of_mnist(pen: float):
     # An upright 2-pixel stroke of length L has area 2 L; this drawing is between 45 and 60 pixels long after fitting.
     assert 1.0 < digit.sum() / 50 < 5.2
     assert (digit > 0.6).sum() > 20
+
+
+@pytest.mark.parametrize("width", [6, 12, 30])
+def test_the_width_of_a_ring_is_measured(width: int):
+    y, x = np.mgrid[-100:101, -100:101]
+    radius = np.hypot(x, y)
+    assert _stroke_width((radius > 60) & (radius <= 60 + width)) == pytest.approx(width, rel=0.08)
 
 
 def test_a_one_pixel_pen_on_a_large_pad_survives():
