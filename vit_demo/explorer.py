@@ -100,24 +100,17 @@ class Exploration:
         self._check(layer, head, query)
         if direction not in ("from", "to"):
             raise ValueError(f'direction must be "from" or "to", not {direction!r}.')
-        token = self._token(query)
-        if token is None:
-            # No class token: what the average token does, or what the average token gets done to it.
-            chunks = explain.attention_matrix(self.trace, layer)
-            values = chunks.mean(2 if direction == "from" else 3)
-        elif direction == "from":
-            values = explain.attention_from(self.trace, layer, token)
-        else:
-            values = explain.attention_to(self.trace, layer, token)
+        look = explain.attention_from if direction == "from" else explain.attention_to
+        values = look(self.trace, layer, self._token(query))
         values = values[0].mean(0) if head is None else values[0, head]  # [B, H, N] -> [N]
         return explain.to_grid(values, self.trace).cpu().numpy()
 
     def attention_maps(self, query: Query = None) -> NDArray[np.float32]:
         """Where one token looks in every block and head: float32 ``[blocks, heads, rows, cols]``."""
-        heads = range(self.trace.num_heads)
-        return np.stack(
-            [[self.attention(layer, head, query) for head in heads] for layer in range(self.trace.num_blocks)]
-        )
+        self._check(-1, None, query)
+        token, blocks = self._token(query), range(self.trace.num_blocks)
+        values = torch.stack([explain.attention_from(self.trace, layer, token)[0] for layer in blocks])
+        return explain.to_grid(values, self.trace).cpu().numpy()
 
     def rollout(self, query: Query = None) -> NDArray[np.float32]:
         """Attention rollout of one token, float32 ``[rows, cols]``; it does not depend on the class.

@@ -215,3 +215,14 @@ def test_any_pixels_give_a_digit_or_an_empty_pad():
         pixels = (rng.integers(0, levels, (height, width, 3)) * 255 // (levels - 1)).astype(np.uint8)
         if not is_empty(pixels):
             assert to_mnist(pixels).max() == 255
+
+
+@pytest.mark.parametrize(("pen", "size"), [(1, 28), (1, 200), (3, 400)])
+def test_a_thin_pen_leaves_strokes_as_wide_as_usual(pen: int, size: int) -> None:
+    """Also where the drawing already has MNIST's size, as one made in a paint program at 28 x 28."""
+    picture = Image.new("L", (size, size), 255)
+    unit = size / 28
+    ImageDraw.Draw(picture).line([(9 * unit, 4 * unit), (18 * unit, 4 * unit), (12 * unit, 23 * unit)], 90, pen)
+    digit = to_mnist(picture).astype(float) / 255
+    widths = digit[8:20].sum(axis=1)  # the slanted leg, row by row
+    assert 1.5 < widths.mean() < 3.5

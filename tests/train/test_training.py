@@ -20,12 +20,12 @@ def trainer(data, out, **options):
 
 def test_training_learns_logs_and_ships_what_evaluate_then_finds(data, recipe, tmp_path, capsys):
     out = tmp_path / "runs"
-    assert main(["train", "digits-tiny", "--data", str(data), "--out", str(out), "--seed", "1", "--epochs", "8"]) == 0
+    assert main(["train", "digits-tiny", "--data", str(data), "--out", str(out), "--seed", "1", "--epochs", "16"]) == 0
     rows = list(csv.DictReader((out / "digits-tiny.csv").open()))
-    assert [row["epoch"] for row in rows] == [str(i + 1) for i in range(8)]
+    assert [row["epoch"] for row in rows] == [str(i + 1) for i in range(16)]
     assert float(rows[-1]["loss"]) < float(rows[0]["loss"])
     _, record = load_checkpoint(out / "digits-tiny.safetensors")
-    assert record["seed"] == 1 and record["epochs"] == 8 and "--seed 1 --epochs 8" in record["command"]
+    assert record["seed"] == 1 and record["epochs"] == 16 and "--seed 1 --epochs 16" in record["command"]
     assert record["test_accuracy"]["7"] > 0.5, "ten patterns a child could tell apart"
     found = evaluate_preset(PRESETS["digits-tiny"], data, out, (7, 14), CPU)
     assert found["mnist"][7] == pytest.approx(record["test_accuracy"]["7"], abs=0.03)  # half precision

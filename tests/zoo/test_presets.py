@@ -2,6 +2,7 @@ import pytest
 
 import vit_demo
 from vit_demo.errors import PresetError
+from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.vit import ViT
 from vit_demo.zoo import PRESETS, find_preset
 
@@ -16,6 +17,12 @@ def test_a_preset_says_what_its_network_is(preset):
     assert preset.default_patch_size in preset.patch_sizes
     assert all(preset.image_size % p == 0 for p in preset.patch_sizes)
     assert vit_demo.presets()[preset.name] is preset
+
+
+def test_digits_are_normalised_as_they_were_trained():
+    for preset in PRESETS.values():
+        if preset.task == "digits":
+            assert (preset.mean, preset.std) == ((MNIST_MEAN,), (MNIST_STD,))
 
 
 @pytest.mark.parametrize("name", ["vit-9000", "", None, ["digits-tiny"]])

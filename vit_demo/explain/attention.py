@@ -48,28 +48,31 @@ def row_chunks(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
         yield part, rows(q[:, :, part], k)
 
 
-def attention_from(trace: Trace, layer: int, query: int) -> Tensor:
+def attention_from(trace: Trace, layer: int, query: int | None) -> Tensor:
     """Where one token looks.
 
     Args:
         trace: Of one pass.
         layer: Block, counted from 0; negative from the end.
-        query: Index of the token in the sequence; prefix tokens come first.
+        query: Index of the token in the sequence, prefix tokens first; None for the mean over all tokens.
 
     Returns:
         ``[B, H, N]`` float32, summing to 1 over N.
     """
     q, k = trace.q[layer], trace.k[layer]
+    if query is None:
+        return torch.stack([chunk.sum(2) for _, chunk in row_chunks(q, k)]).sum(0) / q.shape[2]
     return rows(q[:, :, query : query + 1], k)[:, :, 0]
 
 
-def attention_to(trace: Trace, layer: int, key: int) -> Tensor:
+def attention_to(trace: Trace, layer: int, key: int | None) -> Tensor:
     """Who looks at one token: the attention that every token gives to it. Arguments as in ``attention_from``.
 
     Returns:
-        ``[B, H, N]`` float32, each value in [0, 1]; it does not sum to 1.
+        ``[B, H, N]`` float32, each value in [0, 1]; it does not sum to 1. For None every token gives 1 / N.
     """
-    return torch.cat([chunk[..., key] for _, chunk in row_chunks(trace.q[layer], trace.k[layer])], dim=2)
+    chunks = (chunk for _, chunk in row_chunks(trace.q[layer], trace.k[layer]))
+    return torch.cat([chunk.mean(3) if key is None else chunk[..., key] for chunk in chunks], dim=2)
 
 
 def attention_matrix(trace: Trace, layer: int) -> Tensor:
