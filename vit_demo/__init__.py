@@ -7,7 +7,8 @@ Example:
 """
 
 from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, PresetError
-from vit_demo.explorer import Exploration, Explorer, explore
+from vit_demo.exploration import Exploration
+from vit_demo.explorer import Explorer, explore
 from vit_demo.version import __version__
 from vit_demo.vit import ViT
 from vit_demo.zoo import PRESETS, Preset, find_preset, load_model

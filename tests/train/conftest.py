@@ -1,6 +1,7 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-import torch
 
 from vit_demo.train import recipes
 from vit_demo.train.recipes import Recipe
@@ -35,9 +36,6 @@ def data(tmp_path):
 @pytest.fixture
 def recipe(monkeypatch):
     """A recipe that takes a second, under the name of a bundled preset."""
-    from dataclasses import replace
-
-    torch.set_num_threads(2)
     tiny = Recipe(
         patch_weights={7: 0.5, 14: 0.5}, epochs=3, batch_size=32, learning_rate=4e-3, ema=0.9, augment=False, mix=0.1
     )

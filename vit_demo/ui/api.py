@@ -12,7 +12,8 @@ from gradio.components import Component
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_demo.explorer import DEFAULT_PRESET, Exploration, explorer_on
+from vit_demo.exploration import Exploration
+from vit_demo.explorer import DEFAULT_PRESET, explorer_on
 from vit_demo.zoo import PRESETS
 
 CLASS_SPECIFIC = {"attention": False, "rollout": False}

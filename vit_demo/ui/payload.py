@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_demo import explain
-from vit_demo.explorer import Exploration
+from vit_demo.exploration import Exploration
 from vit_demo.zoo import find_preset
 
 ALL_BLOCKS_BYTES = 192 << 10
