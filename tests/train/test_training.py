@@ -1,15 +1,18 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 import torch
 
 from vit_demo.cli import main
-from vit_demo.train.data import load_digits
+from vit_demo.images import to_mnist
+from vit_demo.train.data import load_digits, load_other_digits
 from vit_demo.train.loop import Trainer, score
 from vit_demo.train.run import evaluate_preset
+from vit_demo.ui.pad import example_picture
 from vit_demo.zoo import PRESETS
-from vit_demo.zoo.checkpoints import load_checkpoint
+from vit_demo.zoo.checkpoints import load_checkpoint, save_checkpoint
 
 CPU = torch.device("cpu")
 
@@ -111,6 +114,16 @@ def test_training_and_validation_share_no_digit_and_leave_the_test_part_alone(da
     assert (len(train), len(validation), len(test)) == (320, 5000, 40)
     seen = {image.numpy().tobytes() for image in train.images}
     assert not seen & {image.numpy().tobytes() for image in validation.images}
+
+
+def test_other_peoples_digits_are_measured_as_the_page_would_see_them(data, recipe, tmp_path):
+    drawings = [np.asarray(example_picture(digit)) for digit in (1, 4, 7)]
+    np.savez(data / "digits_other.npz", own_images=np.stack(drawings), own_labels=np.array([1, 4, 7], np.uint8))
+    own = load_other_digits(data)["own"]
+    assert np.array_equal(own.images[1, 0].numpy(), to_mnist(drawings[1]))
+    save_checkpoint(tmp_path / "digits-tiny.safetensors", trainer(data, tmp_path).model, {})
+    found = evaluate_preset(PRESETS["digits-tiny"], data, tmp_path, (7,), CPU)
+    assert set(found) == {"mnist", "own"} and found["own"][7] in (0, 1 / 3, 2 / 3, 1)
 
 
 def test_missing_photos_are_one_sentence_and_exit_code_2(tmp_path, capsys):

@@ -13,6 +13,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from vit_demo.images import to_mnist
+
 Part = Literal["train", "validation", "test"]
 
 VALIDATION_DIGITS = 5000
@@ -62,6 +64,27 @@ def load_digits(folder: Path, part: Part) -> Labelled:
         images, labels = images[keep], labels[keep]
     digits = torch.from_numpy(np.ascontiguousarray(images))[:, None]  # [N, 28, 28] -> [N, 1, 28, 28]
     return Labelled(digits, torch.from_numpy(labels.astype(np.int64)), tuple("0123456789"))
+
+
+def load_other_digits(folder: Path) -> dict[str, Labelled]:
+    """Digits of other hands and pens, to measure with only, as the page would hand them to a model.
+
+    Args:
+        folder: May hold ``digits_other.npz`` with pairs of arrays ``NAME_images`` (grey, any size) and ``NAME_labels``.
+
+    Returns:
+        Each set by its name; none where there is no such file.
+    """
+    path = _find(folder, "digits_other.npz")
+    if path is None:
+        return {}
+    sets = {}
+    with np.load(path) as file:
+        for name in (key.removesuffix("_images") for key in file.files if key.endswith("_images")):
+            digits = np.stack([to_mnist(image) for image in file[f"{name}_images"]])
+            labels = torch.from_numpy(file[f"{name}_labels"].astype(np.int64))
+            sets[name] = Labelled(torch.from_numpy(digits)[:, None], labels, tuple("0123456789"))
+    return sets
 
 
 def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from vit_demo.train.data import PHOTO_SETS, Labelled, Part, load_digits, load_photo_set, load_photos
+from vit_demo.train.data import PHOTO_SETS, Labelled, Part, load_digits, load_other_digits, load_photo_set, load_photos
 from vit_demo.train.loop import Trainer, score
 from vit_demo.train.recipes import RECIPES
 from vit_demo.train.strokes import drawn_digits
@@ -132,7 +132,7 @@ def evaluate_preset(
         FileNotFoundError: If data is missing.
     """
     if preset.task == "digits":
-        sets = {"mnist": load_digits(data, "test")}
+        sets = {"mnist": load_digits(data, "test"), **load_other_digits(data)}
     else:
         sets = {name: load_photo_set(data, name, "test", preset.image_size) for name in PHOTO_SETS}
         sets = {name: _with_labels_of(preset, labelled) for name, labelled in sets.items()}
