@@ -18,7 +18,7 @@ from vit_demo.zoo import find_preset
 from vit_demo.zoo.presets import Task
 
 DEFAULT_PHOTO_PRESET = "photos-tiny"
-_EXAMPLES = ("lion.jpg", "bus.png", "cheetah.jpg", "tower.jpg")
+_EXAMPLES = ("cheetah.jpg", "lion.jpg", "tower.jpg", "bus.png")
 PHOTOS = [str(files("gradio") / "media_assets" / "images" / name) for name in _EXAMPLES]
 """Example photos; Gradio brings them along."""
 
@@ -94,7 +94,9 @@ def build() -> gr.Blocks:
             return said, events.explain_anyway(drawing, picture, name, int(size), fit)
 
         def choose_task(task: Task, default: str) -> Any:
-            def choose(drawing: str | None, picture: str | None, fit: Fit) -> tuple[Any, ...]:
+            def choose(drawing: str | None, picture: str | None, name: str, fit: Fit) -> tuple[Any, ...]:
+                if find_preset(name).task == task:  # a tab is selected, too, when the page opens
+                    return (gr.skip(),) * 5
                 menu = gr.Dropdown(choices=events.presets_for(task), value=default)
                 return menu, *choose_preset(drawing, picture, default, fit)
 
@@ -120,5 +122,5 @@ def build() -> gr.Blocks:
         ]
         for tab, task, default in tasks:
             outputs = [name, size, model_hint, size_hint, stage]
-            tab.select(choose_task(task, default), [pad, photo, fit], outputs, **quiet)
+            tab.select(choose_task(task, default), [pad, photo, name, fit], outputs, **quiet)
     return page
