@@ -36,4 +36,7 @@ def device_name(device: torch.device) -> str:
     """The device in a few words for people."""
     if device.type == "cuda":
         return "ZeroGPU" if ZERO_GPU else torch.cuda.get_device_name(device)
-    return "Apple GPU" if device.type == "mps" else f"CPU, {torch.get_num_threads()} threads"
+    if device.type == "mps":
+        return "Apple GPU"
+    threads = torch.get_num_threads()
+    return f"CPU, {threads} thread{'s' * (threads > 1)}"

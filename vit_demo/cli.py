@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"vit_demo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("vit_demo: stopped.", file=sys.stderr)
+        hint = " Train on with --resume." if options.run is _train else ""
+        print(f"vit_demo: stopped.{hint}", file=sys.stderr)
         return 130
     return 0
 
@@ -65,17 +66,44 @@ def _explain(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from vit_demo.train.run import evaluate_preset
+    from vit_demo.train import evaluate
 
     preset = find_preset(options.preset)
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
-    found = evaluate_preset(preset, options.data, options.weights, sizes, best_device())
+    found = evaluate.evaluate_preset(preset, options.data, options.weights, sizes, best_device())
+    doubts = evaluate.doubts(preset, options.weights, sizes, best_device()) if preset.task == "digits" else {}
+    accuracy = {name: {p: score.accuracy for p, score in scores.items()} for name, scores in found.items()}
+    error = {name: {p: score.calibration_error() for p, score in scores.items()} for name, scores in found.items()}
+    shown = preset.default_patch_size if preset.default_patch_size in sizes else sizes[0]
+    if options.plot:
+        for name, scores in found.items():
+            evaluate.plot(preset, name, shown, scores[shown], options.plot / f"{preset.name}-{name}-{shown}.png")
     if options.json:
-        print(json.dumps({"preset": preset.name, "accuracy": found}))
+        report = {"preset": preset.name, "accuracy": accuracy, "calibration_error": error, "not_sure": doubts}
+        confusion = {name: scores[shown].confusion().tolist() for name, scores in found.items()}
+        print(json.dumps(report | {"confusion": {"patch_size": shown} | confusion}))
         return
-    print(f"{'patch size':16}" + "".join(f"{p:>8}" for p in sizes))
-    for name, accuracy in found.items():
-        print(f"{name:16}" + "".join(f"{100 * accuracy[p]:6.2f} %" for p in sizes))
+    for title, table in {"right answers": accuracy, "calibration error": error, "not sure of": doubts}.items():
+        if table:
+            print(f"{title + ', %':24}" + "".join(f"patch {p:<3}" for p in sizes))
+            for name, values in table.items():
+                print(f"  {name:20}" + "".join(f"{100 * values[p]:8.2f} " for p in sizes))
+            print()
+    name, scores = next(iter(found.items()))
+    print(f"mistakes on {name} at patch {shown}")
+    _print_confusion(preset.labels, scores[shown].confusion().tolist())
+
+
+def _print_confusion(labels: tuple[str, ...], table: list[list[int]]) -> None:
+    """The whole matrix of a few classes, one row a class; of many classes the twelve most frequent mistakes."""
+    if len(labels) <= 12:
+        print("  truth  answer" + "".join(f"{label:>6}" for label in labels))
+        for label, row in zip(labels, table, strict=True):
+            print(f"  {label:13}" + "".join(f"{count or '.':>6}" for count in row))
+        return
+    pairs = [(n, labels[i], labels[j]) for i, row in enumerate(table) for j, n in enumerate(row) if i != j and n]
+    for count, truth, answer in sorted(pairs, reverse=True)[:12]:
+        print(f"  {count:4} times a {truth} was called {answer}")
 
 
 def _train(options: argparse.Namespace) -> None:
@@ -90,7 +118,6 @@ def _train(options: argparse.Namespace) -> None:
         epochs=options.epochs,
         learning_rate=options.learning_rate,
         resume=options.resume,
-        start=options.start,
     )
     print("\n".join(f"wrote {path}" for path in paths))
 
@@ -125,11 +152,15 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the pictures")
     command.set_defaults(run=_explain)
 
-    command = commands.add_parser("evaluate", help="accuracy on the test split, for each patch size")
+    command = commands.add_parser("evaluate", help="accuracy, confusion and calibration on the test split")
     command.add_argument("preset", metavar="PRESET")
     command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds the data")
     command.add_argument("--patch-size", type=int, metavar="N", help="only this one")
     command.add_argument("--weights", type=Path, default=BUNDLED, metavar="DIR", help="folder of the checkpoints")
+    command.add_argument(
+        "--plot", type=Path, nargs="?", const=Path("out"), metavar="DIR",
+        help="draw confusion and calibration into a folder (out)",
+    )  # fmt: skip
     command.add_argument("--json", action="store_true", help="for programs")
     command.set_defaults(run=_evaluate)
 
@@ -140,7 +171,6 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--resume", action="store_true", help="go on where the last run in DIR stopped")
     command.add_argument("--epochs", type=int, metavar="N", help="instead of the recipe's")
     command.add_argument("--learning-rate", type=float, metavar="R", help="instead of the recipe's")
-    command.add_argument("--start", type=Path, metavar="FILE", help="start from these weights, not random ones")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of everything random (%(default)s)")
     command.set_defaults(run=_train)
 

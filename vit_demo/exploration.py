@@ -58,6 +58,11 @@ class Exploration:
         """Softmax of the logits, ``[K]``, summing to 1."""
         return torch.from_numpy(self.logits).softmax(0).numpy()
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the first answer is probable enough to be said plainly; see ``Preset.sure``."""
+        return bool(self.probabilities.max() >= find_preset(self.preset).sure)
+
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The likeliest labels with their probabilities, highest first."""
         order = np.argsort(-self.probabilities, kind="stable")[:count]

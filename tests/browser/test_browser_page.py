@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import zlib
 from pathlib import Path
 from struct import pack
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import vit_demo
+from vit_demo.images import to_mnist
 from vit_demo.ui import launch
-from vit_demo.ui.pad import DIGITS, smooth
+from vit_demo.ui.pad import DIGITS, example_picture, smooth
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -99,6 +103,25 @@ def test_drawing_is_answered_and_the_first_stroke_counts(opened: Page, digit: in
     assert run_of(opened) != run
 
 
+def test_the_digit_that_the_model_reads_is_shown_beside_the_pad(opened: Page):
+    read = opened.locator(".seen img")
+
+    def pixels_shown() -> np.ndarray:
+        picture = read.get_attribute("src").partition(",")[2]
+        return np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))))
+
+    assert opened.locator(".seen").is_visible()
+    np.testing.assert_array_equal(pixels_shown(), to_mnist(example_picture(7)))
+    opened.get_by_role("button", name="Clear").first.click()
+    opened.locator(".seen").wait_for(state="hidden")
+    run = run_of(opened)
+    draw(opened, 3)
+    wait_for_news(opened, run)
+    opened.locator(".seen").wait_for()
+    three = pixels_shown()
+    assert three.shape == (28, 28) and three.max() == 255 and not np.array_equal(three, to_mnist(example_picture(7)))
+
+
 def test_hovering_changes_the_heatmap_and_costs_no_request(opened: Page):
     opened.wait_for_timeout(500)  # what opening the page started has come to rest
     requests = []
@@ -120,8 +143,6 @@ def test_hovering_changes_the_heatmap_and_costs_no_request(opened: Page):
 
 
 def test_what_is_hovered_is_what_the_package_computes(opened: Page):
-    from vit_demo.ui.pad import example_picture
-
     expected = vit_demo.explore(example_picture(7), "digits-tiny", 4)
     for view, wanted in (
         ({"block": 2, "head": 1, "query": 24, "direction": "from"}, expected.attention(2, 1, (3, 3))),

@@ -37,7 +37,15 @@ def data(tmp_path):
 def recipe(monkeypatch):
     """A recipe that takes a second, under the name of a bundled preset."""
     tiny = Recipe(
-        patch_weights={7: 0.5, 14: 0.5}, epochs=3, batch_size=32, learning_rate=4e-3, ema=0.9, augment=False, mix=0.1
+        patch_weights={7: 0.5, 14: 0.5},
+        keep={7: 0.75},
+        epochs=3,
+        batch_size=32,
+        precision="fp32",
+        learning_rate=4e-3,
+        ema=0.9,
+        augment=False,
+        mix=0.1,
     )
     monkeypatch.setitem(recipes.RECIPES, "digits-tiny", tiny)
     preset = replace(PRESETS["digits-tiny"], config=TINY, patch_sizes=(7, 14), default_patch_size=7)

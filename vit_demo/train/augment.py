@@ -10,7 +10,9 @@ from torch import Tensor
 
 
 def augment_digits(images: Tensor) -> Tensor:
-    """Another hand and another pen: slant, turn, stretch, shift, elastic bending (Simard et al., 2003), thickness.
+    """Another hand and another pen: slant, turn, stretch, shift, elastic bending, thickness, blur.
+
+    Elastic bending after Simard et al., "Best practices for convolutional neural networks", 2003.
 
     Args:
         images: ``[B, 1, 28, 28]`` in [0, 1].
@@ -25,17 +27,35 @@ def augment_digits(images: Tensor) -> Tensor:
 
     angle = uniform(-0.22, 0.22)  # radians, 12.6 degrees
     shear = uniform(-0.3, 0.3)
-    scale_x, scale_y = uniform(0.85, 1.25), uniform(0.85, 1.15)
+    scale_x, scale_y = (_stretch(images, dim, uniform(0.0, 1.0)) for dim in (3, 2))
     cos, sin = angle.cos(), angle.sin()
     # Rows of the inverse map: where in the source does each output pixel look?
-    row_x = torch.stack([cos * scale_x, sin + shear, uniform(-0.12, 0.12)], dim=1)
-    row_y = torch.stack([-sin, cos * scale_y, uniform(-0.12, 0.12)], dim=1)
+    row_x = torch.stack([cos / scale_x, (sin + shear) / scale_x, uniform(-0.1, 0.1)], dim=1)
+    row_y = torch.stack([-sin / scale_y, cos / scale_y, uniform(-0.1, 0.1)], dim=1)
     grid = F.affine_grid(torch.stack([row_x, row_y], dim=1), list(images.shape), align_corners=False)
     bend = torch.randn(batch, 2, 5, 5, device=device) * uniform(0.0, 0.09)[:, None, None, None]
     bend = F.interpolate(bend, size=images.shape[2:], mode="bicubic", align_corners=False)
     grid = grid + bend.permute(0, 2, 3, 1)  # [B, 28, 28, 2]
     images = F.grid_sample(images, grid, align_corners=False)
-    return _thicken(images, uniform(-0.6, 1.0))
+    images = _soften(_thicken(images, uniform(-0.6, 1.0)), uniform(-0.6, 0.6))
+    return images / images.amax((1, 2, 3), keepdim=True).clamp(min=0.3)  # ink is as white as before
+
+
+def _stretch(images: Tensor, dim: int, choice: Tensor) -> Tensor:
+    """By how much to stretch each digit along ``dim``: from 0.8 to what makes its ink 20 pixels long, at most twice.
+
+    A narrow digit may become a wide one, as some hands write it, but none grows beyond MNIST's box.
+    """
+    extent = (images > 0.3).any(dim=5 - dim).sum(2)[:, 0]  # [B], pixels between 1 and 28
+    most = (20 / extent.clamp(min=1)).clamp(1.1, 2.0).log()
+    least = math.log(0.8)
+    return (least + choice * (most - least)).exp()
+
+
+def _soften(images: Tensor, amount: Tensor) -> Tensor:
+    """Blends towards the blurred image (amount > 0) or away from it (amount < 0); ``amount`` ``[B]`` in [-1, 1]."""
+    blurred = F.avg_pool2d(images, 3, stride=1, padding=1)
+    return (images + amount[:, None, None, None] * (blurred - images)).clamp(0, 1)
 
 
 def _thicken(images: Tensor, amount: Tensor) -> Tensor:

@@ -20,6 +20,9 @@ Part = Literal["train", "validation", "test"]
 VALIDATION_DIGITS = 5000
 """Digits split off the end of MNIST's training set, to choose recipes by."""
 
+NO_DIGIT = -1
+"""Label of a training image to which no answer is right."""
+
 PHOTO_SETS = {"tiny_imagenet40": "tiny_imagenet40.npz", "imagenette160": "imagenette160.npz"}
 """The sets of ``photos-tiny``, in the order of its labels."""
 
@@ -30,7 +33,7 @@ class Labelled:
 
     Attributes:
         images: uint8 ``[N, C, side, side]``.
-        labels: int64 ``[N]``.
+        labels: int64 ``[N]``; ``NO_DIGIT`` where there is none.
         classes: The name of each label.
     """
 

@@ -1,78 +1,36 @@
-"""The training loop: random patch sizes, a moving average, a log, and a state to resume from after every epoch."""
+"""The training loop: random patch sizes, a teacher, a moving average, a log, and a state to resume from."""
 
 from __future__ import annotations
 
-import csv
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torchvision.transforms import v2
 from tqdm import tqdm
 
-from vit_demo.train.augment import augment_digits, augment_photos
 from vit_demo.train.data import Labelled
+from vit_demo.train.log import Log
+from vit_demo.train.parallel import Interrupt, rank, world_size
 from vit_demo.train.recipes import RECIPES
+from vit_demo.train.scoring import prepare, score
 from vit_demo.vit import ViT
 from vit_demo.zoo.presets import Preset
-
-
-@dataclass(frozen=True)
-class Score:
-    """What one look at a labelled set found.
-
-    Attributes:
-        accuracy: Share of right answers, in [0, 1].
-        loss: Mean cross-entropy, in nats.
-    """
-
-    accuracy: float
-    loss: float
-
-
-def prepare(images: Tensor, preset: Preset, *, augment: bool = False) -> Tensor:
-    """uint8 ``[B, C, side, side]`` to what the network sees: float32, changed at random if wanted, normalised."""
-    x = images.float() / 255
-    if augment:
-        x = augment_digits(x) if preset.task == "digits" else augment_photos(x)
-    mean, std = (torch.tensor(v, device=x.device).view(1, -1, 1, 1) for v in (preset.mean, preset.std))
-    return (x - mean) / std
-
-
-@torch.inference_mode()
-def score(model: nn.Module, data: Labelled, preset: Preset, patch_size: int, *, batch_size: int = 250) -> Score:
-    """Accuracy and loss of a model at one patch size.
-
-    Args:
-        model: Answers ``model(images, patch_size=...)`` with logits.
-        data: Images and labels.
-        preset: Decides the normalisation.
-        patch_size: In pixels.
-        batch_size: Images a step.
-    """
-    model.eval()
-    device = next(model.parameters()).device
-    right, loss = 0, 0.0
-    for start in range(0, len(data), batch_size):
-        part = slice(start, start + batch_size)
-        labels = data.labels[part].to(device)
-        logits = model(prepare(data.images[part].to(device), preset), patch_size=patch_size)
-        right += int((logits.argmax(1) == labels).sum())
-        loss += float(F.cross_entropy(logits, labels, reduction="sum"))
-    return Score(right / len(data), loss / len(data))
 
 
 class Trainer:
     """One run of a recipe.
 
     Every random choice of an epoch follows from the seed and the epoch's number, so a run that was stopped and resumed
-    makes the same weights as an unbroken one.
+    makes the same weights as an unbroken one. Processes started together by ``torchrun`` share each batch; they make
+    the weights that one process makes, but for rounding.
 
     Args:
         preset: What to train.
@@ -83,10 +41,12 @@ class Trainer:
         seed: Of everything random.
         epochs: Instead of the recipe's.
         learning_rate: Instead of the recipe's.
-        start: A trained network to start from, instead of random weights.
+        network: What to train instead of the preset's ViT: answers ``network(images, patch_size=...)`` with logits.
+        teacher: A trained network with the same answers, whose opinion of each changed image is learned as well.
 
     Attributes:
-        epoch: Epochs done.
+        epoch: Whole epochs done.
+        step: Steps done of the epoch after them.
         seconds: Training time so far, resumed parts included.
     """
 
@@ -101,101 +61,154 @@ class Trainer:
         seed: int = 0,
         epochs: int | None = None,
         learning_rate: float | None = None,
-        start: ViT | None = None,
+        network: nn.Module | None = None,
+        teacher: nn.Module | None = None,
     ) -> None:
         torch.manual_seed(seed)
-        self.preset, self.recipe = preset, RECIPES[name]
+        self.preset, self.recipe, self.name = preset, RECIPES[name], name
         self.data, self.device, self.seed = data, device, seed
         recipe = self.recipe
+        if recipe.batch_size % world_size():
+            raise ValueError(f"A batch of {recipe.batch_size} cannot be shared by {world_size()} processes equally.")
         self.epochs = epochs or recipe.epochs
         self.learning_rate = learning_rate or recipe.learning_rate
+        self.settings = {"seed": seed, "epochs": self.epochs, "learning_rate": self.learning_rate}
         self.steps = len(data) // recipe.batch_size
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
-        self.model = ViT(config).to(device)
-        if start is not None:
-            self.model.load_state_dict(start.state_dict())
+        self.model = (network if network is not None else ViT(config)).to(device)
+        self.teacher = teacher.to(device).eval() if teacher is not None else None
         self.average: AveragedModel | None = None
         if recipe.ema:
-            self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema))
+            self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True)
         self.optimiser = self._optimiser()
+        classes = self.classes = config.num_classes
         self.mix = v2.RandomApply(
-            [v2.RandomChoice([v2.MixUp(alpha=0.8, num_classes=config.num_classes),
-                              v2.CutMix(alpha=1.0, num_classes=config.num_classes)])],
+            [v2.RandomChoice([v2.MixUp(alpha=0.8, num_classes=classes), v2.CutMix(alpha=1.0, num_classes=classes)])],
             p=recipe.mix,
-        )  # fmt: skip
-        self.epoch, self.seconds = 0, 0.0
-        self.state_path, self.log_path = out / f"{name}.state.pt", out / f"{name}.csv"
+        )
+        self.bf16 = recipe.precision == "bf16" and device.type != "mps"
+        self.forward: nn.Module = self.model
+        if device.type == "cuda":
+            self.forward = cast(nn.Module, torch.compile(self.forward))
+        if world_size() > 1:
+            self.forward = DistributedDataParallel(self.forward)
+        self.epoch, self.step, self.seconds = 0, 0, 0.0
+        self.sums = torch.zeros(2)  # of this epoch's losses and of its right answers
+        self.state_path = out / f"{name}.state.pt"
+        self.log = Log(out / f"{name}.csv")
         out.mkdir(parents=True, exist_ok=True)
 
     @property
-    def shipped(self) -> ViT:
+    def shipped(self) -> nn.Module:
         """The network whose weights are shipped: the moving average where the recipe keeps one."""
-        return cast(ViT, self.average.module) if self.average is not None else self.model
+        return self.average.module if self.average is not None else self.model
 
     def resume(self) -> bool:
-        """Goes on from the last whole epoch; False where there is nothing to go on from."""
+        """Goes on from the last state saved; False where there is nothing to go on from.
+
+        Raises:
+            ValueError: If that state is of a run with another seed, length or learning rate.
+        """
         if not self.state_path.exists():
             return False
         state = torch.load(self.state_path, map_location=self.device, weights_only=True)
+        if state["settings"] != self.settings:
+            raise ValueError(
+                f"{self.state_path} is of a run with {_said(state['settings'])}, not {_said(self.settings)}: "
+                "resume it with its own settings, or train without --resume."
+            )
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
         if self.average is not None:
             self.average.load_state_dict(state["average"])
-        self.epoch, self.seconds = state["epoch"], state["seconds"]
+        self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
+        self.sums = state["sums"].cpu()
+        self._set_random_state(state["random"])
         return True
 
     def run(self, validation: Labelled | None = None) -> None:
         """Trains to the last epoch, with a bar for the run and one for the epoch; writes state and log after each.
 
+        Ctrl-C saves the state after the step under way, from which ``resume`` goes on.
+
         Args:
             validation: Scored after every epoch at every patch size, where given.
+
+        Raises:
+            KeyboardInterrupt: After Ctrl-C, once the state is saved.
         """
         if self.epoch == 0:
-            self.log_path.unlink(missing_ok=True)
-        with tqdm(total=self.epochs, initial=self.epoch, desc=self.preset.name, unit="epoch", position=0) as bar:
+            self.log.clear()
+        is_first = rank() == 0
+        with (
+            Interrupt() as interrupt,
+            tqdm(total=self.epochs, initial=self.epoch, desc=self.name, unit="epoch", disable=not is_first) as bar,
+        ):
             while self.epoch < self.epochs:
-                started = time.perf_counter()
-                loss, accuracy, rate = self._epoch()
-                self.seconds += time.perf_counter() - started
-                row = {"epoch": self.epoch, "rate": rate, "loss": loss, "accuracy": accuracy}
-                if validation is not None:
+                row = self._epoch(interrupt)
+                if is_first and validation is not None:
                     for p in self.patch_sizes:
                         row[f"validation_{p}"] = score(self.shipped, validation, self.preset, p).accuracy
-                self._save(row | {"seconds": self.seconds})
+                if is_first:
+                    self._save()
+                    self.log.add(row | {"seconds": self.seconds})
                 bar.update()
-                bar.set_postfix({k: f"{v:.4f}" for k, v in row.items() if k not in ("epoch", "rate")})
+                bar.set_postfix({key: f"{value:.4f}" for key, value in row.items() if key not in ("epoch", "rate")})
 
-    def _epoch(self) -> tuple[float, float, float]:
-        """One pass; the mean loss, the share of right answers on the (changed) training images, and the last rate."""
+    def _epoch(self, interrupt: Interrupt) -> dict[str, float]:
+        """One pass, or the rest of one; its mean loss, accuracy on the (changed) training images, and last rate."""
         recipe, generator = self.recipe, torch.Generator().manual_seed(self.seed * 100_003 + self.epoch)
-        torch.manual_seed(self.seed * 100_003 + self.epoch)
         order = torch.randperm(len(self.data), generator=generator)[: self.steps * recipe.batch_size]
         weights = torch.tensor(list(recipe.patch_weights.values()))
         sizes = torch.multinomial(weights, self.steps, replacement=True, generator=generator)
+        if self.step == 0:
+            torch.manual_seed(self.seed * 100_003 + self.epoch)
+            self.sums.zero_()
         self.model.train()
-        total_loss, right, rate = torch.zeros(()), torch.zeros(()), 0.0
-        bar = tqdm(order.split(recipe.batch_size), desc=f"epoch {self.epoch + 1}", leave=False, position=1)
-        for step, batch in enumerate(bar):
-            rate = self._rate(self.epoch * self.steps + step)
-            labels = self.data.labels[batch].to(self.device)
-            loss, logits = self._step(batch, labels, self.patch_sizes[int(sizes[step])], rate)
-            total_loss += loss.cpu()
-            right += (logits.argmax(1) == labels).sum().cpu()
-            if step % 20 == 0:
-                seen = (step + 1) * recipe.batch_size
-                bar.set_postfix(loss=f"{total_loss / (step + 1):.3f}", accuracy=f"{right / seen:.3f}")
-        self.epoch += 1
-        return float(total_loss) / self.steps, float(right) / len(order), rate
+        rate, batches = 0.0, order.split(recipe.batch_size)
+        with tqdm(
+            total=self.steps, initial=self.step, desc=f"epoch {self.epoch + 1}", leave=False, position=1,
+            disable=rank() > 0,
+        ) as bar:  # fmt: skip
+            while self.step < self.steps:
+                started = time.perf_counter()
+                rate = self._rate(self.epoch * self.steps + self.step)
+                self.sums += self._step(batches[self.step], self.patch_sizes[int(sizes[self.step])], rate).cpu()
+                self.step += 1
+                self.seconds += time.perf_counter() - started
+                bar.update()
+                if self.step % 20 == 0:
+                    loss, right = (self.sums / self.step).tolist()
+                    bar.set_postfix(loss=f"{loss:.3f}", accuracy=f"{right:.3f}")
+                if interrupt.wanted():
+                    if rank() == 0:
+                        self._save()
+                    raise KeyboardInterrupt
+        self.epoch, self.step = self.epoch + 1, 0
+        loss, right = (self.sums / self.steps).tolist()
+        return {"epoch": self.epoch, "rate": rate, "loss": loss, "accuracy": right}
 
-    def _step(self, batch: Tensor, labels: Tensor, patch_size: int, rate: float) -> tuple[Tensor, Tensor]:
+    def _step(self, batch: Tensor, patch_size: int, rate: float) -> Tensor:
+        """One update; loss and share of right answers, ``[2]``."""
         recipe = self.recipe
+        labels = self.data.labels[batch].to(self.device)
         x = prepare(self.data.images[batch].to(self.device), self.preset, augment=recipe.augment)
-        targets: Tensor = labels
+        targets = F.one_hot(labels.clamp(min=0), self.classes).float()
         if recipe.mix:
             x, targets = self.mix(x, labels)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type != "mps"):
-            logits = self.model(x, patch_size=patch_size).float()
+        keep = self._kept(patch_size, x)
+        # Every process changes the whole batch alike, and then learns from its own part.
+        part = slice(rank(), None, world_size())
+        x, targets, labels = x[part], targets[part], labels[part]
+        options = {"patch_size": patch_size} | ({"keep": keep[part]} if keep is not None else {})
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            logits = self.forward(x, **options).float()
+            if self.teacher is not None:
+                with torch.no_grad():
+                    opinion = self.teacher(x, patch_size=patch_size).float().softmax(1)
+                targets = targets + recipe.distil * (opinion - targets)
+        targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
         loss = F.cross_entropy(logits, targets, label_smoothing=recipe.label_smoothing)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -206,7 +219,15 @@ class Trainer:
         self.optimiser.step()
         if self.average is not None:
             self.average.update_parameters(self.model)
-        return loss.detach(), logits.detach()
+        return torch.stack([loss.detach(), (logits.detach().argmax(1) == labels).float().mean()])
+
+    def _kept(self, patch_size: int, x: Tensor) -> Tensor | None:
+        """Which patches of each image to train with, ``[B, K]``; None for all, as in the last fifth of the run."""
+        share = self.recipe.keep.get(patch_size)
+        if share is None or self.epoch >= 0.8 * self.epochs:
+            return None
+        patches = x.shape[2] // patch_size * (x.shape[3] // patch_size)
+        return torch.rand(len(x), patches, device=self.device).argsort(1)[:, : round(share * patches)]
 
     def _rate(self, step: int) -> float:
         """Linear warm-up, then a cosine to zero; the notebook's rate is constant."""
@@ -230,21 +251,34 @@ class Trainer:
         ]
         return torch.optim.AdamW(groups, lr=self.learning_rate, betas=(0.9, 0.98))
 
-    def _save(self, row: dict[str, Any]) -> None:
-        """The state first, whole or not at all, then the line of the log."""
+    def _save(self) -> None:
+        """The state, whole or not at all."""
         state = {
+            "settings": self.settings,
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "average": self.average.state_dict() if self.average is not None else {},
             "epoch": self.epoch,
+            "step": self.step,
+            "sums": self.sums,
             "seconds": self.seconds,
+            "random": self._random_state(),
         }
         partial = self.state_path.with_suffix(".partial")
         torch.save(state, partial)
         partial.replace(self.state_path)
-        is_new = not self.log_path.exists()
-        with self.log_path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(row))
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+
+    def _random_state(self) -> dict[str, Tensor]:
+        state = {"cpu": torch.get_rng_state()}
+        if self.device.type == "cuda":
+            state["cuda"] = torch.cuda.get_rng_state(self.device)
+        return state
+
+    def _set_random_state(self, state: dict[str, Tensor]) -> None:
+        torch.set_rng_state(state["cpu"].cpu())
+        if "cuda" in state and self.device.type == "cuda":
+            torch.cuda.set_rng_state(state["cuda"].cpu(), self.device)
+
+
+def _said(settings: dict[str, float]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())

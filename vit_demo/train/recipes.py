@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 
@@ -14,6 +14,7 @@ class Recipe:
         patch_weights: Each batch draws a patch size with these weights (FlexiViT); one size has weight 1.
         epochs: Passes over the training data.
         batch_size: Images a step.
+        precision: Of the matrix products: ``"bf16"`` (where the device has it), or ``"fp32"``.
         optimiser: ``"adamw"`` with warm-up and a cosine to zero, or the notebook's plain ``"adam"`` at a fixed rate.
         learning_rate: Its peak.
         weight_decay: Of matrices; vectors are not decayed.
@@ -24,11 +25,17 @@ class Recipe:
         mix: Probability that a batch is mixed by MixUp or CutMix.
         augment: Whether training images are changed at random.
         drawn: Digits of our own making added to the training data; see ``vit_demo.train.strokes``.
+        not_digits: Drawings of no digit added to the training data; see ``vit_demo.train.not_digits``.
+        teacher: Name of the recipe of a network to learn from, trained first.
+        distil: Weight of the teacher's answer beside the label's, in [0, 1].
+        keep: Share of the patches, drawn anew for each image, that a patch size is trained with until the last fifth of
+            the epochs; all where not named (PatchDropout; Liu et al., 2022, https://arxiv.org/abs/2208.07220).
     """
 
     patch_weights: dict[int, float]
     epochs: int
     batch_size: int = 256
+    precision: Literal["bf16", "fp32"] = "bf16"
     optimiser: Literal["adamw", "adam"] = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 0.05
@@ -39,6 +46,10 @@ class Recipe:
     mix: float = 0.0
     augment: bool = True
     drawn: int = 0
+    not_digits: int = 0
+    teacher: str | None = None
+    distil: float = 0.0
+    keep: dict[int, float] = field(default_factory=dict)
 
 
 def _notebook(patch_size: int) -> Recipe:
@@ -47,22 +58,36 @@ def _notebook(patch_size: int) -> Recipe:
         patch_weights={patch_size: 1.0},
         epochs=5,
         batch_size=128,
+        precision="fp32",
         optimiser="adam",
         learning_rate=5e-3,
         augment=False,
     )
 
 
-# Small patches cost most (the work grows with the number of tokens) and learn from what the others learn.
-_DIGIT_SIZES = {2: 0.12, 4: 0.34, 7: 0.26, 14: 0.28}
+_DIGITS = Recipe(
+    # Small patches cost most (the work grows with the number of tokens) and learn from what the others learn.
+    patch_weights={2: 0.08, 4: 0.34, 7: 0.28, 14: 0.3},
+    keep={2: 0.5},
+    epochs=40,
+    batch_size=128,
+    learning_rate=2e-3,
+    ema=0.999,
+    drawn=8000,
+    not_digits=6000,
+    teacher="digits-teacher",
+    distil=0.7,
+)
 
 RECIPES: dict[str, Recipe] = {
+    "digits-teacher": Recipe(
+        patch_weights={28: 1.0}, epochs=8, batch_size=128, learning_rate=3e-3, ema=0.99, drawn=8000, not_digits=6000
+    ),
+    "digits-small": replace(_DIGITS, epochs=30, learning_rate=1e-3),
+    "digits-tiny": _DIGITS,
     "digits-notebook-4": _notebook(4),
     "digits-notebook-7": _notebook(7),
     "digits-notebook-14": _notebook(14),
-    "digits-tiny": Recipe(
-        patch_weights=_DIGIT_SIZES, epochs=24, batch_size=128, learning_rate=2e-3, ema=0.999, drawn=3400
-    ),
     "photos-tiny": Recipe(
         patch_weights={8: 0.15, 12: 0.3, 16: 0.3, 24: 0.25},
         epochs=11,
@@ -71,4 +96,4 @@ RECIPES: dict[str, Recipe] = {
         ema=0.999,
     ),
 }
-"""The recipe of each file of weights in ``checkpoints/``, by its stem."""
+"""The recipe of each file of weights in ``checkpoints/``, by its stem, and of the teacher."""

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import cast
 
 import torch
+from torch import nn
 
-from vit_demo.train.data import PHOTO_SETS, Labelled, Part, load_digits, load_other_digits, load_photo_set, load_photos
-from vit_demo.train.loop import Trainer, score
-from vit_demo.train.recipes import RECIPES
+from vit_demo.train.data import Labelled, Part, load_digits, load_photos
+from vit_demo.train.loop import Trainer
+from vit_demo.train.not_digits import not_digits
+from vit_demo.train.parallel import joined, rank
+from vit_demo.train.recipes import RECIPES, Recipe
+from vit_demo.train.scoring import Score, best_temperature, score
 from vit_demo.train.strokes import drawn_digits
+from vit_demo.train.teacher import ConvNet
 from vit_demo.vit import ViT
 from vit_demo.zoo import Preset
-from vit_demo.zoo.checkpoints import load_checkpoint, save_checkpoint
+from vit_demo.zoo.checkpoints import save_checkpoint
 
 DATA_NOTES = {
     "digits": "MNIST (Y. LeCun, C. Cortes, C. Burges), 55,000 training digits; CC BY-SA 3.0",
@@ -33,7 +39,6 @@ def train_preset(
     epochs: int | None = None,
     learning_rate: float | None = None,
     resume: bool = False,
-    start: Path | None = None,
 ) -> list[Path]:
     """Trains every file of weights that a preset needs, and scores each once on the test part.
 
@@ -46,63 +51,98 @@ def train_preset(
         epochs: Instead of the recipe's.
         learning_rate: Instead of the recipe's.
         resume: Go on from the state that an earlier run left in ``out``.
-        start: A checkpoint to start from, instead of random weights; the new record tells its history.
 
     Returns:
         The files written.
 
     Raises:
         FileNotFoundError: If data is missing.
-        CheckpointError: If the checkpoint to start from cannot be used.
     """
-    training = load_part(preset, data, "train")
-    watched = None
-    if preset.task == "digits":
-        validation = load_part(preset, data, "validation")
-        watched = replace(validation, images=validation.images[:WATCHED], labels=validation.labels[:WATCHED])
-    test = load_part(preset, data, "test")
-    started, history = load_checkpoint(start) if start else (None, {})
+    training, test = load_part(preset, data, "train"), load_part(preset, data, "test")
+    validation = load_part(preset, data, "validation") if preset.task == "digits" else None
+    watched = first(validation, WATCHED) if validation else None
     paths = []
-    for name in weight_names(preset):
-        recipe = RECIPES[name]
-        data_used = with_drawn(training, recipe.drawn, seed) if recipe.drawn else training
-        trainer = Trainer(
-            preset,
-            name,
-            data_used,
-            out,
-            device=device,
-            seed=seed,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            start=started,
-        )
-        if resume:
-            trainer.resume()
-        trainer.run(watched)
-        record = {
-            "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {trainer.epochs}"
-            + (f" --learning-rate {learning_rate}" if learning_rate else "")
-            + (f" --start {start.name}" if start else ""),
-            "recipe": asdict(recipe),
-            "seed": seed,
-            "epochs": trainer.epochs,
-            "seconds": round(trainer.seconds),
-            "data": DATA_NOTES[preset.task] + (f"; {recipe.drawn} digits of our own making" if recipe.drawn else ""),
-            "test_accuracy": {str(p): score(trainer.shipped, test, preset, p).accuracy for p in trainer.patch_sizes},
-        }
-        if history:
-            record["started_from"] = history
-        path = out / f"{name}.safetensors"
-        save_checkpoint(path, trainer.shipped, record)
-        paths.append(path)
+    with joined(device) as device:
+        for name in weight_names(preset):
+            recipe = RECIPES[name]
+            used = with_drawings(training, recipe, seed)
+            teacher, teacher_seconds = None, 0.0
+            if recipe.teacher is not None:
+                # Its state stays there, so that a second student of the same seed need not train it again.
+                place = out / f"teacher-{seed}"
+                lesson = Trainer(preset, recipe.teacher, used, place, device=device, seed=seed, network=ConvNet())
+                lesson.resume()
+                lesson.run(watched)
+                teacher, teacher_seconds = lesson.shipped, lesson.seconds
+            trainer = Trainer(
+                preset,
+                name,
+                used,
+                out,
+                device=device,
+                seed=seed,
+                epochs=epochs,
+                learning_rate=learning_rate,
+                teacher=teacher,
+            )
+            if resume:
+                trainer.resume()
+            trainer.run(watched)
+            if rank() > 0:
+                continue
+            model = cast(ViT, trainer.shipped)
+            record = {
+                "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {trainer.epochs}"
+                + (f" --learning-rate {learning_rate}" if learning_rate else ""),
+                "recipe": asdict(recipe),
+                "seed": seed,
+                "epochs": trainer.epochs,
+                "seconds": round(trainer.seconds),
+                "teacher_seconds": round(teacher_seconds),
+                "data": DATA_NOTES[preset.task] + _drawn_note(recipe),
+            }
+            if validation is not None:
+                scores = {p: score(model, validation, preset, p) for p in trainer.patch_sizes}
+                record["temperature"] = cool(model, list(scores.values()))
+                record["validation_accuracy"] = {str(p): s.accuracy for p, s in scores.items()}
+            model.half().float()  # what is tested is what is stored
+            record["test_accuracy"] = {str(p): score(model, test, preset, p).accuracy for p in trainer.patch_sizes}
+            path = out / f"{name}.safetensors"
+            save_checkpoint(path, model, record)
+            paths.append(path)
     return paths
 
 
-def with_drawn(data: Labelled, count: int, seed: int) -> Labelled:
-    """Digits and as many more of our own making."""
-    drawn = drawn_digits(count, seed)
-    return replace(data, images=torch.cat([data.images, drawn.images]), labels=torch.cat([data.labels, drawn.labels]))
+def first(data: Labelled, count: int) -> Labelled:
+    """The first images of a set."""
+    return replace(data, images=data.images[:count], labels=data.labels[:count])
+
+
+def with_drawings(data: Labelled, recipe: Recipe, seed: int) -> Labelled:
+    """Training data and the drawings of our own making that a recipe adds to it."""
+    parts = [data]
+    if recipe.drawn:
+        parts.append(drawn_digits(recipe.drawn, seed))
+    if recipe.not_digits:
+        parts.append(not_digits(recipe.not_digits, seed, data))
+    return replace(
+        data, images=torch.cat([part.images for part in parts]), labels=torch.cat([part.labels for part in parts])
+    )
+
+
+def cool(model: ViT, scores: list[Score]) -> float:
+    """Scales the head so that its confidence fits what ``scores`` found, and returns the temperature it divided by."""
+    temperature, head = best_temperature(scores), cast(nn.Linear, model.head)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.div_(temperature)
+    return temperature
+
+
+def _drawn_note(recipe: Recipe) -> str:
+    if not recipe.drawn:
+        return ""
+    return f"; {recipe.drawn} digits and {recipe.not_digits} other drawings of our own making"
 
 
 def weight_names(preset: Preset) -> list[str]:
@@ -113,41 +153,3 @@ def weight_names(preset: Preset) -> list[str]:
 def load_part(preset: Preset, data: Path, part: Part) -> Labelled:
     """The part of the data that a preset is trained or tested on."""
     return load_digits(data, part) if preset.task == "digits" else load_photos(data, part, preset.image_size)
-
-
-def evaluate_preset(
-    preset: Preset, data: Path, weights: Path, patch_sizes: tuple[int, ...], device: torch.device
-) -> dict[str, dict[int, float]]:
-    """Accuracy on the test part, never trained on: for each test set, for each patch size.
-
-    Args:
-        preset: Which.
-        data: Folder of the data.
-        weights: Folder of the checkpoints.
-        patch_sizes: Which of the preset's.
-        device: Where to run.
-
-    Raises:
-        CheckpointError: If the weights cannot be used.
-        FileNotFoundError: If data is missing.
-    """
-    if preset.task == "digits":
-        sets = {"mnist": load_digits(data, "test"), **load_other_digits(data)}
-    else:
-        sets = {name: load_photo_set(data, name, "test", preset.image_size) for name in PHOTO_SETS}
-        sets = {name: _with_labels_of(preset, labelled) for name, labelled in sets.items()}
-    models: dict[str, ViT] = {}
-    found: dict[str, dict[int, float]] = {name: {} for name in sets}
-    for p in patch_sizes:
-        stem = preset.weights_name(p)
-        if stem not in models:
-            models[stem] = load_checkpoint(weights / f"{stem}.safetensors")[0].to(device)
-        for name, labelled in sets.items():
-            found[name][p] = score(models[stem], labelled, preset, p).accuracy
-    return found
-
-
-def _with_labels_of(preset: Preset, data: Labelled) -> Labelled:
-    """One set's own labels, from 0, to the preset's."""
-    index = torch.tensor([preset.labels.index(name) for name in data.classes])
-    return replace(data, labels=index[data.labels], classes=preset.labels)

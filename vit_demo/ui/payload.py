@@ -18,9 +18,6 @@ from vit_demo.zoo import find_preset
 ALL_BLOCKS_BYTES = 192 << 10
 """Up to this weight the q and k of all blocks are sent; beyond it the last block's, and others when asked for."""
 
-UNSURE = 0.5
-"""Below this probability the page says that the model is not sure."""
-
 _runs = count(1)
 
 
@@ -79,7 +76,7 @@ def empty(message: str) -> dict[str, Any]:
 
 
 def _note(result: Exploration) -> str:
-    if result.top(1)[0][1] >= UNSURE:
+    if result.is_sure:
         return ""
     if find_preset(result.preset).task == "digits":
         return "It is not sure: this may not be one digit, or not one like those it learned from."

@@ -209,13 +209,22 @@ class ViT(nn.Module):
         self.head = nn.Linear(dim, config.num_classes) if config.num_classes else nn.Identity()
         self._initialise()
 
-    def forward(self, images: Tensor, trace: Trace | None = None, *, patch_size: int | None = None) -> Tensor:
+    def forward(
+        self,
+        images: Tensor,
+        trace: Trace | None = None,
+        *,
+        patch_size: int | None = None,
+        keep: Tensor | None = None,
+    ) -> Tensor:
         """Classifies images of any size whose sides are multiples of the patch size.
 
         Args:
             images: ``[B, C, height, width]``, normalised.
             trace: Filled with q, k, v of every block where given.
             patch_size: In pixels; ``self.patch_size`` by default.
+            keep: ``[B, K]`` int64: the patches, counted row by row, that enter the sequence; all by default. Each keeps
+                the position it has in the whole grid. Fewer tokens cost less than their share of the time.
 
         Returns:
             Logits ``[B, num_classes]``, or the pooled token ``[B, D]`` of a model without classes.
@@ -223,9 +232,16 @@ class ViT(nn.Module):
         Raises:
             ValueError: If the patch size does not divide the image.
         """
-        return self.head(self.pool(self.encode(images, trace, patch_size=patch_size)))
+        return self.head(self.pool(self.encode(images, trace, patch_size=patch_size, keep=keep)))
 
-    def encode(self, images: Tensor, trace: Trace | None = None, *, patch_size: int | None = None) -> Tensor:
+    def encode(
+        self,
+        images: Tensor,
+        trace: Trace | None = None,
+        *,
+        patch_size: int | None = None,
+        keep: Tensor | None = None,
+    ) -> Tensor:
         """The tokens after the last block and ``norm``: ``[B, N, D]``. Arguments as in ``forward``."""
         p = patch_size or self.patch_size
         height, width = images.shape[2:]
@@ -235,6 +251,10 @@ class ViT(nn.Module):
         if trace is not None:
             trace.start(grid, self.config.num_prefix)
         x = self.embed(images, grid, p)  # [B, N, D]
+        if keep is not None:
+            prefix, patches = x.split([self.config.num_prefix, x.shape[1] - self.config.num_prefix], dim=1)
+            patches = patches.gather(1, keep[:, :, None].expand(-1, -1, patches.shape[2]))  # [B, K, D]
+            x = torch.cat([prefix, patches], dim=1)
         for block in self.blocks:
             x = block(x, trace)
         return self.norm(x)

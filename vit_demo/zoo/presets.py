@@ -31,6 +31,7 @@ class Preset:
         source: ``"bundled"``: the weights ship with the package.
         mean: Of each channel, in [0, 1], taken off before the network.
         std: Of each channel, divided by.
+        sure: Probability of the first answer from which it may be said plainly; below it the model is not sure.
         note: One sentence for the page.
     """
 
@@ -45,6 +46,7 @@ class Preset:
     source: str
     mean: tuple[float, ...]
     std: tuple[float, ...]
+    sure: float = 0.5
     note: str = ""
 
     @property
@@ -108,6 +110,20 @@ _PHOTO_LABELS = (
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
+        Preset(
+            name="digits-small",
+            title="Digits, small",
+            task="digits",
+            config=replace(_FLEXIBLE_DIGITS, embed_dim=128, depth=6, num_heads=4),
+            labels=_DIGIT_LABELS,
+            patch_sizes=(2, 4, 7, 14),
+            default_patch_size=4,
+            flexible=True,
+            source="bundled",
+            mean=(0.1307,),
+            std=(0.3081,),
+            note="One set of weights, trained for all four patch sizes at once.",
+        ),
         Preset(
             name="digits-tiny",
             title="Digits, tiny",

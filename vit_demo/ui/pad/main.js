@@ -125,6 +125,15 @@ for (let digit = 0; digit < 10; digit++) {
   find(".examples").append(button);
 }
 
+/** Shows the digit that the model made of the drawing: people learn from it why one was misread. */
+function showSeen() {
+  const digit = window.vitDemoSeen;
+  find(".seen").hidden = !digit;
+  if (digit) find(".seen img").src = digit;
+}
+document.addEventListener("vit-demo:seen", showSeen); // the stage may have been first, or may follow
+showSeen();
+
 // Gradio hands null over as an empty string, and reports the pad's own values back to it.
 watch("value", () => {
   if ((props.value || null) !== (sent || null)) adopt(props.value);

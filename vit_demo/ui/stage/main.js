@@ -120,6 +120,7 @@ function showEmpty(message) {
   find(".back").classList.add("away");
   showAnswers(null);
   find(".stage").classList.add("waiting");
+  tellSeen(null);
   announce({ run: "", top1: "", ready: "empty" });
   render();
 }
@@ -134,7 +135,14 @@ function showResult(next) {
   showAnswers(result);
   strip.draw(result);
   render();
+  tellSeen(result);
   announce({ run: result.run, top1: result.top[0]?.label ?? "", ready: "true" });
+}
+
+/** Tells the pad which digit the model read, if it was one. */
+function tellSeen(shown) {
+  window.vitDemoSeen = shown?.pixelated ? shown.image : null;
+  document.dispatchEvent(new CustomEvent("vit-demo:seen"));
 }
 
 function announce(data) {
