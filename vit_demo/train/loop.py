@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -21,7 +21,7 @@ from vit_demo.train.log import Log
 from vit_demo.train.parallel import Interrupt, rank, world_size
 from vit_demo.train.recipes import RECIPES
 from vit_demo.train.scoring import prepare, score
-from vit_demo.vit import ViT
+from vit_demo.vit import ViT, compile_blocks
 from vit_demo.zoo.presets import Preset
 
 
@@ -88,11 +88,9 @@ class Trainer:
             p=recipe.mix,
         )
         self.bf16 = recipe.precision == "bf16" and device.type != "mps"
-        self.forward: nn.Module = self.model
         if device.type == "cuda":
-            self.forward = cast(nn.Module, torch.compile(self.forward))
-        if world_size() > 1:
-            self.forward = DistributedDataParallel(self.forward)
+            compile_blocks(self.model)
+        self.forward = DistributedDataParallel(self.model) if world_size() > 1 else self.model
         self.epoch, self.step, self.seconds = 0, 0, 0.0
         self.sums = torch.zeros(2)  # of this epoch's losses and of its right answers
         self.state_path = out / f"{name}.state.pt"
