@@ -9,7 +9,14 @@ def test_a_compiled_network_learns_the_same_at_every_patch_size():
     """What training on CUDA compiles, traced here without its code generator."""
     torch.manual_seed(0)
     config = ViTConfig(
-        image_size=28, patch_size=14, position_grid=14, in_channels=1, num_classes=10, embed_dim=16, depth=1, num_heads=2
+        image_size=28,
+        patch_size=14,
+        position_grid=14,
+        in_channels=1,
+        num_classes=10,
+        embed_dim=16,
+        depth=1,
+        num_heads=2,
     )
     plain = ViT(config).train()
     compiled = copy.deepcopy(plain)

@@ -67,11 +67,42 @@ def _thicken(images: Tensor, amount: Tensor) -> Tensor:
     return thicker + amount.clamp(max=0).neg() * (eroded - images)
 
 
-def augment_photos(images: Tensor) -> Tensor:
-    """Random crop of 25 to 100 % of the area with its aspect changed by up to 4:3, mirror, and light and colour.
+def draw_crops(count: int, generator: torch.Generator | None = None) -> Tensor:
+    """Random crops of 25 to 100 % of the area, their aspect changed by up to 4:3.
+
+    Args:
+        count: How many.
+        generator: Of the random numbers; torch's own by default.
+
+    Returns:
+        ``[count, 4]``: width, height, and the centre's x and y, all as shares of half the image's side.
+    """
+    area, aspect, x, y = torch.rand(4, count, generator=generator)
+    side = (0.25 + 0.75 * area).sqrt()
+    stretch = ((2 * aspect - 1) * math.log(4 / 3) / 2).exp()
+    width, height = (side * stretch).clamp(max=1), (side / stretch).clamp(max=1)
+    return torch.stack([width, height, (2 * x - 1) * (1 - width), (2 * y - 1) * (1 - height)], dim=1)
+
+
+def cut(images: Tensor, crops: Tensor) -> Tensor:
+    """The crops of images, enlarged to the images' own size.
+
+    Args:
+        images: ``[B, C, side, side]``.
+        crops: ``[B, 4]``, as ``draw_crops`` makes them; a negative width mirrors.
+    """
+    width, height, x, y = crops.unbind(1)
+    zero = torch.zeros_like(x)
+    where = torch.stack([torch.stack([width, zero, x], dim=1), torch.stack([zero, height, y], dim=1)], dim=1)
+    return F.grid_sample(images, F.affine_grid(where, list(images.shape), align_corners=False), align_corners=False)
+
+
+def augment_photos(images: Tensor, crops: Tensor | None = None) -> Tensor:
+    """A crop, mirrored half of the time, in another light and colour.
 
     Args:
         images: ``[B, 3, side, side]`` in [0, 1].
+        crops: ``[B, 4]``; drawn at random by default.
 
     Returns:
         The same shape and range.
@@ -81,17 +112,10 @@ def augment_photos(images: Tensor) -> Tensor:
     def uniform(low: float, high: float) -> Tensor:
         return torch.empty(batch, device=device).uniform_(low, high)
 
-    side = uniform(0.25, 1.0).sqrt()
-    aspect = (uniform(-1.0, 1.0) * math.log(4 / 3) / 2).exp()
-    width, height = (side * aspect).clamp(max=1), (side / aspect).clamp(max=1)
+    crops = draw_crops(batch).to(device) if crops is None else crops
     mirror = torch.where(uniform(0.0, 1.0) < 0.5, -1.0, 1.0)
-    x, y = uniform(-1.0, 1.0) * (1 - width), uniform(-1.0, 1.0) * (1 - height)
-    zero = torch.zeros_like(x)
-    crop = torch.stack(
-        [torch.stack([width * mirror, zero, x], dim=1), torch.stack([zero, height, y], dim=1)], dim=1
-    )  # [B, 2, 3]
-    images = F.grid_sample(images, F.affine_grid(crop, list(images.shape), align_corners=False), align_corners=False)
-    return _light_and_colour(images, uniform(0.7, 1.3), uniform(0.7, 1.3), uniform(0.6, 1.4))
+    images = cut(images, torch.cat([crops[:, :1] * mirror[:, None], crops[:, 1:]], dim=1))
+    return _light_and_colour(images, uniform(0.6, 1.4), uniform(0.6, 1.4), uniform(0.4, 1.6))
 
 
 def _light_and_colour(images: Tensor, brightness: Tensor, contrast: Tensor, saturation: Tensor) -> Tensor:

@@ -56,7 +56,7 @@ def load_digits(folder: Path, part: Part) -> Labelled:
         FileNotFoundError: If the data is neither there nor to be downloaded.
     """
     key = "test" if part == "test" else "train"
-    path = _find(folder, "mnist.npz")
+    path = find_file(folder, "mnist.npz")
     if path is not None:
         with np.load(path) as file:
             images, labels = file[f"{key}_images"], file[f"{key}_labels"]
@@ -78,7 +78,7 @@ def load_other_digits(folder: Path) -> dict[str, Labelled]:
     Returns:
         Each set by its name; none where there is no such file.
     """
-    path = _find(folder, "digits_other.npz")
+    path = find_file(folder, "digits_other.npz")
     if path is None:
         return {}
     sets = {}
@@ -125,7 +125,7 @@ def load_photos(folder: Path, part: Part, side: int) -> Labelled:
 
 def load_photo_set(folder: Path, name: str, part: Part, side: int) -> Labelled:
     """One of ``PHOTO_SETS``, with its own labels from 0. Arguments as in ``load_photos``."""
-    path = _find(folder, PHOTO_SETS[name])
+    path = find_file(folder, PHOTO_SETS[name])
     if path is None:
         raise FileNotFoundError(f"No {PHOTO_SETS[name]} in {folder}: name the folder that holds it with --data.")
     key = "train" if part == "train" else "val"
@@ -143,9 +143,9 @@ def load_photo_set(folder: Path, name: str, part: Part, side: int) -> Labelled:
     return Labelled(tensor, torch.from_numpy(labels.astype(np.int64)), tuple(str(c) for c in classes))
 
 
-def _find(folder: Path, name: str) -> Path | None:
-    """``folder/name`` or ``folder/<stem>/name``, whichever is there."""
-    for path in (folder / name, folder / Path(name).stem / name):
+def find_file(folder: Path, name: str, subfolder: str | None = None) -> Path | None:
+    """``folder/name`` or ``folder/subfolder/name``, whichever is there; the subfolder is the name's stem by default."""
+    for path in (folder / name, folder / (subfolder or Path(name).stem) / name):
         if path.is_file():
             return path
     return None

@@ -16,6 +16,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torchvision.transforms import v2
 from tqdm import tqdm
 
+from vit_demo.train.answers import Answers
 from vit_demo.train.data import Labelled
 from vit_demo.train.log import Log
 from vit_demo.train.parallel import Interrupt, rank, world_size
@@ -43,6 +44,7 @@ class Trainer:
         learning_rate: Instead of the recipe's.
         network: What to train instead of the preset's ViT: answers ``network(images, patch_size=...)`` with logits.
         teacher: A trained network with the same answers, whose opinion of each changed image is learned as well.
+        answers: A teacher's answers asked for beforehand, and the crops that they are about.
 
     Attributes:
         epoch: Whole epochs done.
@@ -63,6 +65,7 @@ class Trainer:
         learning_rate: float | None = None,
         network: nn.Module | None = None,
         teacher: nn.Module | None = None,
+        answers: Answers | None = None,
     ) -> None:
         torch.manual_seed(seed)
         self.preset, self.recipe, self.name = preset, RECIPES[name], name
@@ -78,6 +81,7 @@ class Trainer:
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
         self.model = (network if network is not None else ViT(config)).to(device)
         self.teacher = teacher.to(device).eval() if teacher is not None else None
+        self.answers = answers
         self.average: AveragedModel | None = None
         if recipe.ema:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True)
@@ -191,10 +195,13 @@ class Trainer:
         """One update; loss and share of right answers, ``[2]``."""
         recipe = self.recipe
         labels = self.data.labels[batch].to(self.device)
-        x = prepare(self.data.images[batch].to(self.device), self.preset, augment=recipe.augment)
-        targets = F.one_hot(labels.clamp(min=0), self.classes).float()
+        targets, crops = F.one_hot(labels.clamp(min=0), self.classes).float(), None
+        if self.answers is not None:
+            crops, opinion = (tensor.to(self.device) for tensor in self.answers.of(self.epoch, batch))
+            targets = targets + recipe.distil * (opinion - targets)
+        x = prepare(self.data.images[batch].to(self.device), self.preset, augment=recipe.augment, crops=crops)
         if recipe.mix:
-            x, targets = self.mix(x, labels)
+            x, targets = self.mix(x, targets)
         keep = self._kept(patch_size, x)
         # Every process changes the whole batch alike, and then learns from its own part.
         part = slice(rank(), None, world_size())

@@ -27,6 +27,7 @@ class Recipe:
         drawn: Digits of our own making added to the training data; see ``vit_demo.train.strokes``.
         not_digits: Drawings of no digit added to the training data; see ``vit_demo.train.not_digits``.
         teacher: Name of the recipe of a network to learn from, trained first.
+        views: Crops of each photo about which a pretrained teacher is asked before; see ``vit_demo.train.answers``.
         distil: Weight of the teacher's answer beside the label's, in [0, 1].
         keep: Share of the patches, drawn anew for each image, that a patch size is trained with until the last fifth of
             the epochs; all where not named (PatchDropout; Liu et al., 2022, https://arxiv.org/abs/2208.07220).
@@ -48,6 +49,7 @@ class Recipe:
     drawn: int = 0
     not_digits: int = 0
     teacher: str | None = None
+    views: int = 0
     distil: float = 0.0
     keep: dict[int, float] = field(default_factory=dict)
 

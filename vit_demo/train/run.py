@@ -9,6 +9,7 @@ from typing import cast
 import torch
 from torch import nn
 
+from vit_demo.train.answers import ask, load_teacher
 from vit_demo.train.data import Labelled, Part, load_digits, load_photos
 from vit_demo.train.loop import Trainer
 from vit_demo.train.not_digits import not_digits
@@ -66,7 +67,7 @@ def train_preset(
         for name in weight_names(preset):
             recipe = RECIPES[name]
             used = with_drawings(training, recipe, seed)
-            teacher, teacher_seconds = None, 0.0
+            teacher, teacher_seconds, answers = None, 0.0, None
             if recipe.teacher is not None:
                 # Its state stays there, so that a second student of the same seed need not train it again.
                 place = out / f"teacher-{seed}"
@@ -74,6 +75,8 @@ def train_preset(
                 lesson.resume()
                 lesson.run(watched)
                 teacher, teacher_seconds = lesson.shipped, lesson.seconds
+            if recipe.views:
+                answers = ask(load_teacher(data), used, recipe.views, seed, out / f"answers-{seed}", device)
             trainer = Trainer(
                 preset,
                 name,
@@ -84,6 +87,7 @@ def train_preset(
                 epochs=epochs,
                 learning_rate=learning_rate,
                 teacher=teacher,
+                answers=answers,
             )
             if resume:
                 trainer.resume()

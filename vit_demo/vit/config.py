@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 
@@ -87,6 +87,10 @@ class ViTConfig:
     def stored_grid(self) -> int:
         """Side of the stored grid of positions."""
         return self.position_grid or self.image_size // self.patch_size
+
+    def with_classes(self, num_classes: int) -> ViTConfig:
+        """The same network with another head."""
+        return replace(self, num_classes=num_classes)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, for a checkpoint's header."""

@@ -1,0 +1,120 @@
+"""What a pretrained ViT says of the training photos, asked once for a few crops of each and kept.
+
+The teacher costs far more than its student. So each photo gets a handful of crops, the teacher answers them once, and
+the student meets the same crops again, mirrored and in another light.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from tqdm import tqdm
+
+from vit_demo.train.augment import cut, draw_crops
+from vit_demo.train.data import PHOTO_SETS, Labelled, find_file
+from vit_demo.vit import ViT
+from vit_demo.vit.config import VIT_TINY
+
+TEACHER = "vit_ti16_224.npz"
+"""A ViT-Ti/16 for 224 pixels and the 1,000 classes of ImageNet, tensors under timm's names, pixels in [-1, 1]."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A teacher's opinion of some crops of every training image.
+
+    Attributes:
+        crops: ``[views, N, 4]``, as ``draw_crops`` makes them.
+        probabilities: ``[views, N, classes]``, each row summing to 1.
+    """
+
+    crops: Tensor
+    probabilities: Tensor
+
+    def of(self, view: int, batch: Tensor) -> tuple[Tensor, Tensor]:
+        """Crops ``[B, 4]`` and probabilities ``[B, classes]`` of some images, the views taking turns."""
+        view %= len(self.crops)
+        return self.crops[view][batch], self.probabilities[view][batch].float()
+
+
+def load_teacher(folder: Path) -> ViT:
+    """The pretrained ViT-Ti/16, its head cut down to the classes of ``PHOTO_SETS`` in their order.
+
+    Args:
+        folder: Holds the weights and their ``classes.csv``, here or in a folder ``vit_ti16_imagenet1k``; and the photo
+            sets.
+
+    Raises:
+        FileNotFoundError: If one of the files is missing.
+    """
+    weights, table = (find_file(folder, name, "vit_ti16_imagenet1k") for name in (TEACHER, "classes.csv"))
+    if weights is None or table is None:
+        raise FileNotFoundError(f"No {TEACHER} with its classes.csv in {folder}: photos-tiny learns from that network.")
+    with np.load(weights) as file:
+        state = {name: torch.from_numpy(file[name]) for name in file.files}
+    with table.open(newline="") as lines:
+        index = {row["wnid"]: int(row["class_index"]) for row in csv.DictReader(lines)}
+    wanted = []
+    for name in PHOTO_SETS.values():
+        path = find_file(folder, name)
+        if path is None:
+            raise FileNotFoundError(f"No {name} in {folder}: name the folder that holds it with --data.")
+        with np.load(path) as file:
+            wanted += [index[str(wnid)] for wnid in file["wnids"]]
+    state["head.weight"], state["head.bias"] = state["head.weight"][wanted], state["head.bias"][wanted]
+    teacher = ViT(VIT_TINY.with_classes(len(wanted)))
+    teacher.load_state_dict(state)
+    return teacher.eval().requires_grad_(False)
+
+
+def ask(
+    teacher: ViT, data: Labelled, views: int, seed: int, folder: Path, device: torch.device, *, batch_size: int = 64
+) -> Answers:
+    """Asks about every image ``views`` times, each time about another crop; what ``folder`` has is not asked again.
+
+    Args:
+        teacher: Takes photos of 224 pixels in [-1, 1].
+        data: The training photos.
+        views: Crops of each photo.
+        seed: Of the crops.
+        folder: Where the answers are kept, a file a view.
+        device: Where the teacher runs.
+        batch_size: Photos a step.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    teacher = teacher.to(device)
+    crops, probabilities = [], []
+    for view in range(views):
+        path = folder / f"view-{view}.safetensors"
+        if not path.exists():
+            generator = torch.Generator().manual_seed(seed * 1009 + view)
+            drawn = draw_crops(len(data), generator)
+            said = [
+                _say(teacher, data.images[part].to(device), drawn[part].to(device))
+                for part in tqdm(
+                    torch.arange(len(data)).split(batch_size), desc=f"teacher, view {view + 1} of {views}", leave=False
+                )
+            ]
+            partial = path.with_suffix(".partial")
+            save_file({"crops": drawn, "probabilities": torch.cat(said)}, partial)
+            partial.replace(path)
+        kept = load_file(path)
+        crops.append(kept["crops"])
+        probabilities.append(kept["probabilities"])
+    return Answers(torch.stack(crops), torch.stack(probabilities))
+
+
+@torch.inference_mode()
+def _say(teacher: ViT, images: Tensor, crops: Tensor) -> Tensor:
+    """Probabilities ``[B, classes]`` in half precision for uint8 photos ``[B, 3, side, side]``."""
+    x = F.interpolate(cut(images.float() / 255, crops), size=224, mode="bicubic", antialias=True)
+    with torch.autocast(images.device.type, torch.bfloat16, enabled=images.device.type != "mps"):
+        logits = teacher(x.clamp(0, 1) * 2 - 1)
+    return logits.float().softmax(1).half().cpu()
