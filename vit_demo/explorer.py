@@ -25,7 +25,7 @@ from vit_demo.zoo import Preset, find_preset, load_model
 
 Fit = Literal["crop", "squash", "keep"]
 
-DEFAULT_PRESET = "digits-tiny"
+DEFAULT_PRESET = "digits-small"
 
 CACHE_BYTES = 256 << 20
 """What the kept results may weigh together."""
@@ -148,7 +148,7 @@ def explore(
 
     Example:
         >>> import vit_demo
-        >>> ex = vit_demo.explore("seven.png", preset="digits-tiny", patch_size=4)
+        >>> ex = vit_demo.explore("seven.png", preset="digits-small", patch_size=4)
         >>> ex.top(1)
         [('7', 0.998...)]
     """

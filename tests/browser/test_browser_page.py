@@ -143,7 +143,7 @@ def test_hovering_changes_the_heatmap_and_costs_no_request(opened: Page):
 
 
 def test_what_is_hovered_is_what_the_package_computes(opened: Page):
-    expected = vit_demo.explore(example_picture(7), "digits-tiny", 4)
+    expected = vit_demo.explore(example_picture(7), "digits-small", 4)
     for view, wanted in (
         ({"block": 2, "head": 1, "query": 24, "direction": "from"}, expected.attention(2, 1, (3, 3))),
         ({"block": 4, "head": -1, "query": 10, "direction": "to"}, expected.attention(4, None, (1, 3), "to")),

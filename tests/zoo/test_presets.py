@@ -27,5 +27,5 @@ def test_digits_are_normalised_as_they_were_trained():
 
 @pytest.mark.parametrize("name", ["vit-9000", "", None, ["digits-tiny"]])
 def test_an_unknown_preset_names_the_known_ones(name):
-    with pytest.raises(PresetError, match="choose one of digits-tiny"):
+    with pytest.raises(PresetError, match="choose one of digits-small"):
         find_preset(name)

@@ -9,25 +9,27 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def augment_digits(images: Tensor) -> Tensor:
+def augment_digits(images: Tensor, least: float = 1.0) -> Tensor:
     """Another hand and another pen: slant, turn, stretch, shift, elastic bending, thickness, blur.
 
     Elastic bending after Simard et al., "Best practices for convolutional neural networks", 2003.
 
     Args:
         images: ``[B, 1, 28, 28]`` in [0, 1].
+        least: All changes of an image are scaled by one number between this and 1; 0 leaves some images nearly alone.
 
     Returns:
         The same shape and range.
     """
     batch, device = len(images), images.device
+    strength = torch.empty(batch, device=device).uniform_(least, 1.0)
 
     def uniform(low: float, high: float) -> Tensor:
-        return torch.empty(batch, device=device).uniform_(low, high)
+        return torch.empty(batch, device=device).uniform_(low, high) * strength
 
     angle = uniform(-0.22, 0.22)  # radians, 12.6 degrees
     shear = uniform(-0.3, 0.3)
-    scale_x, scale_y = (_stretch(images, dim, uniform(0.0, 1.0)) for dim in (3, 2))
+    scale_x, scale_y = (_stretch(images, dim).pow(strength) for dim in (3, 2))
     cos, sin = angle.cos(), angle.sin()
     # Rows of the inverse map: where in the source does each output pixel look?
     row_x = torch.stack([cos / scale_x, (sin + shear) / scale_x, uniform(-0.1, 0.1)], dim=1)
@@ -41,15 +43,15 @@ def augment_digits(images: Tensor) -> Tensor:
     return images / images.amax((1, 2, 3), keepdim=True).clamp(min=0.3)  # ink is as white as before
 
 
-def _stretch(images: Tensor, dim: int, choice: Tensor) -> Tensor:
-    """By how much to stretch each digit along ``dim``: from 0.8 to what makes its ink 20 pixels long, at most twice.
+def _stretch(images: Tensor, dim: int) -> Tensor:
+    """By how much to stretch each digit along ``dim``, at random: from 0.8 to what makes its ink 20 pixels long, at most twice.
 
     A narrow digit may become a wide one, as some hands write it, but none grows beyond MNIST's box.
     """
     extent = (images > 0.3).any(dim=5 - dim).sum(2)[:, 0]  # [B], pixels between 1 and 28
     most = (20 / extent.clamp(min=1)).clamp(1.1, 2.0).log()
     least = math.log(0.8)
-    return (least + choice * (most - least)).exp()
+    return (least + torch.rand_like(most) * (most - least)).exp()
 
 
 def _soften(images: Tensor, amount: Tensor) -> Tensor:

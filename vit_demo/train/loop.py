@@ -199,7 +199,8 @@ class Trainer:
         if self.answers is not None:
             crops, opinion = (tensor.to(self.device) for tensor in self.answers.of(self.epoch, batch))
             targets = targets + recipe.distil * (opinion - targets)
-        x = prepare(self.data.images[batch].to(self.device), self.preset, augment=recipe.augment, crops=crops)
+        images = self.data.images[batch].to(self.device)
+        x = prepare(images, self.preset, augment=recipe.augment, least=recipe.least_change, crops=crops)
         if recipe.mix:
             x, targets = self.mix(x, targets)
         keep = self._kept(patch_size, x)

@@ -24,6 +24,7 @@ class Recipe:
         ema: Decay of the moving average of the weights that is shipped; 0 for the last weights themselves.
         mix: Probability that a batch is mixed by MixUp or CutMix.
         augment: Whether training images are changed at random.
+        least_change: How strongly digits are changed at least, as a share of the most; see ``augment_digits``.
         drawn: Digits of our own making added to the training data; see ``vit_demo.train.strokes``.
         not_digits: Drawings of no digit added to the training data; see ``vit_demo.train.not_digits``.
         teacher: Name of the recipe of a network to learn from, trained first.
@@ -46,6 +47,7 @@ class Recipe:
     ema: float = 0.0
     mix: float = 0.0
     augment: bool = True
+    least_change: float = 1.0
     drawn: int = 0
     not_digits: int = 0
     teacher: str | None = None
@@ -85,17 +87,21 @@ RECIPES: dict[str, Recipe] = {
     "digits-teacher": Recipe(
         patch_weights={28: 1.0}, epochs=8, batch_size=128, learning_rate=3e-3, ema=0.99, drawn=8000, not_digits=6000
     ),
-    "digits-small": replace(_DIGITS, epochs=30, learning_rate=1e-3),
+    "digits-small": replace(_DIGITS, epochs=50, least_change=0.0),
     "digits-tiny": _DIGITS,
     "digits-notebook-4": _notebook(4),
     "digits-notebook-7": _notebook(7),
     "digits-notebook-14": _notebook(14),
     "photos-tiny": Recipe(
-        patch_weights={8: 0.15, 12: 0.3, 16: 0.3, 24: 0.25},
-        epochs=11,
+        patch_weights={8: 0.3, 12: 0.25, 16: 0.2, 24: 0.25},
+        keep={8: 0.5},
+        epochs=120,
         batch_size=128,
-        label_smoothing=0.1,
-        ema=0.999,
+        ema=0.9995,
+        mix=0.5,
+        views=4,
+        distil=0.9,
+        drop_path=0.05,
     ),
 }
 """The recipe of each file of weights in ``checkpoints/``, by its stem, and of the teacher."""

@@ -74,18 +74,21 @@ class Score:
         return sum(count * abs(sure - right) for sure, right, count in self.reliability(bins)) / len(self.labels)
 
 
-def prepare(images: Tensor, preset: Preset, *, augment: bool = False, crops: Tensor | None = None) -> Tensor:
+def prepare(
+    images: Tensor, preset: Preset, *, augment: bool = False, least: float = 1.0, crops: Tensor | None = None
+) -> Tensor:
     """uint8 ``[B, C, side, side]`` to what the network sees: float32, changed at random if wanted, normalised.
 
     Args:
         images: The images.
         preset: Decides the changes and the normalisation.
         augment: Whether to change them.
+        least: Of digits, as in ``augment_digits``.
         crops: Of photos, ``[B, 4]``; drawn at random by default.
     """
     x = images.float() / 255
     if augment:
-        x = augment_digits(x) if preset.task == "digits" else augment_photos(x, crops)
+        x = augment_digits(x, least) if preset.task == "digits" else augment_photos(x, crops)
     mean, std = (torch.tensor(v, device=x.device).view(1, -1, 1, 1) for v in (preset.mean, preset.std))
     return (x - mean) / std
 
