@@ -16,6 +16,8 @@ from vit_demo.zoo.hub import Progress, fetch
 from vit_demo.zoo.preset import Preset
 
 WEIGHTS = "model.safetensors"
+FLOATS = {"F64", "F32", "F16", "BF16"}
+"""What may be read as it stands; anything shorter is quantised, and needs scales that are kept elsewhere."""
 
 
 def fetch_weights(preset: Preset, progress: Progress | None = None) -> Path:
@@ -67,6 +69,9 @@ def _read(path: Path, *, shapes_only: bool) -> dict[str, Tensor]:
     try:
         with safe_open(path, "pt") as file:
             names = list(file.keys())
+            kinds = {file.get_slice(n).get_dtype() for n in names} - FLOATS
+            if kinds:
+                raise CheckpointError(f"{path.name} holds {', '.join(sorted(kinds))}: save it as float32 or float16.")
             if shapes_only:
                 return {n: torch.empty(file.get_slice(n).get_shape(), device="meta") for n in names}
             return {n: file.get_tensor(n) for n in names}

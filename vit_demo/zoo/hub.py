@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
@@ -143,11 +144,11 @@ def _reporting(progress: Progress, filename: str) -> type[tqdm]:
     """A bar, of the class that ``huggingface_hub`` wants, that tells a function instead of drawing itself."""
 
     class Reporting(tqdm):
-        def __init__(self, *args: object, **kwargs: object) -> None:
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
             super().__init__(*args, **{**kwargs, "file": io.StringIO(), "disable": False})
 
-        def display(self, *_: object, **__: object) -> None:
+        def display(self, *_: Any, **__: Any) -> None:
             progress(filename, int(self.n), int(self.total or 0))
 
     return Reporting
