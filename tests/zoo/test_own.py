@@ -168,6 +168,12 @@ def test_a_name_that_stands_for_nothing_is_refused_without_a_network(hub, name):
     assert not hub.seen
 
 
+@pytest.mark.parametrize("place", ["global_pool", "model_args"])
+def test_a_timm_model_that_averages_its_patches_is_read_so(place):
+    config = timm_config(**{place: "avg" if place == "global_pool" else {"global_pool": "avg"}})
+    assert describe_timm(config).untold.pool == "mean"
+
+
 def test_processors_that_crop(hub):
     found = describe_transformers(
         {"model_type": "deit", "num_attention_heads": 3},

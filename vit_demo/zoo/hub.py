@@ -14,7 +14,6 @@ from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, t
 from huggingface_hub.errors import (
     EntryNotFoundError,
     HFValidationError,
-    LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -98,8 +97,6 @@ def _download(
         ) from error
     except RevisionNotFoundError as error:
         raise CheckpointError(f"{repo} has no revision {revision!r}: name another one, or none.") from error
-    except LocalEntryNotFoundError as error:
-        raise _unreachable(repo, error) from error
     except EntryNotFoundError as error:
         raise MissingFileError(f"{repo} has no {filename}, so it cannot be used here.") from error
     except Exception as error:  # its HTTP library changes between versions, so the errors of that have no name here
