@@ -19,6 +19,8 @@ from vit_demo.images import preprocess
 from vit_demo.zoo import find_preset
 from vit_demo.zoo.described import HEADS, PLAIN, describe_timm, describe_transformers
 
+from .hub_server import COMMIT
+
 PHOTO = Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8))
 
 
@@ -55,7 +57,7 @@ def test_a_timm_repository_is_explored_by_its_name(hub, published):
 
 def test_a_revision_may_be_named(hub, published):
     hub.repositories["someone/cats"] = published.files
-    assert find_preset("someone/cats@main").revision == find_preset("someone/cats").revision
+    assert find_preset("someone/cats@main").revision == find_preset("someone/cats").revision == COMMIT
     with pytest.raises(CheckpointError, match="no revision 'v2'"):
         find_preset("someone/cats@v2")
 
