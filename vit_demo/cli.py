@@ -12,9 +12,10 @@ from typing import NoReturn
 
 from vit_demo import render
 from vit_demo.accelerator import best_device
+from vit_demo.errors import PresetError
 from vit_demo.explorer import explorer_on
 from vit_demo.version import __version__
-from vit_demo.zoo import PRESETS, find_preset
+from vit_demo.zoo import PRESETS, Preset
 from vit_demo.zoo.checkpoints import BUNDLED
 
 METHODS = ("attention", "rollout")
@@ -45,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _presets(_: argparse.Namespace) -> None:
     for preset in PRESETS.values():
         sizes = ", ".join(f"({p})" if p == preset.default_patch_size else str(p) for p in preset.patch_sizes)
-        print(f"{preset.name:16} {preset.num_parameters:>9,} weights  patch {sizes:16} {preset.title}")
+        source = "bundled" if preset.source == "bundled" else preset.repo
+        print(f"{preset.name:16} {preset.num_parameters:>10,} weights  patch {sizes:40} {preset.title:48} {source}")
 
 
 def _explain(options: argparse.Namespace) -> None:
@@ -68,7 +70,7 @@ def _explain(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace) -> None:
     from vit_demo.train import evaluate
 
-    preset = find_preset(options.preset)
+    preset = _trained_here(options.preset)
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
     found = evaluate.evaluate_preset(preset, options.data, options.weights, sizes, best_device())
     doubts = evaluate.doubts(preset, options.weights, sizes, best_device()) if preset.task == "digits" else {}
@@ -110,7 +112,7 @@ def _train(options: argparse.Namespace) -> None:
     from vit_demo.train.run import train_preset
 
     paths = train_preset(
-        find_preset(options.preset),
+        _trained_here(options.preset),
         options.data,
         options.out,
         device=best_device(),
@@ -120,6 +122,19 @@ def _train(options: argparse.Namespace) -> None:
         resume=options.resume,
     )
     print("\n".join(f"wrote {path}" for path in paths))
+
+
+def _trained_here(name: str) -> Preset:
+    """A preset that this package has data and a recipe for.
+
+    Raises:
+        PresetError: If it is somebody else's.
+    """
+    preset = PRESETS.get(name)
+    if preset is None or preset.source != "bundled":
+        known = ", ".join(p.name for p in PRESETS.values() if p.source == "bundled")
+        raise PresetError(f"Only bundled presets are trained and evaluated here, not {name}: choose one of {known}.")
+    return preset
 
 
 def _serve(options: argparse.Namespace) -> None:
@@ -145,7 +160,10 @@ def _parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("explain", help="classify a picture and draw its heatmaps")
     command.add_argument("image", metavar="IMAGE", help="a picture file")
-    command.add_argument("--preset", default="photos-tiny", help="which model (%(default)s)")
+    command.add_argument(
+        "--preset", default="photos-tiny", metavar="P",
+        help="a name from `presets`, a repository of the Hub as org/name, or a folder (%(default)s)",
+    )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
     command.add_argument("--method", choices=METHODS, default="rollout", help="which map to draw (%(default)s)")
     command.add_argument("--fit", choices=("crop", "squash", "keep"), default="crop", help="how a photo is fitted")

@@ -31,7 +31,7 @@ class Exploration:
         preset: Name of the preset.
         patch_size: In pixels of the network's input.
         grid: Rows and columns of patches.
-        logits: float32 ``[K]``.
+        logits: float32 ``[K]``; empty for a model without classes.
         labels: The name of each logit.
         trace: q, k, v of every block, on the device that ran the pass.
         image: The picture exactly as the model saw it: 28 x 28 grey for digits, RGB at display size for photos.
@@ -60,11 +60,11 @@ class Exploration:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the first answer is probable enough to be said plainly; see ``Preset.sure``."""
-        return bool(self.probabilities.max() >= find_preset(self.preset).sure)
+        """Whether the first answer is probable enough to be said plainly; never, where there are no classes."""
+        return bool(self.probabilities.max(initial=0) >= find_preset(self.preset).sure)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
-        """The likeliest labels with their probabilities, highest first."""
+        """The likeliest labels with their probabilities, highest first; none for a model without classes."""
         order = np.argsort(-self.probabilities, kind="stable")[:count]
         return [(self.labels[i], float(self.probabilities[i])) for i in order]
 

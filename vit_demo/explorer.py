@@ -21,7 +21,7 @@ from vit_demo import images
 from vit_demo.accelerator import ZERO_GPU, best_device, borrows_gpu, device_name
 from vit_demo.exploration import DISPLAY_SIZE, Exploration
 from vit_demo.vit import Trace, ViT
-from vit_demo.zoo import Preset, find_preset, load_model
+from vit_demo.zoo import Preset, Progress, fetch_weights, find_preset, load_model
 
 Fit = Literal["crop", "squash", "keep"]
 
@@ -29,6 +29,9 @@ DEFAULT_PRESET = "digits-small"
 
 CACHE_BYTES = 256 << 20
 """What the kept results may weigh together."""
+
+MODELS_BYTES = 5 << 30
+"""What the models in memory may weigh together; the one that was least asked for lately makes room."""
 
 
 class Explorer:
@@ -40,7 +43,7 @@ class Explorer:
 
     def __init__(self, device: str | None = None) -> None:
         self.device = torch.device(device) if device else best_device()
-        self._models: dict[str, ViT] = {}
+        self._models: cachetools.LRUCache[str, ViT] = cachetools.LRUCache(MODELS_BYTES, getsizeof=_model_weight)
         self._results: cachetools.LRUCache[str, Exploration] = cachetools.LRUCache(CACHE_BYTES, getsizeof=_weight)
         self._lock = threading.RLock()
         self._forward = borrows_gpu(self._forward_here)
@@ -51,16 +54,22 @@ class Explorer:
         return sorted(self._models)
 
     def explore(
-        self, image: images.ImageSource, preset: str, patch_size: int | None = None, fit: Fit = "crop"
+        self,
+        image: images.ImageSource,
+        preset: str,
+        patch_size: int | None = None,
+        fit: Fit = "crop",
+        progress: Progress | None = None,
     ) -> Exploration:
         """Runs one image through one model.
 
         Args:
             image: Path, bytes, ``PIL.Image``, or uint8 array ``[H, W]`` or ``[H, W, 3]``.
-            preset: Name of the preset.
+            preset: Name of the preset, a repository of the Hub (``org/name``), or a folder.
             patch_size: In pixels; the preset's default for None.
             fit: How a photo becomes the input: ``"crop"`` (centre square), ``"squash"``, or ``"keep"`` (the whole
                 picture in its own shape, on a rectangular grid). Drawings are always fitted the way MNIST was.
+            progress: Told how far it is while weights are fetched; a bar on stderr for None.
 
         Returns:
             The result; the same object again for the same image and choices, while it is remembered.
@@ -70,9 +79,10 @@ class Explorer:
             PresetError: If there is no such preset, or it does not know the patch size.
             CheckpointError: If the weights cannot be used.
         """
-        chosen = find_preset(preset)
+        chosen = find_preset(preset, progress)
         patch_size = chosen.check_patch_size(patch_size)
         picture = images.read_image(image)
+        self.fetch(chosen, progress)
         key = _key(picture, preset, patch_size, fit if chosen.task == "photos" else "digit")
         with self._lock:
             result = self._results.get(key)
@@ -89,6 +99,15 @@ class Explorer:
             blank = torch.zeros(1, preset.config.in_channels, preset.image_size, preset.image_size)
             self.model(preset, preset.default_patch_size)
             self._forward(blank, preset.name, preset.default_patch_size)
+
+    def fetch(self, preset: Preset, progress: Progress | None = None) -> None:
+        """Sees to it that a preset's weights are on this machine, and lets others explore meanwhile.
+
+        Raises:
+            CheckpointError: If they cannot be had.
+        """
+        if preset.source != "bundled" and preset.name not in self._models:
+            fetch_weights(preset, progress)
 
     def recall(self, key: str) -> Exploration | None:
         """A result by its key, while it is remembered."""
@@ -127,6 +146,7 @@ class Explorer:
         started = time.perf_counter()
         with torch.inference_mode():
             logits = model(tensor.to(self.device), trace, patch_size=patch_size)[0].float().cpu()
+        logits = logits[: model.config.num_classes]  # without classes there are none, only the pooled token
         seconds = time.perf_counter() - started
         return logits, trace.to("cpu") if ZERO_GPU else trace, seconds
 
@@ -170,6 +190,8 @@ def _prepare(
         mean=preset.mean,
         std=preset.std,
         mode=fit,
+        crop_fraction=preset.crop_fraction,
+        interpolation=preset.interpolation,
     )
     return tensor, geometry, images.seen(picture, geometry, DISPLAY_SIZE)
 
@@ -178,6 +200,11 @@ def _key(picture: Image.Image, *choices: str | int) -> str:
     digest = hashlib.sha256(repr((picture.size, choices)).encode())
     digest.update(picture.tobytes())
     return digest.hexdigest()[:32]
+
+
+def _model_weight(model: ViT) -> int:
+    """Bytes of a model's weights."""
+    return sum(p.numel() * p.element_size() for p in model.parameters())
 
 
 def _weight(result: Exploration) -> int:

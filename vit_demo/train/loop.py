@@ -23,7 +23,7 @@ from vit_demo.train.parallel import Interrupt, rank, world_size
 from vit_demo.train.recipes import RECIPES
 from vit_demo.train.scoring import prepare, score
 from vit_demo.vit import ViT, compile_blocks
-from vit_demo.zoo.presets import Preset
+from vit_demo.zoo.preset import Preset
 
 
 class Trainer:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from vit_demo.train.augment import augment_digits, augment_photos
 from vit_demo.train.data import Labelled
-from vit_demo.zoo.presets import Preset
+from vit_demo.zoo.preset import Preset
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -18,6 +20,9 @@ from vit_demo.zoo import PRESETS
 
 CLASS_SPECIFIC = {"attention": False, "rollout": False}
 """The methods of ``/explain``, and whether a map of each depends on the class."""
+
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@[\w.-]+)?")
+"""Of a preset, or of a repository of the Hub, ``org/name`` or ``org/name@revision``."""
 
 
 def presets() -> list[dict[str, Any]]:
@@ -50,15 +55,16 @@ def predict(image: str, preset: str, patch_size: int) -> dict[str, Any]:
 
     Args:
         image: The picture file; for digits a drawing of one digit.
-        preset: Name of the model, from /presets.
+        preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
 
     Returns:
-        {"label", "confidences": [{"label", "confidence"}, ...], "grid": [rows, cols]}.
+        {"label", "confidences": [{"label", "confidence"}, ...], "grid": [rows, cols]}; a model without classes answers
+        "" and no confidences.
     """
     result = _explore(image, preset, patch_size)
     top = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
-    return {"label": top[0]["label"], "confidences": top, "grid": list(result.grid)}
+    return {"label": top[0]["label"] if top else "", "confidences": top, "grid": list(result.grid)}
 
 
 def explain(
@@ -68,7 +74,7 @@ def explain(
 
     Args:
         image: The picture file; for digits a drawing of one digit.
-        preset: Name of the model, from /presets.
+        preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: "attention" or "rollout".
         layer: Block, from 0; -1 for the last. Attention only.
@@ -89,7 +95,7 @@ def explain(
         "cols": cols,
         "method": method,
         "class_specific": CLASS_SPECIFIC[method],
-        "label": label or result.top(1)[0][0],
+        "label": label or next((name for name, _ in result.top(1)), ""),
     }
 
 
@@ -156,4 +162,7 @@ def _explore(image: str | None, preset: str, patch_size: int | None) -> Explorat
     with _in_words():
         if not image:
             raise ValueError("There is no picture: send a picture file as `image`.")
+        # A folder of this server is none of a caller's business, not even whether it is there.
+        if preset not in PRESETS and (not NAME.fullmatch(preset) or Path(preset).exists()):
+            raise ValueError(f"There is no preset {preset!r}: see /presets, or name a repository of the Hub.")
         return explorer_on().explore(image, preset, int(patch_size) if patch_size else None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import gradio as gr
@@ -9,9 +11,9 @@ import gradio as gr
 from vit_demo.errors import EmptySketchError
 from vit_demo.explorer import Fit, explorer_on
 from vit_demo.ui.payload import block_payload, empty, payload
-from vit_demo.zoo import PRESETS, find_preset
+from vit_demo.zoo import PRESETS, Preset, find_preset
 from vit_demo.zoo.checkpoints import read_record
-from vit_demo.zoo.presets import Task
+from vit_demo.zoo.preset import Task
 
 EMPTY_PAD = "Draw a digit, 0 to 9, and see how the model reads it."
 EMPTY_PHOTO = "Drop, paste or take a photo to see how the model reads it."
@@ -41,6 +43,26 @@ def explain_anyway(drawing: str | None, photo: str | None, preset: str, patch_si
         return explain(drawing, photo, preset, patch_size, fit)
     except gr.Error as error:
         return empty(str(error.message))
+
+
+def fetching(name: str) -> Iterator[str]:
+    """Says how far it is while the weights of a preset are fetched; nothing where they are there already.
+
+    A failure is not said here but by the exploration that follows, which needs the same weights.
+    """
+    preset = find_preset(name)
+    if preset.source == "bundled" or name in explorer_on().loaded:
+        return
+    said = f"Fetching {preset.title} from the Hub"
+
+    def progress(_: str, done: int, total: int) -> None:
+        nonlocal said
+        said = f"Fetching {preset.title} from the Hub: {done / 1e6:.0f} of {total / 1e6:.0f} MB"
+
+    with ThreadPoolExecutor(1) as pool:
+        fetched = pool.submit(explorer_on().fetch, preset, progress)
+        while wait([fetched], timeout=0.5).not_done:
+            yield said
 
 
 def block_trace(key: str, block: int) -> dict[str, str]:
@@ -84,9 +106,17 @@ def about_size(name: str, patch_size: int) -> str:
     preset = find_preset(name)
     side = preset.image_size // patch_size
     prefix = preset.config.num_prefix
-    text = f"{side} × {side} patches + class token = **{side * side + prefix} tokens**."
+    extra = [part for part in ("class token" * preset.config.class_token, _registers(preset)) if part]
+    text = " + ".join([f"{side} × {side} patches", *extra]) + f" = **{side * side + prefix} tokens**."
+    if preset.is_resampled(patch_size):
+        text += f" Resampled: these weights were trained for {preset.config.patch_size} px."
     accuracy = read_record(preset, patch_size).get("test_accuracy", {}).get(str(patch_size))
     if accuracy is not None:
         what = "MNIST's test digits" if preset.task == "digits" else "its test photos"
         text += f" Right on {100 * accuracy:.1f} % of {what}."
     return text
+
+
+def _registers(preset: Preset) -> str:
+    count = preset.config.num_registers
+    return f"{count} registers" if count else ""

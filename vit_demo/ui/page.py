@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
@@ -11,11 +12,11 @@ from vit_demo.explorer import DEFAULT_PRESET, Fit, explorer_on
 from vit_demo.ui import events
 from vit_demo.ui.api import add_endpoints
 from vit_demo.ui.pad import DigitPad
-from vit_demo.ui.payload import payload
+from vit_demo.ui.payload import empty, payload
 from vit_demo.ui.photo import PhotoInput
 from vit_demo.ui.stage import Stage
 from vit_demo.zoo import find_preset
-from vit_demo.zoo.presets import Task
+from vit_demo.zoo.preset import Task
 
 DEFAULT_PHOTO_PRESET = "photos-tiny"
 _EXAMPLES = ("cheetah.jpg", "lion.jpg", "tower.jpg", "bus.png")
@@ -85,9 +86,14 @@ def build() -> gr.Blocks:
         def explain(drawing: str | None, picture: str | None, name: str, size: str, fit: Fit) -> dict[str, Any]:
             return events.explain(drawing, picture, name, int(size), fit)
 
-        def choose_preset(drawing: str | None, picture: str | None, name: str, fit: Fit) -> tuple[Any, ...]:
+        def at_first(drawing: str | None, picture: str | None, name: str, fit: Fit) -> tuple[Any, ...]:
             default = find_preset(name).default_patch_size
             return *events.choose_preset(name), events.explain_anyway(drawing, picture, name, default, fit)
+
+        def choose_preset(drawing: str | None, picture: str | None, name: str, fit: Fit) -> Iterator[tuple[Any, ...]]:
+            for said in events.fetching(name):
+                yield *events.choose_preset(name), empty(said)
+            yield at_first(drawing, picture, name, fit)
 
         def choose_size(drawing: str | None, picture: str | None, name: str, size: str, fit: Fit) -> tuple[Any, ...]:
             said = events.about_size(name, int(size))
@@ -98,7 +104,7 @@ def build() -> gr.Blocks:
                 if find_preset(name).task == task:  # a tab is selected, too, when the page opens
                     return (gr.skip(),) * 5
                 menu = gr.Dropdown(choices=events.presets_for(task), value=default)
-                return menu, *choose_preset(drawing, picture, default, fit)
+                return menu, *at_first(drawing, picture, default, fit)
 
             return choose
 

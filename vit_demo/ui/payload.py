@@ -76,7 +76,7 @@ def empty(message: str) -> dict[str, Any]:
 
 
 def _note(result: Exploration) -> str:
-    if result.is_sure:
+    if result.is_sure or not result.labels:
         return ""
     if find_preset(result.preset).task == "digits":
         return "It is not sure: this may not be one digit, or not one like those it learned from."

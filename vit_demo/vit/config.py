@@ -20,7 +20,9 @@ class ViTConfig:
         num_heads: Attention heads of a block; must divide ``embed_dim``.
         mlp_ratio: Hidden width of the MLP over ``embed_dim``.
         pool: What the head reads: the class token (``"cls"``), the mean of the patch tokens (``"mean"``), or the mean
-            of all tokens, class token and registers included (``"all"``).
+            of all tokens, class token and registers included (``"all"``). Twice as wide, side by side: the class token
+            and the mean of the patches (``"cls+mean"``), or the class token and the token after it (``"cls+next"``),
+            which is how a distilled DeiT lets two heads share the answer.
         position: Learned table, or the fixed sine and cosine table of Vaswani et al. (2017).
         position_grid: Side of the *stored* grid of positions; by default ``image_size // patch_size``. A flexible model
             stores a finer one, so that small patches lose nothing.
@@ -46,7 +48,7 @@ class ViTConfig:
     depth: int = 12
     num_heads: int = 3
     mlp_ratio: float = 4.0
-    pool: Literal["cls", "mean", "all"] = "cls"
+    pool: Literal["cls", "mean", "all", "cls+mean", "cls+next"] = "cls"
     position: Literal["learned", "sincos"] = "learned"
     position_grid: int | None = None
     position_prefix: bool = True
@@ -70,13 +72,20 @@ class ViTConfig:
             raise ValueError(f"embed_dim {self.embed_dim} must be a multiple of num_heads {self.num_heads}.")
         if self.image_size % self.patch_size:
             raise ValueError(f"image_size {self.image_size} must be a multiple of patch_size {self.patch_size}.")
-        if self.pool == "cls" and not self.class_token:
-            raise ValueError('pool="cls" needs class_token=True.')
+        if self.pool.startswith("cls") and not self.class_token:
+            raise ValueError(f'pool="{self.pool}" needs class_token=True.')
+        if self.pool == "cls+next" and not self.num_registers:
+            raise ValueError('pool="cls+next" needs num_registers of at least 1.')
 
     @property
     def head_dim(self) -> int:
         """Width of one head."""
         return self.embed_dim // self.num_heads
+
+    @property
+    def head_width(self) -> int:
+        """Numbers that the head reads."""
+        return self.embed_dim * (2 if "+" in self.pool else 1)
 
     @property
     def num_prefix(self) -> int:

@@ -204,9 +204,10 @@ class ViT(nn.Module):
         self.blocks = nn.ModuleList(Block(config, drop) for drop in drops)
         norm = nn.LayerNorm(dim, config.norm_eps) if config.final_norm else nn.Identity()
         # timm's two names: the norm stands before the pooling of a class token, after the pooling of a mean.
-        self.norm = norm if config.pool == "cls" else nn.Identity()
-        self.fc_norm = norm if config.pool != "cls" else nn.Identity()
-        self.head = nn.Linear(dim, config.num_classes) if config.num_classes else nn.Identity()
+        before = config.pool.startswith("cls")
+        self.norm = norm if before else nn.Identity()
+        self.fc_norm = nn.Identity() if before else norm
+        self.head = nn.Linear(config.head_width, config.num_classes) if config.num_classes else nn.Identity()
         self._initialise()
 
     def forward(
@@ -227,7 +228,7 @@ class ViT(nn.Module):
                 the position it has in the whole grid. Fewer tokens cost less than their share of the time.
 
         Returns:
-            Logits ``[B, num_classes]``, or the pooled token ``[B, D]`` of a model without classes.
+            Logits ``[B, num_classes]``, or the pooled token ``[B, head_width]`` of a model without classes.
 
         Raises:
             ValueError: If the patch size does not divide the image.
@@ -281,11 +282,15 @@ class ViT(nn.Module):
         return interpolate_positions(table, grid, self.num_position_prefix)
 
     def pool(self, tokens: Tensor) -> Tensor:
-        """The one vector ``[B, D]`` that the head reads, from tokens ``[B, N, D]``."""
+        """The one vector ``[B, head_width]`` that the head reads, from tokens ``[B, N, D]``."""
         if self.config.pool == "cls":
             return tokens[:, 0]
-        first = self.config.num_prefix if self.config.pool == "mean" else 0
-        return self.fc_norm(tokens[:, first:].mean(1))
+        if self.config.pool == "cls+next":
+            return tokens[:, :2].flatten(1)
+        mean = tokens[:, 0 if self.config.pool == "all" else self.config.num_prefix :].mean(1)
+        if self.config.pool == "cls+mean":
+            return torch.cat([tokens[:, 0], mean], dim=1)
+        return self.fc_norm(mean)
 
     def _initialise(self) -> None:
         for module in self.modules():

@@ -15,7 +15,9 @@ from torch import Tensor
 
 from vit_demo.errors import CheckpointError
 from vit_demo.vit import ViT, ViTConfig
-from vit_demo.zoo.presets import Preset
+from vit_demo.zoo.foreign import load_foreign
+from vit_demo.zoo.hub import Progress
+from vit_demo.zoo.preset import Preset
 
 BUNDLED = Path(__file__).resolve().parents[2] / "checkpoints"
 """The folder of the weights that ship with the repository."""
@@ -78,19 +80,26 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
         return {}
 
 
-def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED) -> ViT:
+def load_model(
+    preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED, progress: Progress | None = None
+) -> ViT:
     """The trained network of a preset, in eval mode on the CPU, cutting patches of the size asked for.
 
     Args:
         preset: Which.
         patch_size: In pixels; the preset's default for None.
-        folder: Where the weights are.
+        folder: Where bundled weights are.
+        progress: Told how far it is where weights are fetched; a bar on stderr for None.
 
     Raises:
         PresetError: If the preset does not know the patch size.
-        CheckpointError: If the weights cannot be used, or are another network's.
+        CheckpointError: If the weights cannot be fetched or used, or are another network's.
     """
     patch_size = preset.check_patch_size(patch_size)
+    if preset.source != "bundled":
+        model = load_foreign(preset, progress)
+        model.patch_size = patch_size
+        return model
     path = folder / f"{preset.weights_name(patch_size)}.safetensors"
     model, _ = load_checkpoint(path)
     if model.config != preset.config_at(patch_size):

@@ -2,95 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
-
-import torch
+from dataclasses import replace
 
 from vit_demo.errors import PresetError
-from vit_demo.vit import ViT, ViTConfig
+from vit_demo.vit import ViTConfig
 from vit_demo.vit.config import MNIST_FROM_SCRATCH
-
-Task = Literal["digits", "photos"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Preset:
-    """A model that a visitor can choose.
-
-    Attributes:
-        name: As in ``explore(image, preset=name)``.
-        title: For people.
-        task: ``"digits"``: grey 28 x 28 drawings. ``"photos"``: RGB.
-        config: The network. Its patch size is that of the stored kernel, not the one to start with.
-        labels: The name of each output.
-        patch_sizes: Sizes it was trained for, in pixels, ascending.
-        default_patch_size: The one to start with.
-        flexible: One set of weights was trained for all sizes; otherwise each size has weights of its own.
-        source: ``"bundled"``: the weights ship with the package.
-        mean: Of each channel, in [0, 1], taken off before the network.
-        std: Of each channel, divided by.
-        sure: Probability of the first answer from which it may be said plainly; below it the model is not sure.
-        note: One sentence for the page.
-    """
-
-    name: str
-    title: str
-    task: Task
-    config: ViTConfig
-    labels: tuple[str, ...]
-    patch_sizes: tuple[int, ...]
-    default_patch_size: int
-    flexible: bool
-    source: str
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    sure: float = 0.5
-    note: str = ""
-
-    @property
-    def image_size(self) -> int:
-        """Side of the square input, in pixels."""
-        return self.config.image_size
-
-    @property
-    def num_blocks(self) -> int:
-        """Transformer blocks."""
-        return self.config.depth
-
-    @property
-    def num_heads(self) -> int:
-        """Attention heads of a block."""
-        return self.config.num_heads
-
-    @cached_property
-    def num_parameters(self) -> int:
-        """Numbers in the network, counted without making it."""
-        with torch.device("meta"):
-            return sum(p.numel() for p in ViT(self.config).parameters())
-
-    def check_patch_size(self, patch_size: int | None) -> int:
-        """The patch size to use: the default for None.
-
-        Raises:
-            PresetError: If the preset does not know that size.
-        """
-        if patch_size is None:
-            return self.default_patch_size
-        if patch_size not in self.patch_sizes:
-            known = ", ".join(map(str, self.patch_sizes))
-            raise PresetError(f"{self.name} has no patch size {patch_size}: choose one of {known}.")
-        return patch_size
-
-    def config_at(self, patch_size: int) -> ViTConfig:
-        """The network whose weights serve a patch size: the same for all sizes of a flexible preset."""
-        return self.config if self.flexible else replace(self.config, patch_size=patch_size)
-
-    def weights_name(self, patch_size: int) -> str:
-        """Stem of the file that holds the weights for a patch size."""
-        return self.name if self.flexible else f"{self.name}-{patch_size}"
-
+from vit_demo.zoo.hub import Progress
+from vit_demo.zoo.own import is_own, read_own
+from vit_demo.zoo.preset import Preset
+from vit_demo.zoo.public import PUBLIC
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)
@@ -170,18 +90,28 @@ PRESETS: dict[str, Preset] = {
             std=_HALF,
             note="Sees 96 x 96 pixels and knows 50 things; anything else gets the nearest of them.",
         ),
+        *PUBLIC,
     )
 }
 """Every preset by name, in the order in which a page lists them."""
 
 
-def find_preset(name: str) -> Preset:
-    """A preset by its name.
+def find_preset(name: str, progress: Progress | None = None) -> Preset:
+    """A preset by its name, or one made of the user's own model.
+
+    Args:
+        name: One of ``PRESETS``; a repository of the Hub, ``org/name`` or ``org/name@revision``; or a folder.
+        progress: Told how far it is where a repository is fetched; a bar on stderr for None.
 
     Raises:
-        PresetError: If there is none of that name.
+        PresetError: If there is none of that name, or the model is of a kind that cannot be used here.
+        CheckpointError: If a repository cannot be fetched, or holds no weights that can be used.
     """
-    try:
+    if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
-    except (KeyError, TypeError):
-        raise PresetError(f"There is no preset {name!r}: choose one of {', '.join(PRESETS)}.") from None
+    if isinstance(name, str) and is_own(name):
+        return read_own(name, progress)
+    known = ", ".join(PRESETS)
+    raise PresetError(
+        f"There is no preset {name!r}: choose one of {known}, or name a repository of the Hub as org/name, or a folder."
+    )

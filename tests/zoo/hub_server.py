@@ -1,0 +1,108 @@
+"""A Hub of our own on this machine: it speaks the protocol by which files are resolved, and misbehaves on demand."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+LARGE = 5000
+"""From so many bytes on a file is kept as a large one: behind a redirect to another host, its etag a SHA-256."""
+
+
+class HubServer:
+    """Serves what is put into ``repositories``.
+
+    Attributes:
+        repositories: ``{"org/name": {"file": bytes}}``.
+        seen: Every request as ``"GET file"``; of large files the redirected one alone.
+        ranges: The Range header of each GET that had one.
+        cuts: So many coming answers break off in the middle.
+        tampered: Large files are sent with one byte changed.
+    """
+
+    def __init__(self) -> None:
+        self.repositories: dict[str, dict[str, bytes]] = {}
+        self.seen: list[str] = []
+        self.ranges: list[str] = []
+        self.cuts = 0
+        self.tampered = False
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def gets(self, filename: str) -> int:
+        return self.seen.count(f"GET {filename}")
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        hub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_: Any) -> None:
+                pass
+
+            def do_HEAD(self) -> None:
+                self.answer(with_body=False)
+
+            def do_GET(self) -> None:
+                self.answer(with_body=True)
+
+            def answer(self, with_body: bool) -> None:
+                moved = self.path.startswith("/moved")
+                repo, _, rest = self.path.removeprefix("/moved").strip("/").partition("/resolve/")
+                revision, _, filename = rest.partition("/")
+                files = hub.repositories.get(repo)
+                if files is None:
+                    return self.refuse("RepoNotFound")
+                if revision not in ("main", COMMIT):
+                    return self.refuse("RevisionNotFound")
+                if filename not in files:
+                    hub.seen.append(f"{self.command} {filename}")
+                    return self.refuse("EntryNotFound")
+                content = files[filename]
+                if len(content) >= LARGE and not moved:
+                    digest = hashlib.sha256(content).hexdigest()
+                    headers = {"X-Linked-ETag": f'"{digest}"', "X-Linked-Size": str(len(content))}
+                    return self.head(302, 0, headers | {"Location": hub.elsewhere() + self.path})
+                hub.seen.append(f"{self.command} {filename}")
+                etag = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+                start = 0
+                if "Range" in self.headers and with_body:
+                    hub.ranges.append(self.headers["Range"])
+                    start = int(self.headers["Range"].removeprefix("bytes=").split("-")[0])
+                headers = {"ETag": f'"{etag}"'}
+                if start:
+                    headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+                self.head(206 if start else 200, len(content) - start, headers)
+                if with_body:
+                    self.send(bytes([content[0] ^ 1]) + content[1:] if hub.tampered and moved else content, start)
+
+            def send(self, content: bytes, start: int) -> None:
+                if hub.cuts:
+                    hub.cuts -= 1
+                    self.wfile.write(content[start : start + (len(content) - start) // 2])
+                    self.wfile.flush()
+                    self.close_connection = True
+                else:
+                    self.wfile.write(content[start:])
+
+            def head(self, status: int, length: int, headers: dict[str, str]) -> None:
+                self.send_response(status)
+                for name, value in ({"Content-Length": str(length), "X-Repo-Commit": COMMIT} | headers).items():
+                    self.send_header(name, value)
+                self.end_headers()
+
+            def refuse(self, code: str) -> None:
+                self.head(404, 0, {"X-Error-Code": code})
+
+        return Handler
+
+    def elsewhere(self) -> str:
+        """The host of large files: the same server under another name."""
+        return f"http://localhost:{self.server.server_port}/moved"

@@ -1,0 +1,138 @@
+"""The public checkpoints that have a name here: timm's, on the Hub, with the preprocessing that timm publishes.
+
+The figures in the notes are top-1 on ImageNet's validation set, as published with timm; those of other patch sizes are
+the ones published for ViT-Ti/16 by Beyer et al. (2023, https://arxiv.org/abs/2212.08013).
+"""
+
+from __future__ import annotations
+
+from torchvision.models import ViT_B_16_Weights
+
+from vit_demo.vit import ViTConfig
+from vit_demo.zoo.preset import Preset
+
+IMAGENET_LABELS: tuple[str, ...] = tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"])
+"""The 1,000 classes, in the order that every public checkpoint has them."""
+
+HALF = (0.5, 0.5, 0.5)
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+MAX_GRID = 60
+"""Patches along a side beyond which a page would be slow."""
+
+
+def offered_sizes(image_size: int, native: int) -> tuple[int, ...]:
+    """The patch sizes worth trying with weights of one size: the divisors of the image from half to three times it."""
+    return tuple(
+        p
+        for p in range(1, image_size + 1)
+        if p == native or (image_size % p == 0 and native <= 2 * p and p <= 3 * native and image_size // p <= MAX_GRID)
+    )
+
+
+def _sized(letter: str, **changes: object) -> ViTConfig:
+    """The usual widths: Ti, S and B."""
+    width, heads = {"ti": (192, 3), "s": (384, 6), "b": (768, 12)}[letter]
+    return ViTConfig(**{"embed_dim": width, "num_heads": heads, **changes})  # type: ignore[arg-type]
+
+
+def _public(
+    name: str,
+    title: str,
+    repo: str,
+    config: ViTConfig,
+    note: str,
+    *,
+    labels: tuple[str, ...] = IMAGENET_LABELS,
+    patch_sizes: tuple[int, ...] = (),
+    mean: tuple[float, ...] = HALF,
+    std: tuple[float, ...] = HALF,
+    crop_fraction: float = 0.9,
+) -> Preset:
+    return Preset(
+        name=name,
+        title=title,
+        task="photos",
+        config=config,
+        labels=labels,
+        patch_sizes=patch_sizes or offered_sizes(config.image_size, config.patch_size),
+        default_patch_size=config.patch_size,
+        flexible=bool(patch_sizes),
+        source="hub",
+        mean=mean,
+        std=std,
+        crop_fraction=crop_fraction,
+        repo=repo,
+        # The branch: no commit could be looked up where this was written. What is fetched has the hash the Hub names
+        # at that moment, stays in the cache, and must fit ``config``.
+        revision="main",
+        note=note,
+    )
+
+
+_FLEXIBLE = tuple(p for p in range(8, 49) if 240 % p == 0)
+_ELSEWHERE = "Made for patches of 16 px (published: {} %); other sizes are resampled and lose accuracy."
+
+PUBLIC: tuple[Preset, ...] = (
+    _public(
+        "vit-ti16",
+        "ViT-Ti/16, 1,000 classes",
+        "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k",
+        _sized("ti"),
+        "Made for patches of 16 px (published: 75.5 %); resampled it gets 64.8 % at 8, 76.1 % at 14, 36.1 % at 32.",
+    ),
+    _public(
+        "vit-s16",
+        "ViT-S/16, 1,000 classes",
+        "timm/vit_small_patch16_224.augreg_in21k_ft_in1k",
+        _sized("s"),
+        _ELSEWHERE.format(81.4),
+    ),
+    _public(
+        "vit-b16",
+        "ViT-B/16, 1,000 classes",
+        "timm/vit_base_patch16_224.augreg_in21k_ft_in1k",
+        _sized("b"),
+        _ELSEWHERE.format(84.5),
+    ),
+    _public(
+        "deit-ti16",
+        "DeiT-Ti/16, 1,000 classes",
+        "timm/deit_tiny_patch16_224.fb_in1k",
+        _sized("ti"),
+        _ELSEWHERE.format(72.2),
+        mean=IMAGENET_MEAN,
+        std=IMAGENET_STD,
+    ),
+    *(
+        _public(
+            f"flexivit-{letter}",
+            f"FlexiViT-{letter.upper()}, 1,000 classes, any patch size",
+            f"timm/flexivit_{size}.1200ep_in1k",
+            _sized(letter, image_size=240, position_prefix=False),
+            f"One set of weights, trained for all patch sizes at once (published: {accuracy} %).",
+            patch_sizes=_FLEXIBLE,
+            crop_fraction=0.95,
+        )
+        for letter, size, accuracy in (("s", "small", 82.6), ("b", "base", 84.7))
+    ),
+    _public(
+        "dinov2-s14",
+        "DINOv2-S/14 with registers, no classes",
+        "timm/vit_small_patch14_reg4_dinov2.lvd142m",
+        _sized(
+            "s",
+            image_size=518,
+            patch_size=14,
+            num_classes=0,
+            num_registers=4,
+            layer_scale=1e-5,
+            position_prefix=False,
+        ),
+        "Learned without labels, so it names nothing; made for patches of 14 px, others are resampled.",
+        labels=(),
+        mean=IMAGENET_MEAN,
+        std=IMAGENET_STD,
+        crop_fraction=1.0,
+    ),
+)
+"""In the order in which a page lists them, after what is bundled."""
