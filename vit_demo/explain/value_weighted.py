@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -70,7 +72,7 @@ def sent(trace: Trace, layer: int, output: Tensor, query: int | None) -> Tensor:
 
 def output_map(model: ViT, layer: int) -> Tensor:
     """What a block does to the heads' outputs before it adds them to the tokens, ``[H, d, D]``."""
-    block = model.blocks[layer]
+    block: Any = model.blocks[layer]  # a ModuleList does not know what it lists
     dim, heads = model.config.embed_dim, model.config.num_heads
     weight = block.attn.proj.weight if isinstance(block.attn.proj, nn.Linear) else torch.eye(dim)
     if not isinstance(block.ls1, nn.Identity):
