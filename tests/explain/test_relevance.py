@@ -111,7 +111,7 @@ def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Netw
     model, images = network().requires_grad_(), torch.randn(1, 3, 16, 16)
     plain = method(model, images, 1)
     with torch.inference_mode():
-        torch.testing.assert_close(method(model, images.clone(), 1), plain)
+        torch.testing.assert_close(method(model, images.clone(), torch.tensor([1])), plain)
     assert not plain.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
 

@@ -13,7 +13,8 @@ Target = int | Tensor
 
 def class_scores(logits: Tensor, target: Target) -> Tensor:
     """The logit ``[B]`` of each sample's class, from ``[B, K]``."""
-    classes = torch.as_tensor(target, device=logits.device).expand(len(logits))
+    # Cloned, for autograd refuses a tensor that was made in inference mode.
+    classes = torch.as_tensor(target, device=logits.device).expand(len(logits)).clone()
     return logits.gather(1, classes[:, None])[:, 0]
 
 
