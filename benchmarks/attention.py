@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -23,12 +25,16 @@ import torch
 from torch import Tensor
 
 from benchmarks.cases import BASELINE, CASES, Run, timm_extract, timm_plain, transformers_attentions
-from vit_demo.explain import attention_from
+from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
+from vit_demo.explain import attention_from, relevance, rollout, to_grid
 from vit_demo.vit import Trace, ViT, ViTConfig
 
 THREADS = 2
-SIZES = {197: (224, 16), 785: (224, 8), 2305: (384, 8)}
+SIZES = {197: (224, 16), 785: (224, 8), 2305: (384, 8), 9217: (768, 8)}
 """Image and patch size in pixels for each number of tokens, class token included."""
+
+CHECKED_UP_TO = 2305
+"""Beyond this the matrices of the comparison may not fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,12 @@ class Result:
     megabytes: float | None = None
 
 
+@torch.inference_mode(False)  # relevance differentiates
 def build(tokens: int) -> tuple[ViT, Tensor]:
     """A seeded ViT-Ti with random weights everywhere, and one random image for it."""
     torch.manual_seed(0)
     image_size, patch_size = SIZES[tokens]
-    model = ViT(ViTConfig(image_size=image_size, patch_size=patch_size)).eval()
+    model = ViT(ViTConfig(image_size=image_size, patch_size=patch_size)).eval().requires_grad_(False)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.05)
@@ -57,7 +64,8 @@ def check(model: ViT, images: Tensor) -> None:
     """Makes sure that what is compared is the same thing.
 
     Raises:
-        AssertionError: If logits or attention of timm or transformers differ from ours.
+        AssertionError: If logits or attention of timm or transformers differ from ours, or rollout or relevance from
+            those of whole matrices.
     """
     trace = Trace()
     logits = model(images, trace)
@@ -65,17 +73,22 @@ def check(model: ViT, images: Tensor) -> None:
     ours = [attention_from(trace, layer, 0) for layer in range(trace.num_blocks)]
     for theirs in (timm_extract(model)(images).values(), transformers_attentions(model)(images).attentions):
         torch.testing.assert_close([maps[:, :, 0] for maps in theirs], ours, atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(rollout(trace), full_matrix_rollout(model)(images), atol=1e-6, rtol=1e-3)
+    found = relevance(model, images, logits.argmax(1))
+    expected = to_grid(full_matrix_relevance(model)(images), trace)
+    torch.testing.assert_close(found, expected, atol=1e-4 * float(expected.max()), rtol=1e-3)
 
 
-def measure(tokens: int, repeats: int) -> list[Result]:
-    """Times all cases in rounds, each round in another order, so that a busy moment strikes all alike.
+def measure(tokens: int, repeats: int, cases: list[str]) -> list[Result]:
+    """Times cases in rounds, each round in another order, so that a busy moment strikes all alike.
 
     Returns:
         For each case the median time, and the median over rounds of its time over the plain forward's.
     """
     model, images = build(tokens)
-    check(model, images)
-    runs = {name: case(model) for name, case in CASES.items()}
+    if tokens <= CHECKED_UP_TO:
+        check(model, images)
+    runs = {name: CASES[name](model) for name in cases}
     times: dict[str, list[float]] = {name: [] for name in runs}
     order = list(runs)
     shuffle = random.Random(0).shuffle
@@ -121,7 +134,10 @@ def _peak(run: Run, images: Tensor) -> float:
 def with_memory(result: Result) -> Result:
     """The result with its peak memory, measured in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.attention", "--peak", result.case, "--tokens", str(result.tokens)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode == -signal.SIGKILL:
+        return Result(**{**asdict(result), "megabytes": float("inf")})  # the system ran out of memory
+    answer.check_returncode()
     return Result(**{**asdict(result), "megabytes": float(answer.stdout)})
 
 
@@ -132,7 +148,7 @@ def table(results: list[Result]) -> str:
         "|---|---:|---:|---:|",
     ]
     for one in results:
-        memory = "" if one.megabytes is None else f"{one.megabytes:,.0f}"
+        memory = "" if one.megabytes is None else f"{one.megabytes:,.0f}" if one.megabytes < math.inf else "none left"
         lines.append(f"| {one.case} | {one.milliseconds:,.1f} | {one.ratio:.2f} | {memory} |")
     return "\n".join(lines)
 
@@ -156,6 +172,10 @@ def main() -> None:
     parser.add_argument(
         "--memory", action="store_true", help="peak memory too, each case in its own process; Linux only"
     )
+    parser.add_argument(
+        "--cases", nargs="+", choices=CASES, default=list(CASES), metavar="CASE",
+        help="only these, beside the plain forward; whole matrices of 9,217 tokens need about 30 GB",
+    )  # fmt: skip
     parser.add_argument("--json", type=Path, help="write the figures here as well")
     parser.add_argument("--peak", choices=CASES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -166,7 +186,7 @@ def main() -> None:
     facts, everything = machine(), []
     print(facts)
     for tokens in arguments.tokens:
-        results = measure(tokens, arguments.repeats)
+        results = measure(tokens, arguments.repeats, list(dict.fromkeys([BASELINE, *arguments.cases])))
         if arguments.memory:
             results = [with_memory(result) for result in results]
         print(f"\n{table(results)}", flush=True)

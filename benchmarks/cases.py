@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from vit_demo.explain import attention_from, rollout
+from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
+from vit_demo.explain import attention_from, relevance, rollout
 from vit_demo.vit import Trace, ViT
 
 Run = Callable[[Tensor], object]
@@ -40,6 +41,11 @@ def ours_rollout(model: ViT) -> Run:
         return rollout(trace)
 
     return run
+
+
+def ours_relevance(model: ViT) -> Run:
+    """Forward, backward and the class relevance of the predicted class."""
+    return lambda images: relevance(model, images, model(images).argmax(1))
 
 
 def timm_plain(model: ViT) -> Run:
@@ -133,6 +139,9 @@ CASES: dict[str, Callable[[ViT], Run]] = {
     "ours, with a trace": ours_traced,
     "ours, with class-token maps of all blocks": ours_class_token_maps,
     "ours, with rollout": ours_rollout,
+    "ours, with relevance": ours_relevance,
+    "full matrices, rollout": full_matrix_rollout,
+    "full matrices, relevance": full_matrix_relevance,
     "timm, plain forward": timm_plain,
     "timm, AttentionExtract": timm_extract,
     "transformers, output_attentions": transformers_attentions,

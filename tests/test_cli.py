@@ -24,7 +24,7 @@ def test_presets_are_listed(capsys):
     assert [line.split()[0] for line in lines] == list(vit_demo.presets())
 
 
-@pytest.mark.parametrize("method", ["attention", "rollout"])
+@pytest.mark.parametrize("method", ["attention", "rollout", "relevance", "occlusion"])
 def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, capsys, method):
     out = tmp_path / "out"
     command = ["explain", str(seven), "--preset", "digits-tiny", "--patch-size", "7", "--method", method]
@@ -39,10 +39,20 @@ def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, ca
     assert np.array_equal(shown, np.asarray(expected.overlay(getattr(expected, method)())))
 
 
+def test_explain_draws_the_map_of_another_class(seven, tmp_path):
+    command = ["explain", str(seven), "--preset", "digits-tiny", "--method", "relevance", "--label", "1"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    expected = vit_demo.explore(seven, "digits-tiny")
+    shown = np.asarray(Image.open(tmp_path / "seven-relevance.png"))
+    assert np.array_equal(shown, np.asarray(expected.overlay(expected.relevance("1"))))
+    assert not np.array_equal(shown, np.asarray(expected.overlay(expected.relevance())))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["explain", "nowhere.png"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--method", "relevance", "--label", "ten"],
         ["explain", "SEVEN", "--preset", "vit-9000"],
         ["explain", "SEVEN", "--preset", "digits-tiny", "--patch-size", "5"],
         ["evaluate", "digits-tiny", "--data", "nowhere", "--patch-size", "3"],

@@ -8,8 +8,9 @@ import pytest
 import torch
 from PIL import Image
 
+from vit_demo import explain
 from vit_demo import explorer as module
-from vit_demo.errors import EmptySketchError, ImageError, PresetError
+from vit_demo.errors import EmptySketchError, ImageError, LabelError, PresetError
 from vit_demo.explorer import Explorer
 from vit_demo.images import preprocess
 from vit_demo.vit import ViT, ViTConfig
@@ -150,3 +151,101 @@ def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
     with pytest.raises(EmptySketchError):
         explorer.explore(np.zeros((100, 100), np.uint8), "digits-tiny", 4)
     assert explorer.explore(photo, "photos-tiny", 8).grid == (4, 4)
+
+
+@pytest.mark.parametrize("method", explain.METHODS)
+def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
+    explorer, model, _ = tiny
+    ex, specific = explorer.explore(photo, "photos-tiny", 4), explain.METHODS[method].class_specific
+    for label, target in ((None, int(ex.logits.argmax())), ("c", 2)):
+        wanted = explain.METHODS[method].compute(model, ex.pixels, target, patch_size=4, keep=None)[0]
+        found = ex.heatmap(method, label)
+        assert found.shape == (8, 8) and found.dtype == np.float32
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        assert ex.overlay(found).size == ex.image.size
+    if specific:
+        assert np.abs(getattr(ex, method)("a") - getattr(ex, method)(1)).max() > 1e-6
+
+
+def test_the_lens_names_what_each_depth_says(tiny, photo):
+    explorer, model, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    depths = ex.lens()
+    wanted = explain.lens(model, ex.pixels, patch_size=8)[0].softmax(1)
+    assert len(depths) == 4 and all(len(depth) == 3 for depth in depths)
+    for depth, row in zip(depths, wanted, strict=True):
+        assert [p for _, p in depth] == sorted((p for _, p in depth), reverse=True)
+        assert {label: pytest.approx(p, abs=1e-5) for label, p in depth} == dict(zip("abc", row.tolist(), strict=True))
+    assert depths[-1] == [(label, pytest.approx(p, abs=1e-5)) for label, p in ex.top(3)]
+
+
+def test_without_drops_patches_and_every_map_keeps_its_grid(tiny, photo):
+    explorer, model, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    gone = [(0, 1), (2, 2), (3, 0)]
+    left = ex.without(gone[:1]).without(gone[1:])
+    keep = torch.tensor([[i for i in range(16) if divmod(i, 4) not in gone]])
+    with torch.no_grad():
+        expected = model(ex.pixels, patch_size=8, keep=keep)[0]
+    np.testing.assert_allclose(left.logits, expected, atol=1e-5)
+    assert left.dropped == tuple(gone) and left.grid == (4, 4) and ex.dropped == ()
+    for method in explain.METHODS:
+        values = left.heatmap(method, "b")
+        assert all(values[at] == 0 for at in gone) and np.count_nonzero(values) > 6
+    wanted = explain.relevance(model, ex.pixels, 1, patch_size=8, keep=keep)[0]
+    np.testing.assert_allclose(left.relevance("b"), wanted, atol=1e-6)
+    maps = left.attention_maps(query=(3, 3))
+    np.testing.assert_allclose(maps[:, 0], [left.attention(layer, 0, (3, 3)) for layer in range(3)], atol=1e-6)
+    if model.config.pool == "mean":
+        np.testing.assert_allclose(maps.sum((2, 3)), 1, atol=1e-5)
+    # Who looks at a patch is read at that patch's own place: its row holds what it gives to itself.
+    own = left.attention(-1, None, (3, 3), "to")[3, 3]
+    assert own == pytest.approx(left.attention(-1, None, (3, 3))[3, 3], abs=1e-6)
+    assert left.key == ex.without(gone[::-1]).key != ex.key
+    assert ex.without([]) is ex and left.without(gone) is left
+
+
+def test_without_refuses_in_words(tiny, photo):
+    explorer, _, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    with pytest.raises(ValueError, match="no patch"):
+        ex.without([(4, 0)])
+    with pytest.raises(ValueError, match="must stay"):
+        ex.without([divmod(i, 4) for i in range(16)])
+    with pytest.raises(ValueError, match="was dropped"):
+        ex.without([(1, 1)]).attention(query=(1, 1))
+
+
+@pytest.mark.parametrize("baseline", ["mean", "blur", "black"])
+def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
+    explorer, model, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    found = ex.faithfulness("relevance", steps=4, label="b", baseline=baseline, seeds=2)
+    empty = {"mean": torch.zeros(1), "black": torch.full((1,), -1.0), "blur": explain.blurred(ex.pixels, 32)}[baseline]
+    wanted = explain.faithfulness(
+        model, ex.pixels, 1, torch.from_numpy(ex.relevance("b")), empty, steps=4, seeds=2, patch_size=8
+    )
+    np.testing.assert_allclose(found.deletion, wanted.deletion, atol=1e-5)
+    np.testing.assert_allclose(found.random_insertion, wanted.random_insertion, atol=1e-5)
+    own = ex.faithfulness(ex.relevance("b"), steps=4, label="b", baseline=baseline, seeds=2)
+    assert own.insertion_area == pytest.approx(found.insertion_area)
+    assert len(ex.randomisation("rollout")) == 5
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda ex: ex.relevance("dog"), LabelError, "no class 'dog'"),
+        (lambda ex: ex.relevance(3), LabelError, "no class 3"),
+        (lambda ex: ex.occlusion(-1), LabelError, "no class -1"),
+        (lambda ex: ex.heatmap("magic"), ValueError, "no method 'magic'"),
+        (lambda ex: ex.faithfulness("magic"), ValueError, "no method 'magic'"),
+        (lambda ex: ex.faithfulness("rollout", baseline="pink"), ValueError, "no baseline 'pink'"),
+        (lambda ex: ex.faithfulness(np.zeros((2, 2))), ValueError, r"the shape \(4, 4\)"),
+        (lambda ex: ex.value_weighted(3), ValueError, "no block 3"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(tiny, photo, ask, error, words):
+    explorer, _, _ = tiny
+    with pytest.raises(error, match=words):
+        ask(explorer.explore(photo, "photos-tiny", 8))

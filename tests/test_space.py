@@ -72,6 +72,16 @@ def test_on_zero_gpu_only_the_pass_itself_borrows_a_gpu(zero_gpu):
     np.testing.assert_array_equal(lent.logits, expected.logits)
     np.testing.assert_array_equal(lent.attention_maps(), expected.attention_maps())
     assert all(torch.equal(a, b) for a, b in zip(lent.trace.q, expected.trace.q, strict=True))
+    plain._work = plain._work_here
+    loans = len(zero_gpu)
+    for ask in (
+        lambda ex: ex.relevance("3"),
+        lambda ex: ex.patch_dropping(budget=8, progress=lambda *_: None),
+        lambda ex: ex.faithfulness("rollout", steps=3, seeds=1).deletion,
+        lambda ex: ex.without([(0, 0)]).rollout(),
+    ):
+        np.testing.assert_array_equal(ask(lent), ask(expected))
+    assert len(zero_gpu) == loans + 4
 
 
 def test_spaces_is_imported_before_anything_that_could_touch_cuda(monkeypatch):

@@ -6,7 +6,7 @@ Example:
     >>> ex.top(3), ex.rollout().shape
 """
 
-from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, PresetError
+from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, LabelError, PresetError
 from vit_demo.exploration import Exploration
 from vit_demo.explorer import Explorer, explore
 from vit_demo.version import __version__
@@ -19,6 +19,7 @@ __all__ = [
     "Exploration",
     "Explorer",
     "ImageError",
+    "LabelError",
     "Preset",
     "PresetError",
     "__version__",

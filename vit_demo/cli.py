@@ -13,12 +13,11 @@ from typing import NoReturn
 from vit_demo import render
 from vit_demo.accelerator import best_device
 from vit_demo.errors import PresetError
+from vit_demo.explain import METHODS
 from vit_demo.explorer import explorer_on
 from vit_demo.version import __version__
 from vit_demo.zoo import PRESETS, Preset
 from vit_demo.zoo.checkpoints import BUNDLED
-
-METHODS = ("attention", "rollout")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +53,7 @@ def _explain(options: argparse.Namespace) -> None:
     result = explorer_on().explore(options.image, options.preset, options.patch_size, options.fit)
     for label, probability in result.top(5):
         print(f"{label:20} {100 * probability:5.1f} %")
-    values = result.rollout() if options.method == "rollout" else result.attention()
+    values = result.heatmap(options.method, options.label)
     options.out.mkdir(parents=True, exist_ok=True)
     stem = "image" if options.image == "-" else Path(options.image).stem
     for name, picture in {
@@ -166,6 +165,9 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
     command.add_argument("--method", choices=METHODS, default="rollout", help="which map to draw (%(default)s)")
+    command.add_argument(
+        "--label", metavar="CLASS", help="whose map it is, where it depends on the class (the predicted)"
+    )
     command.add_argument("--fit", choices=("crop", "squash", "keep"), default="crop", help="how a photo is fitted")
     command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the pictures")
     command.set_defaults(run=_explain)

@@ -13,5 +13,9 @@ class PresetError(ValueError):
     """A preset is unknown, or a choice such as the patch size does not fit it."""
 
 
+class LabelError(ValueError):
+    """A model has no class of that name or index."""
+
+
 class CheckpointError(ValueError):
     """A checkpoint is missing, damaged or of the wrong shape, or cannot be fetched."""

@@ -2,132 +2,206 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
-from PIL import Image
+from torch import Tensor
 
-from vit_demo import explain, images, render
-from vit_demo.vit import Trace
+from vit_demo import explain
+from vit_demo.traced import Label, Query, Traced
+from vit_demo.vit import Trace, ViT
 from vit_demo.zoo import find_preset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Direction = Literal["from", "to"]
-Query = tuple[int, int] | None
-
-DISPLAY_SIZE = 448
-"""Longest side, in pixels, of the picture that a photo's maps are laid over."""
+T = TypeVar("T")
+Baseline = Literal["mean", "blur", "black"]
 
 
-@dataclass(frozen=True, eq=False)
-class Exploration:
-    """What one image did to one model: everything that the page shows, and where every map comes from.
+class Ask(Protocol):
+    """Runs a function beside the network of a result: ``job(model, *arguments, patch_size=..., **options)``.
 
-    Attributes:
-        preset: Name of the preset.
-        patch_size: In pixels of the network's input.
-        grid: Rows and columns of patches.
-        logits: float32 ``[K]``; empty for a model without classes.
-        labels: The name of each logit.
-        trace: q, k, v of every block, on the device that ran the pass.
-        image: The picture exactly as the model saw it: 28 x 28 grey for digits, RGB at display size for photos.
-        geometry: Which part of the source that is.
-        seconds: Time of the forward pass.
-        device: Where it ran.
-        key: Stands for (image, preset, patch size, fit); equal keys have equal results.
+    The job may run in another process, so it is a module's own function, and its arguments and results are small.
     """
 
-    preset: str
-    patch_size: int
-    grid: tuple[int, int]
-    logits: NDArray[np.float32]
-    labels: tuple[str, ...]
-    trace: Trace
-    image: Image.Image
-    geometry: images.Geometry
-    seconds: float
-    device: str
-    key: str
+    def __call__(self, job: Callable[..., T], /, *arguments: Any, **options: Any) -> T:
+        """Gives back what the job gives, its tensors on the CPU."""
 
-    @property
-    def probabilities(self) -> NDArray[np.float32]:
-        """Softmax of the logits, ``[K]``, summing to 1."""
-        return torch.from_numpy(self.logits).softmax(0).numpy()
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the first answer is probable enough to be said plainly; never, where there are no classes."""
-        return bool(self.probabilities.max(initial=0) >= find_preset(self.preset).sure)
+@torch.inference_mode()
+def one_pass(model: ViT, pixels: Tensor, *, patch_size: int, keep: Tensor | None = None) -> tuple[Tensor, Trace, float]:
+    """One image through the network: its logits ``[K]`` on the CPU, the trace, the seconds it took."""
+    trace = Trace()
+    started = time.perf_counter()
+    logits = model(pixels, trace, patch_size=patch_size, keep=keep)[0].float().cpu()
+    seconds = time.perf_counter() - started
+    return logits[: model.config.num_classes], trace, seconds  # without classes there is only the pooled token
 
-    def top(self, count: int = 5) -> list[tuple[str, float]]:
-        """The likeliest labels with their probabilities, highest first; none for a model without classes."""
-        order = np.argsort(-self.probabilities, kind="stable")[:count]
-        return [(self.labels[i], float(self.probabilities[i])) for i in order]
 
-    def attention(
-        self, layer: int = -1, head: int | None = None, query: Query = None, direction: Direction = "from"
-    ) -> NDArray[np.float32]:
-        """One map of attention; it does not depend on the class.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Exploration(Traced):
+    """What one image did to one model: everything that a page shows, and where every map comes from.
+
+    What follows from the trace alone stands in ``Traced``; here is what asks the network again.
+
+    Attributes:
+        ask: Runs what needs the network itself; a result does not hold it.
+    """
+
+    ask: Ask
+
+    def value_weighted(self, layer: int = -1, query: Query = None) -> NDArray[np.float32]:
+        """Attention times what it carries: the length of what each patch sends to one token through a block.
+
+        Float32 ``[rows, cols]``, in the unit of the tokens; it does not depend on the class.
+        """
+        self._check(layer, None, query)
+        return self._map(explain.value_weighted, layer, self._token(query))
+
+    def relevance(self, label: Label = None) -> NDArray[np.float32]:
+        """How much each patch speaks for a class, through the attention of all blocks and its gradients.
 
         Args:
-            layer: Block, from 0; negative from the end.
-            head: From 0; None for the mean of all heads.
-            query: (row, col) of a patch; None for the class token, or the mean of all tokens where there is none.
-            direction: ``"from"``: where the query looks. ``"to"``: who looks at it.
+            label: A label or its index; the predicted class for None.
 
         Returns:
-            float32 ``[rows, cols]``, the true values: over all tokens, prefix included, a ``"from"`` map sums to 1.
+            float32 ``[rows, cols]``, at least 0, in the unit of the logit.
 
         Raises:
-            ValueError: If there is no such block, head, patch or direction.
+            LabelError: If there is no such class.
         """
-        self._check(layer, head, query)
-        if direction not in ("from", "to"):
-            raise ValueError(f'direction must be "from" or "to", not {direction!r}.')
-        look = explain.attention_from if direction == "from" else explain.attention_to
-        values = look(self.trace, layer, self._token(query))
-        values = values[0].mean(0) if head is None else values[0, head]  # [B, H, N] -> [N]
-        return explain.to_grid(values, self.trace).cpu().numpy()
+        return self._map(explain.relevance, self.target(label))
 
-    def attention_maps(self, query: Query = None) -> NDArray[np.float32]:
-        """Where one token looks in every block and head: float32 ``[blocks, heads, rows, cols]``."""
-        self._check(-1, None, query)
-        token, blocks = self._token(query), range(self.trace.num_blocks)
-        values = torch.stack([explain.attention_from(self.trace, layer, token)[0] for layer in blocks])
-        return explain.to_grid(values, self.trace).cpu().numpy()
+    def legrad(self, label: Label = None) -> NDArray[np.float32]:
+        """Where more attention would have raised the class's score, block by block; as ``relevance`` otherwise."""
+        return self._map(explain.legrad, self.target(label))
 
-    def rollout(self, query: Query = None) -> NDArray[np.float32]:
-        """Attention rollout of one token, float32 ``[rows, cols]``; it does not depend on the class.
+    def occlusion(
+        self, label: Label = None, window: int = 1, progress: explain.Progress | None = None
+    ) -> NDArray[np.float32]:
+        """What the class's log-probability loses when the ``window`` x ``window`` patches round each one are dropped.
 
-        Over all tokens, prefix included, it sums to 1.
+        Float32 ``[rows, cols]``, below 0 where the class gains. ``label`` as in ``relevance``.
         """
-        self._check(-1, None, query)
-        values = explain.rollout(self.trace, self._token(query))[0]
-        return explain.to_grid(values, self.trace).cpu().numpy()
+        return self._map(explain.occlusion, self.target(label), window=window, progress=progress)
 
-    def overlay(self, values: NDArray[np.floating], alpha: float = 0.6) -> Image.Image:
-        """A map over the picture, scaled to its own maximum for show, as an RGB image at display size.
+    def patch_dropping(
+        self, label: Label = None, budget: int = 384, seed: int = 0, progress: explain.Progress | None = None
+    ) -> NDArray[np.float32]:
+        """What each patch is worth to a class, from ``budget`` random quarters of them; the slowest map.
+
+        Float32 ``[rows, cols]``: the mean of its ranks and those of ``relevance``, in [0, 1]. ``label`` as there.
+        """
+        target = self.target(label)
+        return self._map(explain.patch_dropping, target, budget=budget, seed=seed, progress=progress)
+
+    def heatmap(self, method: str, label: Label = None) -> NDArray[np.float32]:
+        """The map ``[rows, cols]`` of a method by its name, one of ``explain.METHODS``, with its defaults.
+
+        Raises:
+            ValueError: If there is no such method.
+            LabelError: If there is no such class.
+        """
+        chosen = explain.find_method(method)
+        if label is not None:
+            label = self.target(label)  # refused even where the map does not depend on it
+        return getattr(self, method)(label) if chosen.class_specific else getattr(self, method)()
+
+    def lens(self) -> list[list[tuple[str, float]]]:
+        """What each depth would have said: before the first block, then after each, all (label, probability) pairs.
+
+        Highest first, as ``top`` gives them.
+
+        Raises:
+            LabelError: If the model has no classes.
+        """
+        self.target(None)
+        logits = self._ask(explain.lens)[0]  # [blocks + 1, K]
+        return [replace(self, logits=one.numpy()).top(len(self.labels)) for one in logits]
+
+    def without(self, patches: Sequence[tuple[int, int]]) -> Exploration:
+        """The result with some patches dropped: they leave the sequence, and nothing stands in for them.
+
+        Every map keeps the whole grid and is 0 at a dropped patch, which is its true value: nothing looks at it and it
+        looks nowhere. Dropping adds up: ``ex.without(a).without(b)`` drops both.
 
         Args:
-            values: ``[rows, cols]``, at least 0.
-            alpha: Opacity of the brightest patch, in [0, 1].
+            patches: (row, col) of each, from 0.
+
+        Raises:
+            ValueError: If there is no such patch, or none would be left.
         """
-        return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE)
+        for patch in patches:
+            self._check_patch(patch)
+        dropped = tuple(sorted({*self.dropped, *((int(row), int(col)) for row, col in patches)}))
+        if len(dropped) == self.grid[0] * self.grid[1]:
+            raise ValueError("At least one patch must stay.")
+        if dropped == self.dropped:
+            return self
+        plain = self.key.split("-")[0]
+        key = f"{plain}-{hashlib.sha256(repr(dropped).encode()).hexdigest()[:16]}"
+        new = replace(self, dropped=dropped, key=key)
+        logits, trace, seconds = new._ask(one_pass)
+        return replace(new, logits=logits.numpy(), trace=trace, seconds=seconds)
 
-    def _token(self, query: Query) -> int | None:
-        if query is not None:
-            return self.trace.num_prefix + query[0] * self.grid[1] + query[1]
-        return 0 if find_preset(self.preset).config.class_token else None
+    def faithfulness(
+        self,
+        method: str | NDArray[np.floating] = "rollout",
+        steps: int = 14,
+        label: Label = None,
+        baseline: Baseline = "mean",
+        seeds: int = 5,
+        progress: explain.Progress | None = None,
+    ) -> explain.Faithfulness:
+        """Puts a map to the test: deletion and insertion curves beside those of random orders.
 
-    def _check(self, layer: int, head: int | None, query: Query) -> None:
-        blocks, heads, (rows, cols) = self.trace.num_blocks, self.trace.num_heads, self.grid
-        if not -blocks <= layer < blocks:
-            raise ValueError(f"There is no block {layer}: this model has {blocks}, counted from 0.")
-        if head is not None and not 0 <= head < heads:
-            raise ValueError(f"There is no head {head}: this model has {heads}, counted from 0.")
-        if query is not None and not (0 <= query[0] < rows and 0 <= query[1] < cols):
-            raise ValueError(f"There is no patch {tuple(query)}: the grid has {rows} rows and {cols} columns.")
+        Args:
+            method: One of ``explain.METHODS``, or a map ``[rows, cols]`` of your own.
+            steps: How many times patches are replaced, or returned.
+            label: Whose probability is watched, and whose map it is; the predicted class for None.
+            baseline: What stands in for a patch: ``"mean"``, the colour that normalisation takes off (grey for
+                photos); ``"blur"``, the picture without its details; or ``"black"``.
+            seeds: How many random orders.
+            progress: Told how many pictures were asked about, and of how many.
+
+        Raises:
+            ValueError: If there is no such method or baseline.
+            LabelError: If there is no such class.
+        """
+        stand_in, target = self._baseline(baseline), self.target(label)
+        values = np.asarray(self.heatmap(method, target) if isinstance(method, str) else method, np.float32)
+        if values.shape != self.grid:
+            raise ValueError(f"A map for this image has the shape {self.grid}, not {values.shape}.")
+        options = {"steps": steps, "seeds": seeds, "progress": progress}
+        return self._ask(explain.faithfulness, target, torch.from_numpy(values), stand_in, **options)
+
+    def randomisation(self, method: str, label: Label = None) -> list[float]:
+        """How alike a map stays while the network forgets from its top to its bottom: Spearman correlations.
+
+        Of the trained network (1), without its head, then without one more block each time; ``label`` as in
+        ``relevance``.
+        """
+        return self._ask(explain.randomisation, self.target(label), method)
+
+    def _ask(self, job: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        return self.ask(job, self.pixels, *arguments, keep=self._keep(), **options)
+
+    def _map(self, job: Callable[..., Tensor], *arguments: Any, **options: Any) -> NDArray[np.float32]:
+        return self._ask(job, *arguments, **options)[0].numpy()
+
+    def _baseline(self, name: str) -> Tensor:
+        if name == "mean":
+            return torch.zeros(1, 1, 1, 1)
+        if name == "blur":
+            return explain.blurred(self.pixels, 4 * self.patch_size)
+        if name == "black":
+            preset = find_preset(self.preset)
+            black = [-mean / std for mean, std in zip(preset.mean, preset.std, strict=True)]
+            return torch.tensor(black).reshape(1, -1, 1, 1)
+        raise ValueError(f"There is no baseline {name!r}: choose mean, blur or black.")

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import Literal
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any, Literal, TypeVar
 
 import cachetools
 import torch
 from PIL import Image
+from torch import Tensor
 
 from vit_demo import images
 from vit_demo.accelerator import ZERO_GPU, best_device, borrows_gpu, device_name
-from vit_demo.exploration import DISPLAY_SIZE, Exploration
+from vit_demo.exploration import Exploration, one_pass
+from vit_demo.traced import DISPLAY_SIZE
 from vit_demo.vit import Trace, ViT
 from vit_demo.zoo import Preset, Progress, fetch_weights, find_preset, load_model
 
+T = TypeVar("T")
 Fit = Literal["crop", "squash", "keep"]
 
 DEFAULT_PRESET = "digits-small"
@@ -47,6 +49,7 @@ class Explorer:
         self._results: cachetools.LRUCache[str, Exploration] = cachetools.LRUCache(CACHE_BYTES, getsizeof=_weight)
         self._lock = threading.RLock()
         self._forward = borrows_gpu(self._forward_here)
+        self._work = borrows_gpu(self._work_here)
 
     @property
     def loaded(self) -> list[str]:
@@ -138,17 +141,32 @@ class Explorer:
             seconds=seconds,
             device=device_name(self.device),
             key=key,
+            pixels=tensor,
+            ask=partial(self._ask, preset.name, patch_size),
         )
+
+    def _ask(self, preset: str, patch_size: int, job: Callable[..., T], /, *arguments: Any, **options: Any) -> T:
+        """What a result needs the network for; see ``exploration.Ask``."""
+        if ZERO_GPU:
+            options.pop("progress", None)  # nothing can be told from another process
+        return self._work(preset, patch_size, job, arguments, options)
+
+    def _work_here(
+        self, preset: str, patch_size: int, job: Callable[..., T], arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> T:
+        """The job itself, like ``_forward_here`` in another process on ZeroGPU; gradients begin and end in it."""
+        model = self.model(find_preset(preset), patch_size)
+        arguments = tuple(self._here(value) for value in arguments)
+        options = {name: self._here(value) for name, value in options.items()}
+        return _handed_back(job(model, *arguments, patch_size=patch_size, **options))
+
+    def _here(self, value: Any) -> Any:
+        return value.to(self.device) if isinstance(value, Tensor) else value
 
     def _forward_here(self, tensor: torch.Tensor, preset: str, patch_size: int) -> tuple[torch.Tensor, Trace, float]:
         """The pass itself, its arguments and results small and picklable: on ZeroGPU it runs in another process."""
-        model, trace = self.model(find_preset(preset), patch_size), Trace()
-        started = time.perf_counter()
-        with torch.inference_mode():
-            logits = model(tensor.to(self.device), trace, patch_size=patch_size)[0].float().cpu()
-        logits = logits[: model.config.num_classes]  # without classes there are none, only the pooled token
-        seconds = time.perf_counter() - started
-        return logits, trace.to("cpu") if ZERO_GPU else trace, seconds
+        model = self.model(find_preset(preset), patch_size)
+        return _handed_back(one_pass(model, tensor.to(self.device), patch_size=patch_size))
 
 
 @lru_cache(maxsize=4)
@@ -196,6 +214,15 @@ def _prepare(
     return tensor, geometry, images.seen(picture, geometry, DISPLAY_SIZE)
 
 
+def _handed_back(found: Any) -> Any:
+    """Tensors on the CPU; a trace too where it must leave this process, elsewhere it stays on the device."""
+    if isinstance(found, tuple):
+        return tuple(map(_handed_back, found))
+    if isinstance(found, Tensor) or (ZERO_GPU and isinstance(found, Trace)):
+        return found.to("cpu")
+    return found
+
+
 def _key(picture: Image.Image, *choices: str | int) -> str:
     digest = hashlib.sha256(repr((picture.size, choices)).encode())
     digest.update(picture.tobytes())
@@ -208,7 +235,7 @@ def _model_weight(model: ViT) -> int:
 
 
 def _weight(result: Exploration) -> int:
-    """Bytes held by a result: its trace and its picture."""
-    tensors = [*result.trace.q, *result.trace.k, *result.trace.v]
+    """Bytes held by a result: its trace, its input and its picture."""
+    tensors = [*result.trace.q, *result.trace.k, *result.trace.v, result.pixels]
     picture = result.image.width * result.image.height * len(result.image.getbands())
     return sum(t.numel() * t.element_size() for t in tensors) + picture

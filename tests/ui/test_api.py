@@ -79,6 +79,9 @@ def test_predict_a_photo_in_colour(client, tmp_path):
         (("attention", 0, -1, 0, 0, "5"), lambda ex: ex.attention(0, None, (0, 0))),
         (("rollout", -1, -1, -1, -1, ""), lambda ex: ex.rollout()),
         (("rollout", -1, -1, 2, 6, ""), lambda ex: ex.rollout((2, 6))),
+        (("relevance", -1, -1, -1, -1, ""), lambda ex: ex.relevance()),
+        (("relevance", -1, -1, -1, -1, "5"), lambda ex: ex.relevance("5")),
+        (("legrad", -1, -1, -1, -1, "5"), lambda ex: ex.legrad(5)),
     ],
 )
 def test_explain(client, three, arguments, expected):
@@ -86,7 +89,8 @@ def test_explain(client, three, arguments, expected):
     wanted = expected(vit_demo.explore(three, "digits-tiny", 4))
     np.testing.assert_allclose(answer["map"], wanted, atol=1e-6)
     assert (answer["rows"], answer["cols"], answer["method"]) == (7, 7, arguments[0])
-    assert answer["class_specific"] is False and answer["label"] == (arguments[-1] or "3")
+    assert answer["class_specific"] is (arguments[0] in ("relevance", "legrad"))
+    assert answer["label"] == (arguments[-1] or "3")
 
 
 def test_overlay(client, three):
@@ -104,6 +108,7 @@ def test_overlay(client, three):
         ("digits-tiny", 4, ("attention", 6, -1, -1, -1, ""), "no block 6"),
         ("digits-tiny", 4, ("attention", -1, -1, 7, 0, ""), "no patch"),
         ("digits-tiny", 4, ("attention", -1, -1, -1, -1, "ten"), "no class 'ten'"),
+        ("digits-tiny", 4, ("relevance", -1, -1, -1, -1, "ten"), "no class 'ten'"),
     ],
 )
 def test_bad_arguments_come_back_as_one_sentence_and_the_next_call_works(

@@ -31,6 +31,12 @@ def rows(q: Tensor, k: Tensor) -> Tensor:
     return scores.softmax(-1)
 
 
+def rows_at_once(q: Tensor) -> int:
+    """How many queries of ``[B, H, N, d]`` may meet all keys at once."""
+    batch, heads, n, _ = q.shape
+    return max(1, CHUNK_VALUES // (batch * heads * n))
+
+
 def row_chunks(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """All rows of one block's attention, a few queries at a time, so that no N x N matrix is ever held.
 
@@ -41,8 +47,7 @@ def row_chunks(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
     Yields:
         Which queries, and their attention ``[B, H, chunk, N]``.
     """
-    batch, heads, n, _ = q.shape
-    step = max(1, CHUNK_VALUES // (batch * heads * n))
+    n, step = q.shape[2], rows_at_once(q)
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         yield part, rows(q[:, :, part], k)
@@ -92,12 +97,34 @@ def log_normalisers(q: Tensor, k: Tensor) -> Tensor:
     Returns:
         ``[B, H, N]`` float32.
     """
-    batch, heads, n, d = q.shape
-    q, k = q.float() * d**-0.5, k.float()
-    step = max(1, CHUNK_VALUES // (batch * heads * n))
-    return torch.cat([(part @ k.mT).logsumexp(-1) for part in q.split(step, dim=2)], dim=2)
+    q, k = q.float() * q.shape[-1] ** -0.5, k.float()
+    return torch.cat([(part @ k.mT).logsumexp(-1) for part in q.split(rows_at_once(q), dim=2)], dim=2)
 
 
 def to_grid(values: Tensor, trace: Trace) -> Tensor:
-    """Cuts the prefix tokens off ``[..., N]`` and lays the rest out as ``[..., rows, cols]``."""
-    return values[..., trace.num_prefix :].unflatten(-1, trace.grid)
+    """Cuts the prefix tokens off ``[..., N]`` and lays the rest out as ``[..., rows, cols]``.
+
+    A patch that was dropped has no token: nothing looks at it and it looks nowhere, so its true value is 0.
+    """
+    return lay_out(values[..., trace.num_prefix :], trace.grid, trace.keep)
+
+
+def lay_out(values: Tensor, grid: tuple[int, int], keep: Tensor | None) -> Tensor:
+    """Puts one value for each patch of the sequence at its place.
+
+    Args:
+        values: ``[..., K]``, with the batch first where ``keep`` has more than one row.
+        grid: Rows and columns.
+        keep: ``[B, K]``: the patches of the sequence; None for all, row by row.
+
+    Returns:
+        ``[..., rows, cols]``, 0 where a patch is not in the sequence.
+    """
+    if keep is None:
+        return values.unflatten(-1, grid)
+    if len(keep) == 1:
+        index = keep[0].expand(values.shape)
+    else:
+        index = keep.reshape(len(keep), *[1] * (values.ndim - 2), -1).expand(values.shape)
+    full = values.new_zeros(*values.shape[:-1], grid[0] * grid[1])
+    return full.scatter(-1, index, values).unflatten(-1, grid)

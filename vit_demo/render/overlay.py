@@ -18,7 +18,7 @@ def colourise(values: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Colours for a map scaled to its own maximum.
 
     Args:
-        values: ``[rows, cols]``, at least 0.
+        values: ``[rows, cols]``; what is below 0 shows as 0.
 
     Returns:
         RGB, uint8 ``[rows, cols, 3]``.
@@ -33,7 +33,7 @@ def overlay(
 
     Args:
         image: What the model saw.
-        values: ``[rows, cols]``, at least 0; scaled to its own maximum for show.
+        values: ``[rows, cols]``, scaled to its own maximum for show; what is below 0 shows as 0.
         alpha: Opacity of the brightest patch, in [0, 1].
         display_size: Longest side of the result, in pixels.
 
@@ -52,6 +52,6 @@ def overlay(
 
 
 def _scaled(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """To [0, 1] by the maximum; a map of zeros stays zeros."""
+    """To [0, 1] by the maximum; a map without anything above 0 becomes zeros."""
     peak = float(values.max())
-    return values / peak if peak > 0 else np.zeros_like(values)
+    return values.clip(0) / peak if peak > 0 else np.zeros_like(values)

@@ -44,7 +44,7 @@ def augment_digits(images: Tensor, least: float = 1.0) -> Tensor:
 
 
 def _stretch(images: Tensor, dim: int) -> Tensor:
-    """By how much to stretch each digit along ``dim``, at random: from 0.8 to what makes its ink 20 pixels long, at most twice.
+    """By how much to stretch each digit along ``dim``, at random: from 0.8 to what makes its ink 20 pixels long, or 2.
 
     A narrow digit may become a wide one, as some hands write it, but none grows beyond MNIST's box.
     """

@@ -14,11 +14,12 @@ from gradio.components import Component
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_demo.explain import METHODS, find_method
 from vit_demo.exploration import Exploration
 from vit_demo.explorer import DEFAULT_PRESET, explorer_on
 from vit_demo.zoo import PRESETS
 
-CLASS_SPECIFIC = {"attention": False, "rollout": False}
+CLASS_SPECIFIC = {name: method.class_specific for name, method in METHODS.items()}
 """The methods of ``/explain``, and whether a map of each depends on the class."""
 
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@[\w.-]+)?")
@@ -76,12 +77,12 @@ def explain(
         image: The picture file; for digits a drawing of one digit.
         preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        method: "attention" or "rollout".
+        method: "attention", "rollout", "value_weighted", "relevance", "legrad", "occlusion" or "patch_dropping".
         layer: Block, from 0; -1 for the last. Attention only.
         head: From 0; -1 for the mean of all. Attention only.
-        row: Row of the patch that asks, from 0; -1 for the class token.
+        row: Row of the patch that asks, from 0; -1 for the class token. Attention and rollout only.
         col: Its column; -1 for the class token.
-        label: Class to explain; "" for the predicted one. Attention and rollout do not depend on it.
+        label: Class to explain; "" for the predicted one. The first three methods do not depend on it.
 
     Returns:
         {"map": rows of true values, "rows", "cols", "method", "class_specific", "label"}.
@@ -149,13 +150,14 @@ def _map(
     """The map that /explain and /overlay are asked for."""
     query = None if row == col == -1 else (int(row), int(col))
     with _in_words():
-        if method not in CLASS_SPECIFIC:
-            raise ValueError(f"There is no method {method!r}: choose one of {', '.join(CLASS_SPECIFIC)}.")
-        if label and label not in result.labels:
-            raise ValueError(f"{result.preset} has no class {label!r}: see its labels in /presets.")
+        find_method(method)
+        if label:
+            result.target(label)  # refused even where the map does not depend on it
         if method == "rollout":
             return result.rollout(query)
-        return result.attention(int(layer), None if head == -1 else int(head), query)
+        if method == "attention":
+            return result.attention(int(layer), None if head == -1 else int(head), query)
+        return result.heatmap(method, label or None)
 
 
 def _explore(image: str | None, preset: str, patch_size: int | None) -> Exploration:

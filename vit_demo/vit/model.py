@@ -110,9 +110,9 @@ class Attention(nn.Module):
         """Mixes tokens ``[B, N, D]``; ``mask`` ``[B, 1 | H, N, N]`` is true where a token may look."""
         qkv = self.qkv(x).unflatten(2, (3, self.num_heads, -1))  # [B, N, 3, H, d]
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each [B, H, N, d]
-        if trace is not None:
-            trace.add(q, k, v)
         x = self._attend(q, k, v, mask)
+        if trace is not None:
+            trace.add(q, k, v, x)
         x = x.transpose(1, 2).flatten(2)  # [B, H, N, d] -> [B, N, D]
         return F.dropout(self.proj(x), self.dropout, self.training)
 
@@ -222,7 +222,7 @@ class ViT(nn.Module):
 
         Args:
             images: ``[B, C, height, width]``, normalised.
-            trace: Filled with q, k, v of every block where given.
+            trace: Filled with what it keeps of every block, where given.
             patch_size: In pixels; ``self.patch_size`` by default.
             keep: ``[B, K]`` int64: the patches, counted row by row, that enter the sequence; all by default. Each keeps
                 the position it has in the whole grid. Fewer tokens cost less than their share of the time.
@@ -250,14 +250,18 @@ class ViT(nn.Module):
             raise ValueError(f"A patch size of {p} does not divide an image of {height} x {width} pixels.")
         grid = (height // p, width // p)
         if trace is not None:
-            trace.start(grid, self.config.num_prefix)
+            trace.start(grid, self.config.num_prefix, keep)
         x = self.embed(images, grid, p)  # [B, N, D]
         if keep is not None:
             prefix, patches = x.split([self.config.num_prefix, x.shape[1] - self.config.num_prefix], dim=1)
             patches = patches.gather(1, keep[:, :, None].expand(-1, -1, patches.shape[2]))  # [B, K, D]
             x = torch.cat([prefix, patches], dim=1)
+        if trace is not None:
+            trace.add_tokens(x)
         for block in self.blocks:
             x = block(x, trace)
+            if trace is not None:
+                trace.add_tokens(x)
         return self.norm(x)
 
     def embed(self, images: Tensor, grid: tuple[int, int], patch_size: int) -> Tensor:

@@ -20,6 +20,10 @@ class Trace:
         q: One ``[B, H, N, d]`` tensor a block; the scale 1/sqrt(d) is not applied yet.
         k: As ``q``.
         v: As ``q``.
+        full: Whether to keep ``o`` and ``x`` too: for gradients, and for what each depth would have said.
+        o: What attention gave, before the output projection, one ``[B, H, N, d]`` a block.
+        x: The tokens before the first block and after each, ``[B, N, D]``, before ``norm``.
+        keep: ``[B, K]``: the patches that entered the sequence, where the pass was told which; None for all.
     """
 
     grid: tuple[int, int] = (0, 0)
@@ -27,22 +31,34 @@ class Trace:
     q: list[Tensor] = field(default_factory=list)
     k: list[Tensor] = field(default_factory=list)
     v: list[Tensor] = field(default_factory=list)
+    full: bool = False
+    o: list[Tensor] = field(default_factory=list)
+    x: list[Tensor] = field(default_factory=list)
+    keep: Tensor | None = None
 
-    def start(self, grid: tuple[int, int], num_prefix: int) -> None:
+    def start(self, grid: tuple[int, int], num_prefix: int, keep: Tensor | None = None) -> None:
         """Forgets an earlier pass and notes the layout of this one."""
-        self.grid, self.num_prefix = grid, num_prefix
-        self.q, self.k, self.v = [], [], []
+        self.grid, self.num_prefix, self.keep = grid, num_prefix, keep
+        self.q, self.k, self.v, self.o, self.x = [], [], [], [], []
 
-    def add(self, q: Tensor, k: Tensor, v: Tensor) -> None:
-        """Keeps one block's queries, keys and values, each ``[B, H, N, d]``."""
+    def add(self, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
+        """Keeps one block's queries, keys and values, each ``[B, H, N, d]``, and its output if that is wanted."""
         self.q.append(q)
         self.k.append(k)
         self.v.append(v)
+        if self.full:
+            self.o.append(o)
+
+    def add_tokens(self, x: Tensor) -> None:
+        """Keeps the tokens ``[B, N, D]`` of one depth if they are wanted."""
+        if self.full:
+            self.x.append(x)
 
     def to(self, device: str) -> Trace:
         """A copy on another device."""
-        q, k, v = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v))
-        return Trace(self.grid, self.num_prefix, q, k, v)
+        q, k, v, o, x = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.o, self.x))
+        keep = None if self.keep is None else self.keep.to(device)
+        return Trace(self.grid, self.num_prefix, q, k, v, self.full, o, x, keep)
 
     @property
     def num_blocks(self) -> int:

@@ -1,0 +1,164 @@
+"""Which map of a pretrained ViT-Ti/16 can be believed: deletion and insertion areas of every method, beside chance.
+
+Needs a folder that holds ``vit_ti16_imagenet1k/vit_ti16_224.npz`` (timm's names) and ``imagenet_samples/images``.
+
+Example:
+    $ python -m benchmarks.faithfulness --data PATH --count 150 --json figures.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+from tqdm import tqdm
+
+from benchmarks.attention import machine
+from vit_demo.explain import METHODS, faithfulness, patch_dropping, relevance
+from vit_demo.images import preprocess, read_image
+from vit_demo.vit import ViT
+from vit_demo.vit.config import VIT_TINY
+
+Map = Callable[[ViT, Tensor, int], Tensor]
+"""(model, image ``[1, 3, 224, 224]``, class) -> ``[rows, cols]``."""
+
+BASELINE = torch.zeros(1)
+"""Grey: the colour that normalisation takes off."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method over all photos; intervals are of 95 %."""
+
+    method: str
+    photos: int
+    deletion: float
+    deletion_interval: float
+    insertion: float
+    insertion_interval: float
+    milliseconds: float | None
+
+
+def pretrained(folder: Path) -> ViT:
+    """The ViT-Ti/16, in eval mode."""
+    stored = np.load(folder / "vit_ti16_imagenet1k" / "vit_ti16_224.npz")
+    model = ViT(VIT_TINY)
+    model.load_state_dict({name: torch.from_numpy(stored[name]) for name in stored.files})
+    return model.eval().requires_grad_(False)
+
+
+def photos(folder: Path, count: int) -> Iterator[Tensor]:
+    """The first photos of a fixed random order, as the network was evaluated: ``[1, 3, 224, 224]`` each."""
+    paths = sorted((folder / "imagenet_samples" / "images").iterdir())
+    half = (0.5, 0.5, 0.5)
+    for index in np.random.RandomState(0).permutation(len(paths))[:count]:
+        picture = read_image(paths[index])
+        yield preprocess(picture, image_size=224, patch_size=16, mean=half, std=half, crop_fraction=0.9)[0]
+
+
+def maps() -> dict[str, Map]:
+    """Every method with its defaults, variants that are worth a line, and Grad-CAM where it is installed."""
+
+    def first(compute: Callable[..., Tensor]) -> Map:
+        return lambda model, images, target: compute(model, images, target)[0]
+
+    found = {name: first(method.compute) for name, method in METHODS.items()}
+    found["relevance, heads averaged first"] = first(partial(relevance, average_heads_first=True))
+    found["patch_dropping, the fit alone"] = first(partial(patch_dropping, with_relevance=False))
+    if find_spec("pytorch_grad_cam"):
+        found["Grad-CAM (pytorch-grad-cam)"] = grad_cam
+    return found
+
+
+def grad_cam(model: ViT, images: Tensor, target: int) -> Tensor:
+    """Grad-CAM at the last block's first norm, as that library's ViT example has it."""
+    from pytorch_grad_cam import GradCAM
+    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+
+    def on_grid(tokens: Tensor) -> Tensor:
+        return tokens[:, 1:].unflatten(1, (14, 14)).permute(0, 3, 1, 2)
+
+    model.requires_grad_(True)
+    try:
+        with GradCAM(model, [model.blocks[-1].norm1], reshape_transform=on_grid) as cam:
+            pixels = cam(images.clone(), [ClassifierOutputTarget(target)])  # [1, 224, 224]
+    finally:
+        model.requires_grad_(False)
+    return F.avg_pool2d(torch.from_numpy(pixels), 16)[0]
+
+
+def measure(model: ViT, images: Iterator[Tensor], count: int, steps: int) -> list[Line]:
+    """Areas of every method on every photo, for the class that the model predicts."""
+    methods = maps()
+    areas: dict[str, list[tuple[float, float]]] = {"random order": [], **{name: [] for name in methods}}
+    seconds: dict[str, list[float]] = {name: [] for name in methods}
+    for pixels in tqdm(images, total=count, unit="photo"):
+        with torch.inference_mode():
+            target = int(model(pixels).argmax())
+        for name, method in methods.items():
+            started = time.perf_counter()
+            values = method(model, pixels, target)
+            seconds[name].append(time.perf_counter() - started)
+            # Every method meets the same random orders, so that one of them is enough to ask for chance.
+            chance = name == next(iter(methods))
+            found = faithfulness(model, pixels, target, values, BASELINE, steps=steps, seeds=5 if chance else 1)
+            areas[name].append((found.deletion_area, found.insertion_area))
+            if chance:
+                areas["random order"].append((found.random_deletion_area, found.random_insertion_area))
+    return [_line(name, np.array(pairs), seconds.get(name)) for name, pairs in areas.items()]
+
+
+def _line(name: str, pairs: NDArray[np.float64], seconds: list[float] | None) -> Line:
+    mean = pairs.mean(0)
+    half = 1.96 * pairs.std(0, ddof=min(1, len(pairs) - 1)) / len(pairs) ** 0.5
+    middle = None if seconds is None else 1000 * float(np.median(seconds))
+    return Line(name, len(pairs), float(mean[0]), float(half[0]), float(mean[1]), float(half[1]), middle)
+
+
+def table(lines: list[Line]) -> str:
+    """The result as Markdown."""
+    rows = [
+        f"| {lines[0].photos} photos | deletion, lower is better | insertion, higher is better | median ms a map |",
+        "|---|---:|---:|---:|",
+    ]
+    for one in lines:
+        took = "" if one.milliseconds is None else f"{one.milliseconds:,.0f}"
+        rows.append(
+            f"| {one.method} | {one.deletion:.3f} ± {one.deletion_interval:.3f} "
+            f"| {one.insertion:.3f} ± {one.insertion_interval:.3f} | {took} |"
+        )
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Reads the command line, measures, prints Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.faithfulness", description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds weights and photos")
+    parser.add_argument("--count", type=int, default=150, help="photos (%(default)s)")
+    parser.add_argument("--steps", type=int, default=14, help="of each curve (%(default)s)")
+    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    arguments = parser.parse_args()
+    facts = machine()
+    print(facts)
+    lines = measure(
+        pretrained(arguments.data), photos(arguments.data, arguments.count), arguments.count, arguments.steps
+    )
+    print(f"\n{table(lines)}")
+    if arguments.json:
+        figures = {"machine": facts, "steps": arguments.steps, "results": [asdict(one) for one in lines]}
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Order instead of size: what remains when two maps have no common scale."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def ranks(values: Tensor) -> Tensor:
+    """The place of each value ``[n]`` from the smallest, 0, to the largest, 1; equal values share their mean place."""
+    _, place, counts = values.unique(return_inverse=True, return_counts=True)
+    last = counts.cumsum(0) - 1
+    return (last - (counts - 1) / 2)[place] / max(1, len(values) - 1)
+
+
+def spearman(first: Tensor, second: Tensor) -> float:
+    """Spearman's rank correlation of two maps of the same shape, in [-1, 1]; 0 where one of them is constant."""
+    pair = torch.stack([ranks(first.flatten()), ranks(second.flatten())]).cpu().double()
+    pair = pair - pair.mean(1, keepdim=True)
+    length = pair.norm(dim=1).prod()
+    return float(pair[0] @ pair[1] / length) if length > 0 else 0.0

@@ -1,0 +1,45 @@
+"""Which class a map is about, and where the head reads."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from vit_demo.vit import Trace, ViT
+
+Target = int | Tensor
+"""One class for all samples, or int64 ``[B]``."""
+
+
+def class_scores(logits: Tensor, target: Target) -> Tensor:
+    """The logit ``[B]`` of each sample's class, from ``[B, K]``."""
+    # Cloned, for autograd refuses a tensor that was made in inference mode.
+    classes = torch.as_tensor(target, device=logits.device).expand(len(logits)).clone()
+    return logits.gather(1, classes[:, None])[:, 0]
+
+
+def read_out(model: ViT, tokens: Tensor) -> Tensor:
+    """What the head says ``[B, K]`` of the tokens ``[B, N, D]`` of any depth."""
+    return model.head(model.pool(model.norm(tokens)))
+
+
+def pooling_weights(model: ViT, trace: Trace) -> Tensor:
+    """The share ``[N]`` that each token of a sequence has in the vector which the head reads; they sum to 1."""
+    weights = torch.zeros(trace.num_tokens, device=trace.q[0].device)
+    first = trace.num_prefix if model.config.pool == "mean" else 0
+    pooled = slice(0, 1) if model.config.pool == "cls" else slice(first, None)
+    weights[pooled] = 1 / len(weights[pooled])
+    return weights
+
+
+def differentiable_pass(
+    model: ViT, images: Tensor, *, patch_size: int | None = None, keep: Tensor | None = None
+) -> tuple[Tensor, Trace]:
+    """A pass whose graph is kept, on the fused kernel: call it with gradients enabled.
+
+    Returns:
+        Logits ``[B, K]`` and a full trace, both with their graph.
+    """
+    trace = Trace(full=True)
+    images = images.detach().clone().requires_grad_()  # the weights may be frozen, and then start no graph
+    return model(images, trace, patch_size=patch_size, keep=keep), trace
