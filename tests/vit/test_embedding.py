@@ -13,7 +13,8 @@ from einops import rearrange
 from torch import nn
 
 from vit_demo.vit import ViT, ViTConfig
-from vit_demo.vit.model import PatchEmbedding, patchify, sincos_positions
+from vit_demo.vit.model import PatchEmbedding, patchify
+from vit_demo.vit.positions import sincos_positions
 
 
 def test_patchify_equals_a_plain_loop() -> None:

@@ -6,14 +6,13 @@ batch, N the tokens, D their width, H the heads and d = D / H.
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.vit.config import ViTConfig
 from vit_demo.vit.flexible import SizeCache, interpolate_positions, resample_kernel
+from vit_demo.vit.positions import sincos_grid, sincos_positions
 from vit_demo.vit.trace import Trace
 
 
@@ -31,33 +30,6 @@ def patchify(images: Tensor, patch_size: int) -> Tensor:
     x = images.unflatten(3, (-1, p)).unflatten(2, (-1, p))  # [B, C, rows, p, cols, p]
     x = x.permute(0, 2, 4, 1, 3, 5)  # [B, rows, cols, C, p, p]
     return x.flatten(3).flatten(1, 2)
-
-
-def sincos_positions(length: int, dim: int) -> Tensor:
-    """The fixed table of Vaswani et al. (2017): ``sin(i / 10000^(j/D))`` where j is even, cosine where it is odd.
-
-    Returns:
-        ``[1, length, dim]`` float32.
-    """
-    i = torch.arange(length, dtype=torch.float64)[:, None]
-    j = torch.arange(dim)[None, :]
-    angle = i / 10000.0 ** ((j - j % 2) / dim)
-    return torch.where(j % 2 == 0, angle.sin(), angle.cos()).float()[None]
-
-
-def sincos_grid(side: int, dim: int, reach: float = 100.0) -> Tensor:
-    """Sines and cosines of row and column, in wavelengths from the whole grid's to ``reach`` times longer.
-
-    Returns:
-        ``[1, side * side, dim]`` float32; what is left of ``dim`` beyond a multiple of 4 is zero.
-    """
-    frequencies = 2 * math.pi / reach ** (torch.arange(dim // 4) / (dim // 4))
-    angle = torch.arange(side)[:, None] / side * frequencies  # [side, dim // 4]
-    wave = torch.cat([angle.sin(), angle.cos()], dim=1)  # [side, dim // 4 * 2]
-    rows = wave[:, None].expand(side, side, -1)
-    columns = wave[None].expand(side, side, -1)
-    table = torch.cat([rows, columns], dim=2).reshape(1, side * side, -1)
-    return F.pad(table, (0, dim - table.shape[2]))
 
 
 class PatchEmbedding(nn.Module):
