@@ -48,7 +48,7 @@ def main() -> None:
     """Trains the nine networks and prints their accuracy on the test digits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds mnist.npz")
-    parser.add_argument("--epochs", type=int, default=60, help="of our own recipe (%(default)s)")
+    parser.add_argument("--epochs", type=int, default=30, help="of our own recipe (%(default)s)")
     options = parser.parse_args()
     training, test = load_digits(options.data, "train"), load_digits(options.data, "test")
     found: dict[str, list[float]] = {}
