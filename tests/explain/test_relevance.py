@@ -19,14 +19,23 @@ SHAPES = [
     {"class_token": False, "pool": "mean"},
     {"num_registers": 2, "pool": "mean"},
     {"pool": "all"},
+    {"pool": "cls+mean"},
+    {"pool": "cls+next", "num_registers": 1},
     {"projection": "per_head", "final_norm": False},
 ]
 
 
 def _read(model: ViT, tokens: Tensor, prefix: int) -> Tensor:
-    """What the head reads of ``[B, N, ...]``, by name of the pooling."""
+    """The mean of the vectors that the head reads of ``[B, N, ...]``."""
+    return torch.stack(_vectors(model, tokens, prefix)).mean(0)
+
+
+def _vectors(model: ViT, tokens: Tensor, prefix: int) -> list[Tensor]:
     pool = model.config.pool
-    return tokens[:, 0] if pool == "cls" else tokens[:, prefix if pool == "mean" else 0 :].mean(1)
+    if pool == "cls+next":
+        return [tokens[:, 0], tokens[:, 1]]
+    patches = tokens[:, 0 if pool == "all" else prefix :].mean(1)
+    return {"cls": [tokens[:, 0]], "cls+mean": [tokens[:, 0], patches]}.get(pool, [patches])
 
 
 def _by_matrices(found, model: ViT, target: Tensor, heads_first: bool) -> Tensor:
@@ -59,7 +68,8 @@ def test_legrad_equals_gradients_of_whole_matrices(network: Network, explicit, f
     found, double = explicit(model, images), model.double()
     maps = []
     for attention, tokens in zip(found.attention, found.tokens[1:], strict=True):
-        logits = double.head(double.fc_norm(_read(double, double.norm(tokens), model.config.num_prefix)))
+        read = torch.cat(_vectors(double, double.norm(tokens), model.config.num_prefix), dim=1)
+        logits = double.head(double.fc_norm(read))
         score = logits[torch.arange(2), target].sum()
         (gradient,) = torch.autograd.grad(score, attention, retain_graph=True)
         maps.append(gradient.clamp(min=0).mean(1).sum(1))

@@ -25,10 +25,17 @@ def read_out(model: ViT, tokens: Tensor) -> Tensor:
 
 def pooling_weights(model: ViT, trace: Trace) -> Tensor:
     """The share ``[N]`` that each token of a sequence has in the vector which the head reads; they sum to 1."""
+    # Of the vectors that are laid side by side for the head, none counts more than another.
+    read = {
+        "cls": [slice(0, 1)],
+        "mean": [slice(trace.num_prefix, None)],
+        "all": [slice(0, None)],
+        "cls+mean": [slice(0, 1), slice(trace.num_prefix, None)],
+        "cls+next": [slice(0, 2)],
+    }[model.config.pool]
     weights = torch.zeros(trace.num_tokens, device=trace.q[0].device)
-    first = trace.num_prefix if model.config.pool == "mean" else 0
-    pooled = slice(0, 1) if model.config.pool == "cls" else slice(first, None)
-    weights[pooled] = 1 / len(weights[pooled])
+    for tokens in read:
+        weights[tokens] += 1 / (len(weights[tokens]) * len(read))
     return weights
 
 

@@ -14,8 +14,27 @@ from vit_demo.zoo.public import PUBLIC
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)
-# A kernel as large as the largest patch and a grid as fine as the smallest one's: no size is short of weights.
-_FLEXIBLE_DIGITS = ViTConfig(image_size=28, patch_size=14, position_grid=14, in_channels=1, num_classes=10)
+
+
+def _flexible_digits(name: str, title: str, embed_dim: int) -> Preset:
+    # A kernel as large as the largest patch and a grid as fine as the smallest one's: no size is short of weights.
+    shape = ViTConfig(image_size=28, patch_size=14, position_grid=14, in_channels=1, num_classes=10)
+    return Preset(
+        name=name,
+        title=title,
+        task="digits",
+        config=replace(shape, embed_dim=embed_dim, depth=6, num_heads=4),
+        labels=_DIGIT_LABELS,
+        patch_sizes=(2, 4, 7, 14),
+        default_patch_size=4,
+        flexible=True,
+        source="bundled",
+        mean=(0.1307,),
+        std=(0.3081,),
+        sure=0.8,  # at most one of a hundred of MNIST's validation digits is doubted
+        note="One set of weights, trained for all four patch sizes at once.",
+    )
+
 
 _PHOTO_LABELS = (
     "tabby cat", "golden retriever", "German shepherd", "Chihuahua", "lion", "brown bear", "African elephant",
@@ -30,36 +49,8 @@ _PHOTO_LABELS = (
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (
-        Preset(
-            name="digits-small",
-            title="Digits, small",
-            task="digits",
-            config=replace(_FLEXIBLE_DIGITS, embed_dim=128, depth=6, num_heads=4),
-            labels=_DIGIT_LABELS,
-            patch_sizes=(2, 4, 7, 14),
-            default_patch_size=4,
-            flexible=True,
-            source="bundled",
-            mean=(0.1307,),
-            std=(0.3081,),
-            sure=0.8,  # at most one of a hundred of MNIST's validation digits is doubted
-            note="One set of weights, trained for all four patch sizes at once.",
-        ),
-        Preset(
-            name="digits-tiny",
-            title="Digits, tiny",
-            task="digits",
-            config=replace(_FLEXIBLE_DIGITS, embed_dim=64, depth=6, num_heads=4),
-            labels=_DIGIT_LABELS,
-            patch_sizes=(2, 4, 7, 14),
-            default_patch_size=4,
-            flexible=True,
-            source="bundled",
-            mean=(0.1307,),
-            std=(0.3081,),
-            sure=0.8,  # at most one of a hundred of MNIST's validation digits is doubted
-            note="One set of weights, trained for all four patch sizes at once.",
-        ),
+        _flexible_digits("digits-small", "Digits, small", 128),
+        _flexible_digits("digits-tiny", "Digits, tiny", 64),
         Preset(
             name="digits-notebook",
             title="Digits, the MNIST notebook",
