@@ -45,7 +45,7 @@ def ours_rollout(model: ViT) -> Run:
 
 def ours_relevance(model: ViT) -> Run:
     """Forward, backward and the class relevance of the predicted class."""
-    return lambda images: relevance(model, images, model(images).argmax(1))
+    return lambda images: relevance(model, images)
 
 
 def timm_plain(model: ViT) -> Run:

@@ -3,26 +3,31 @@
 Each block passes relevance on by ``A_bar``, the mean over heads of ``(dA * A)^+``, where dA is the gradient of the
 class's score with respect to the attention A. Two things make it cheap and leave it exact:
 
-- ``dA[i, j] = <dO_i, v_j>`` with dO the gradient at the attention *output* ``O = A v``. One backward on the fused
-  kernel gives dO of every block; A and dA follow from q, k, v and dO a few rows at a time.
+- The backward of attention has to make A and dA anyway, a few rows at a time; so it is written out here, and passes
+  relevance on while it has both. The last block's costs almost nothing, for only the tokens that the head reads have a
+  gradient there; the first block's stops at A and dA.
 - The whole ``R = (I + A_bar_L) ... (I + A_bar_1)`` is not wanted but only what the head reads of it, which is a row
-  vector carried backwards, ``r <- r + r A_bar``. Rows of A_bar that meet a zero of r are not made.
+  vector carried backwards, ``r <- r + r A_bar``, in the very order in which gradients come.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.explain.attention import rows, rows_at_once, to_grid
+from vit_demo.explain.attention import rows_at_once, to_grid
 from vit_demo.explain.targets import Target, class_scores, differentiable_pass, pooling_weights
-from vit_demo.vit import Trace, ViT
+from vit_demo.vit import ViT
 
 
 def relevance(
     model: ViT,
     images: Tensor,
-    target: Target,
+    target: Target = None,
     *,
     patch_size: int | None = None,
     keep: Tensor | None = None,
@@ -33,7 +38,7 @@ def relevance(
     Args:
         model: In eval mode.
         images: ``[B, C, height, width]``, normalised.
-        target: The class, or one for each sample.
+        target: The class, or one for each sample; by default each sample's likeliest.
         patch_size: As in ``ViT.forward``.
         keep: As in ``ViT.forward``.
         average_heads_first: Take the positive part of the heads' mean, not the mean of their positive parts: heads that
@@ -42,39 +47,90 @@ def relevance(
     Returns:
         ``[B, rows, cols]`` float32, at least 0. The identity's own term, the same for every patch, is left out.
     """
+    carried = Carried(average_heads_first)
     with torch.inference_mode(False), torch.enable_grad():
-        logits, trace = differentiable_pass(model, images, patch_size=patch_size, keep=keep)
-        # Samples do not mix, so that one backward of the sum serves all of them.
-        gradients = torch.autograd.grad(class_scores(logits, target).sum(), trace.o)
-    return to_grid(carry(trace, gradients, pooling_weights(model, trace), average_heads_first), trace)
+        logits, trace = differentiable_pass(model, images, patch_size=patch_size, keep=keep, attend=carried.attend)
+        carried.start(pooling_weights(model, trace).expand(len(images), -1))
+        # Samples do not mix, so that one backward of the sum serves all of them. It ends at the first block's output.
+        (d_o,) = torch.autograd.grad(class_scores(logits, target).sum(), trace.o[0])
+    carried.take(trace.q[0], trace.k[0], trace.v[0], d_o)
+    return to_grid(carried.gained, trace)
 
 
-@torch.no_grad()
-def carry(trace: Trace, gradients: tuple[Tensor, ...], start: Tensor, average_heads_first: bool = False) -> Tensor:
-    """The row ``start (R - I)`` of the relevance R.
+@dataclass
+class Carried:
+    """The row ``start (R - I)`` of the relevance R, while a backward carries it towards the first block.
 
-    Args:
-        trace: Of the pass.
-        gradients: At each block's attention output, ``[B, H, N, d]``.
-        start: ``[N]``, at least 0: the share of each output token.
+    Attributes:
         average_heads_first: As in ``relevance``.
-
-    Returns:
-        ``[B, N]`` float32, prefix tokens included.
+        gained: The row so far, ``[B, N]``, prefix tokens included.
+        weights: ``start + gained``.
     """
-    gained = torch.zeros(len(trace.q[0]), trace.num_tokens, device=start.device)
-    for layer in reversed(range(trace.num_blocks)):
-        q, k, v = trace.q[layer], trace.k[layer], trace.v[layer].float()
-        weights = start + gained  # [B, N]
-        passed = torch.zeros_like(gained)
-        heard = weights.any(0).nonzero()[:, 0]
-        for part in heard.split(max(1, rows_at_once(q) // 2)):  # half, for there are two arrays
-            # The weights are not negative, so they may go in before the positive part is taken.
-            d_o = gradients[layer][:, :, part].float() * (weights[:, None, part, None] / q.shape[1])
-            shares = (d_o @ v.mT).mul_(rows(q[:, :, part], k))  # r dA * A: [B, H, c, N]
-            if average_heads_first:
-                passed += shares.sum(1).relu_().sum(1)
-            else:
-                passed += shares.relu_().sum((1, 2))
-        gained += passed
-    return gained
+
+    average_heads_first: bool = False
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attention on the fused kernel, whose backward carries relevance through the block."""
+        return _Attend.apply(q, k, v, self)
+
+    def start(self, weights: Tensor) -> None:
+        """Begins with the share ``[B, N]``, at least 0, that each output token has in what the head reads."""
+        self.weights = weights.clone()
+        self.gained = torch.zeros_like(weights)
+
+    @torch.no_grad()
+    def take(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Tensor | None:
+        """Carries the row through one block.
+
+        Args:
+            q: ``[B, H, N, d]``, not scaled yet.
+            k: As ``q``.
+            v: As ``q``.
+            d_o: The gradient of the score at the attention output, as ``q``.
+            with_gradients: Whether those of q, k and v are wanted.
+
+        Returns:
+            The three gradients, ``[3, B, H, N, d]`` float32; None if they are not wanted.
+        """
+        batch, heads, n, d = q.shape
+        chunk = max(1, rows_at_once(q) // 2)  # half, for there are two arrays
+        queries = (q.float() * d**-0.5).reshape(-1, n, d)  # [B * H, N, d]
+        keys, values, d_out = (tensor.float().reshape(-1, n, d) for tensor in (k, v, d_o))
+        gradients = queries.new_zeros(3, *queries.shape) if with_gradients else None
+        passed = torch.zeros_like(self.gained)
+        needed = d_out.any(2).any(0).nonzero()[:, 0]  # where no gradient arrives, A * dA is 0
+        for part in needed.split(chunk):
+            rows, d_rows = queries[:, part], d_out[:, part]
+            attention = torch.bmm(rows, keys.mT).softmax(2)  # [B * H, c, N]
+            product = torch.bmm(d_rows, values.mT).mul_(attention)  # dA * A
+            passed += self._share(product.unflatten(0, (batch, heads)), self.weights[:, part])
+            if gradients is not None:
+                d_q, d_k, d_v = gradients
+                d_v.baddbmm_(attention.mT, d_rows)
+                d_scores = product.addcmul_(attention, product.sum(2, keepdim=True), value=-1)
+                d_q[:, part] = torch.bmm(d_scores, keys) * d**-0.5
+                d_k.baddbmm_(d_scores.mT, rows)
+        self.gained += passed
+        self.weights += passed
+        return None if gradients is None else gradients.unflatten(1, (batch, heads))
+
+    def _share(self, product: Tensor, weights: Tensor) -> Tensor:
+        """``weights A_bar`` of some rows, ``[B, N]``, from their dA * A ``[B, H, c, N]`` and weights ``[B, c]``."""
+        if self.average_heads_first:
+            return (weights[:, None] @ product.mean(1).relu_())[:, 0]
+        return (weights[:, None, None] @ product.relu()).mean(1)[:, 0]
+
+
+class _Attend(torch.autograd.Function):
+    """Attention, and the backward of ``Carried.take``."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, carried: Carried) -> Tensor:
+        ctx.save_for_backward(q, k, v)
+        ctx.carried = carried
+        return F.scaled_dot_product_attention(q, k, v)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        q, k, v = ctx.saved_tensors
+        return *ctx.carried.take(q, k, v, gradients[0], with_gradients=True).to(q.dtype), None

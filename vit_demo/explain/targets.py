@@ -6,13 +6,16 @@ import torch
 from torch import Tensor
 
 from vit_demo.vit import Trace, ViT
+from vit_demo.vit.trace import Attend
 
-Target = int | Tensor
-"""One class for all samples, or int64 ``[B]``."""
+Target = int | Tensor | None
+"""One class for all samples, or int64 ``[B]``; None for each sample's likeliest."""
 
 
 def class_scores(logits: Tensor, target: Target) -> Tensor:
     """The logit ``[B]`` of each sample's class, from ``[B, K]``."""
+    if target is None:
+        return logits.amax(1)
     # Cloned, for autograd refuses a tensor that was made in inference mode.
     classes = torch.as_tensor(target, device=logits.device).expand(len(logits)).clone()
     return logits.gather(1, classes[:, None])[:, 0]
@@ -40,13 +43,25 @@ def pooling_weights(model: ViT, trace: Trace) -> Tensor:
 
 
 def differentiable_pass(
-    model: ViT, images: Tensor, *, patch_size: int | None = None, keep: Tensor | None = None
+    model: ViT,
+    images: Tensor,
+    *,
+    patch_size: int | None = None,
+    keep: Tensor | None = None,
+    attend: Attend | None = None,
 ) -> tuple[Tensor, Trace]:
-    """A pass whose graph is kept, on the fused kernel: call it with gradients enabled.
+    """A pass whose graph is kept: call it with gradients enabled.
+
+    Args:
+        model: In eval mode.
+        images: ``[B, C, height, width]``, normalised.
+        patch_size: As in ``ViT.forward``.
+        keep: As in ``ViT.forward``.
+        attend: As in ``Trace``.
 
     Returns:
         Logits ``[B, K]`` and a full trace, both with their graph.
     """
-    trace = Trace(full=True)
+    trace = Trace(full=True, attend=attend)
     images = images.detach().clone().requires_grad_()  # the weights may be frozen, and then start no graph
     return model(images, trace, patch_size=patch_size, keep=keep), trace

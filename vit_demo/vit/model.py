@@ -82,7 +82,8 @@ class Attention(nn.Module):
         """Mixes tokens ``[B, N, D]``; ``mask`` ``[B, 1 | H, N, N]`` is true where a token may look."""
         qkv = self.qkv(x).unflatten(2, (3, self.num_heads, -1))  # [B, N, 3, H, d]
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each [B, H, N, d]
-        x = self._attend(q, k, v, mask)
+        other = trace.attend if trace is not None else None
+        x = other(q, k, v) if other is not None else self._attend(q, k, v, mask)
         if trace is not None:
             trace.add(q, k, v, x)
         x = x.transpose(1, 2).flatten(2)  # [B, H, N, d] -> [B, N, D]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch import Tensor
+
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""From q, k and v, each ``[B, H, N, d]``, to ``softmax(q k^T / sqrt(d)) v``."""
 
 
 @dataclass
@@ -24,6 +28,7 @@ class Trace:
         o: What attention gave, before the output projection, one ``[B, H, N, d]`` a block.
         x: The tokens before the first block and after each, ``[B, N, D]``, before ``norm``.
         keep: ``[B, K]``: the patches that entered the sequence, where the pass was told which; None for all.
+        attend: Does the work of the fused kernel in its stead, for whoever wants a backward of another kind.
     """
 
     grid: tuple[int, int] = (0, 0)
@@ -35,6 +40,7 @@ class Trace:
     o: list[Tensor] = field(default_factory=list)
     x: list[Tensor] = field(default_factory=list)
     keep: Tensor | None = None
+    attend: Attend | None = None
 
     def start(self, grid: tuple[int, int], num_prefix: int, keep: Tensor | None = None) -> None:
         """Forgets an earlier pass and notes the layout of this one."""
