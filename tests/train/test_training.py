@@ -2,6 +2,7 @@ import csv
 import json
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from PIL import Image
 
 from vit_demo.cli import main
 from vit_demo.images import to_mnist
+from vit_demo.train import recipes
 from vit_demo.train.data import load_digits, load_other_digits
 from vit_demo.train.evaluate import evaluate_preset
 from vit_demo.train.loop import Trainer
@@ -47,8 +49,15 @@ def same_weights(a, b):
     return all(torch.equal(tensor, b.state_dict()[name]) for name, tensor in a.state_dict().items())
 
 
-@pytest.mark.parametrize("after", [1, 13, 20], ids=["first step", "mid-epoch", "last step of an epoch"])
-def test_a_run_stopped_by_ctrl_c_and_resumed_makes_the_weights_of_an_unbroken_one(after, data, recipe, tmp_path):
+@pytest.mark.parametrize(
+    ("after", "optimiser"),
+    [(1, "adamw"), (13, "adamw"), (13, "muon"), (20, "adamw")],
+    ids=["first step", "mid-epoch", "mid-epoch, Muon", "last step of an epoch"],
+)
+def test_a_run_stopped_by_ctrl_c_and_resumed_makes_the_weights_of_an_unbroken_one(
+    after, optimiser, data, recipe, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(recipes.RECIPES, "digits-tiny", replace(recipe, optimiser=optimiser))
     whole = trainer(data, tmp_path / "whole")
     whole.run()
     assert whole.steps == 10

@@ -20,6 +20,9 @@ Part = Literal["train", "validation", "test"]
 VALIDATION_DIGITS = 5000
 """Digits split off the end of MNIST's training set, to choose recipes by."""
 
+HELD_BACK = 20
+"""Every how manyth training photo is held back, to choose recipes by."""
+
 NO_DIGIT = -1
 """Label of a training image to which no answer is right."""
 
@@ -103,12 +106,12 @@ def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarra
 def load_photos(folder: Path, part: Part, side: int) -> Labelled:
     """The 50 classes of Tiny ImageNet (40 of its classes) and Imagenette, one after the other.
 
-    Both sets come with a training and a validation part; the latter is this project's test part, and no part of it is
-    held back for choosing recipes.
+    Both sets come with a training and a validation part. The latter is this project's test part; its validation part is
+    a twentieth of the former.
 
     Args:
         folder: Holds the two ``.npz`` files, here or in a folder of each one's name.
-        part: ``"train"`` or ``"test"``.
+        part: Which part.
         side: Pixels to resize every photo to.
 
     Raises:
@@ -128,19 +131,22 @@ def load_photo_set(folder: Path, name: str, part: Part, side: int) -> Labelled:
     path = find_file(folder, PHOTO_SETS[name])
     if path is None:
         raise FileNotFoundError(f"No {PHOTO_SETS[name]} in {folder}: name the folder that holds it with --data.")
-    key = "train" if part == "train" else "val"
+    key = "val" if part == "test" else "train"
     with np.load(path) as file:
         blob, offsets = file[f"{key}_blob"], file[f"{key}_offsets"]
         labels, classes = file[f"{key}_labels"], file["class_names"]
+    wanted = np.arange(len(labels))
+    if part != "test":
+        wanted = wanted[(wanted % HELD_BACK == HELD_BACK - 1) == (part == "validation")]
 
     def decode(i: int) -> np.ndarray:
         image = Image.open(io.BytesIO(blob[offsets[i] : offsets[i + 1]].tobytes())).convert("RGB")
         return np.asarray(image.resize((side, side), Image.Resampling.BICUBIC))
 
     with ThreadPoolExecutor() as pool:
-        images = np.stack(list(pool.map(decode, range(len(labels)), chunksize=64)))
+        images = np.stack(list(pool.map(decode, wanted, chunksize=64)))
     tensor = torch.from_numpy(images).permute(0, 3, 1, 2).contiguous()  # [N, side, side, 3] -> [N, 3, side, side]
-    return Labelled(tensor, torch.from_numpy(labels.astype(np.int64)), tuple(str(c) for c in classes))
+    return Labelled(tensor, torch.from_numpy(labels[wanted].astype(np.int64)), tuple(str(c) for c in classes))
 
 
 def find_file(folder: Path, name: str, subfolder: str | None = None) -> Path | None:

@@ -6,7 +6,6 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +18,7 @@ from tqdm import tqdm
 from vit_demo.train.answers import Answers
 from vit_demo.train.data import Labelled
 from vit_demo.train.log import Log
+from vit_demo.train.optimisers import make_optimisers
 from vit_demo.train.parallel import Interrupt, rank, world_size
 from vit_demo.train.recipes import RECIPES
 from vit_demo.train.scoring import prepare, score
@@ -85,7 +85,7 @@ class Trainer:
         self.average: AveragedModel | None = None
         if recipe.ema:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True)
-        self.optimiser = self._optimiser()
+        self.optimisers = make_optimisers(self.model, recipe, self.learning_rate)
         classes = self.classes = config.num_classes
         self.mix = v2.RandomApply(
             [v2.RandomChoice([v2.MixUp(alpha=0.8, num_classes=classes), v2.CutMix(alpha=1.0, num_classes=classes)])],
@@ -121,7 +121,8 @@ class Trainer:
                 "resume it with its own settings, or train without --resume."
             )
         self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        for optimiser, kept in zip(self.optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(kept)
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         self.epoch, self.step, self.seconds = state["epoch"], state["step"], state["seconds"]
@@ -216,13 +217,14 @@ class Trainer:
                 targets = targets + recipe.distil * (opinion - targets)
         targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
         loss = F.cross_entropy(logits, targets, label_smoothing=recipe.label_smoothing)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        self.optimiser.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         loss.backward()
-        if recipe.optimiser == "adamw":
+        if recipe.optimiser != "adam":
             nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step()
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            optimiser.step()
         if self.average is not None:
             self.average.update_parameters(self.model)
         return torch.stack([loss.detach(), (logits.detach().argmax(1) == labels).float().mean()])
@@ -245,24 +247,12 @@ class Trainer:
             return peak * (step + 1) / warmup
         return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, total - warmup)))
 
-    def _optimiser(self) -> torch.optim.Optimizer:
-        recipe = self.recipe
-        if recipe.optimiser == "adam":
-            return torch.optim.Adam(self.model.parameters(), lr=self.learning_rate)
-        matrices = [p for p in self.model.parameters() if p.ndim > 1]
-        vectors = [p for p in self.model.parameters() if p.ndim <= 1]
-        groups: list[dict[str, Any]] = [
-            {"params": matrices, "weight_decay": recipe.weight_decay},
-            {"params": vectors, "weight_decay": 0.0},
-        ]
-        return torch.optim.AdamW(groups, lr=self.learning_rate, betas=(0.9, 0.98))
-
     def _save(self) -> None:
         """The state, whole or not at all."""
         state = {
             "settings": self.settings,
             "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self.optimisers],
             "average": self.average.state_dict() if self.average is not None else {},
             "epoch": self.epoch,
             "step": self.step,

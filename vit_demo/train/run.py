@@ -60,8 +60,8 @@ def train_preset(
         FileNotFoundError: If data is missing.
     """
     training, test = load_part(preset, data, "train"), load_part(preset, data, "test")
-    validation = load_part(preset, data, "validation") if preset.task == "digits" else None
-    watched = first(validation, WATCHED) if validation else None
+    validation = load_part(preset, data, "validation")
+    watched = some(validation, WATCHED)
     paths = []
     with joined(device) as device:
         for name in weight_names(preset):
@@ -105,10 +105,9 @@ def train_preset(
                 "teacher_seconds": round(teacher_seconds),
                 "data": DATA_NOTES[preset.task] + _drawn_note(recipe),
             }
-            if validation is not None:
-                scores = {p: score(model, validation, preset, p) for p in trainer.patch_sizes}
-                record["temperature"] = cool(model, list(scores.values()))
-                record["validation_accuracy"] = {str(p): s.accuracy for p, s in scores.items()}
+            scores = {p: score(model, validation, preset, p) for p in trainer.patch_sizes}
+            record["temperature"] = cool(model, list(scores.values()))
+            record["validation_accuracy"] = {str(p): s.accuracy for p, s in scores.items()}
             model.half().float()  # what is tested is what is stored
             record["test_accuracy"] = {str(p): score(model, test, preset, p).accuracy for p in trainer.patch_sizes}
             path = out / f"{name}.safetensors"
@@ -117,9 +116,10 @@ def train_preset(
     return paths
 
 
-def first(data: Labelled, count: int) -> Labelled:
-    """The first images of a set."""
-    return replace(data, images=data.images[:count], labels=data.labels[:count])
+def some(data: Labelled, count: int) -> Labelled:
+    """At most so many images of a set, evenly spread over it."""
+    index = torch.linspace(0, len(data) - 1, min(count, len(data))).long()
+    return replace(data, images=data.images[index], labels=data.labels[index])
 
 
 def with_drawings(data: Labelled, recipe: Recipe, seed: int) -> Labelled:
