@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.explain import occlusion, patch_dropping, relevance
-from vit_demo.explain.patch_dropping import fit, random_subsets, smooth
+from vit_demo.explain import legrad, occlusion, patch_dropping, relevance
+from vit_demo.explain.gaussian_process import posterior_mean
+from vit_demo.explain.patch_dropping import random_subsets
 from vit_demo.explain.ranks import ranks, spearman
 from vit_demo.vit import ViT
 
@@ -65,25 +67,61 @@ def test_patch_dropping_recovers_a_planted_linear_model(network: Network) -> Non
     model = Planted(network(num_classes=2).config)
     worth = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
     images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
-    found = patch_dropping(model, images, 1, budget=200, with_relevance=False)[0]
+    found = patch_dropping(model, images, 1, budget=200, with_hints=False)[0]
     torch.testing.assert_close(found - found.mean(), worth - worth.mean(), atol=1e-3, rtol=0)
     keep = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
-    some = patch_dropping(model, images, 1, budget=200, with_relevance=False, keep=keep)[0].flatten()
+    some = patch_dropping(model, images, 1, budget=200, with_hints=False, keep=keep)[0].flatten()
     planted = worth.flatten()[keep[0]]
     torch.testing.assert_close(some[keep[0]] - some[keep[0]].mean(), planted - planted.mean(), atol=1e-3, rtol=0)
     assert some.count_nonzero() == 8
 
 
-def test_the_fit_finds_weights_under_noise_and_shrinks_where_there_is_only_noise() -> None:
+def grid_places(side: int) -> torch.Tensor:
+    return torch.cartesian_prod(torch.arange(side), torch.arange(side)) / side
+
+
+def test_the_posterior_mean_is_that_of_the_book_for_the_hyperparameters_of_most_evidence() -> None:
+    """Against the textbook's formulas with explicit inverses and determinants, constants integrated out by hand."""
     generator = torch.Generator().manual_seed(1)
-    chosen = random_subsets(40, 300, 0.25, seed=2)
-    present = torch.zeros(300, 40).scatter(1, chosen, 1.0)
-    weights, noise = torch.randn(40, generator=generator), torch.randn(300, generator=generator)
-    found = fit(present, present @ weights + 0.3 * noise)
-    assert torch.corrcoef(torch.stack([found, weights]))[0, 1] > 0.98
-    least_squares = torch.linalg.lstsq(present - present.mean(0), noise - noise.mean()).solution
-    assert fit(present, noise).norm() < 0.5 * least_squares.norm()
-    torch.testing.assert_close(fit(present, torch.full((300,), 3.0)), torch.zeros(40))
+    places, hints = grid_places(4).double(), torch.randn(2, 16, generator=generator).double()
+    present = (torch.rand(40, 16, generator=generator) < 0.4).double()
+    group = torch.arange(40) % 2
+    scores = present @ torch.randn(16, generator=generator).double() + 3.0 * group
+    scores = scores + 0.3 * torch.randn(40, generator=generator)
+    found = posterior_mean(present.float(), scores.float(), group, places.float(), hints.float())
+    constants = torch.nn.functional.one_hot(group).double()
+    basis = torch.linalg.svd(constants)[0][:, 2:].T  # [38, 40]: all directions in which no constant can be seen
+    x, y = basis @ present, basis @ scores
+    hints = (hints - hints.mean(1, keepdim=True)) / hints.std(1, correction=0, keepdim=True)
+    best = (-float("inf"), torch.zeros(16))
+    for reach in (1 / 28, 1 / 14, 1 / 7):
+        near = torch.exp(-(torch.cdist(places, places) ** 2) / (2 * reach**2))
+        for prior in (near, near + hints.T @ hints):
+            for noise in torch.linalg.eigvalsh(x @ prior @ x.T).max() * torch.logspace(-5, 1, 25).double():
+                covariance = x @ prior @ x.T + noise * torch.eye(38)
+                scale = y @ torch.linalg.inv(covariance) @ y / 38
+                likelihood = torch.distributions.MultivariateNormal(torch.zeros(38).double(), scale * covariance)
+                evidence = float(likelihood.log_prob(y))
+                if evidence > best[0]:
+                    best = (evidence, prior @ x.T @ torch.linalg.inv(covariance) @ y)
+    torch.testing.assert_close(found, best[1].float(), atol=1e-4, rtol=1e-4)
+
+
+def test_noise_is_not_taken_for_worth_and_a_true_hint_is_trusted() -> None:
+    generator = torch.Generator().manual_seed(2)
+    places, worths = grid_places(10), torch.randn(100, generator=generator)
+    present = torch.zeros(80, 100).scatter(1, random_subsets(100, 80, 0.25, seed=2), 1.0)
+    noise, group = torch.randn(80, generator=generator), torch.zeros(80, dtype=torch.long)
+    least_squares = torch.linalg.lstsq(present - present.mean(0), (noise - noise.mean())[:, None], driver="gelsd")
+    found = posterior_mean(present, noise, group, places, torch.empty(0, 100))
+    assert found.norm() < 0.5 * least_squares.solution.norm()
+    torch.testing.assert_close(posterior_mean(present, 0 * noise, group, places, worths[None]), 0 * worths)
+    scores = present @ worths + 0.1 * noise
+    blind, told, misled = (
+        torch.corrcoef(torch.stack([posterior_mean(present, scores, group, places, hint), worths]))[0, 1]
+        for hint in (torch.empty(0, 100), worths[None], torch.randn(1, 100, generator=generator))
+    )
+    assert told > 0.98 > blind > 0.5 and misled > blind - 0.1
 
 
 def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
@@ -97,24 +135,31 @@ def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
     assert random_subsets(2, 5, 0.25, seed=0).shape == (5, 1)
 
 
-def test_patch_dropping_averages_ranks_with_relevance_and_tells_its_progress(network: Network) -> None:
-    model, images, told = network(), torch.randn(1, 3, 16, 16), []
-    found = patch_dropping(model, images, 2, budget=50, progress=lambda *counts: told.append(counts))[0]
-    alone = patch_dropping(model, images, 2, budget=50, with_relevance=False)[0]
-    expected = (ranks(alone.flatten()) + ranks(relevance(model, images, 2)[0].flatten())) / 2
-    torch.testing.assert_close(found.flatten(), expected)
-    assert told[-1] == (50, 50)
-    with pytest.raises(ValueError, match="cannot be fitted"):
-        patch_dropping(model, images, 2, share=1.0)
+def test_patch_dropping_asks_about_quarters_and_halves_and_passes_hints_on(network: Network, monkeypatch) -> None:
+    model, images, told, given = network(), torch.randn(1, 3, 16, 16), [], []
+    keep = torch.tensor([[0, 2, 3, 5, 7, 8, 13, 15]])
 
+    def remember(*arguments: torch.Tensor) -> torch.Tensor:
+        given.append(arguments)
+        return posterior_mean(*arguments)
 
-def test_neighbours_are_averaged_only_where_there_are_any() -> None:
-    values, there = torch.arange(12.0).reshape(1, 3, 4), torch.ones(1, 3, 4)
-    there[0, 1, 1] = 0
-    found = smooth(values, there)
-    assert float(found[0, 0, 0]) == pytest.approx((0 + 1 + 4) / 3)
-    assert float(found[0, 1, 2]) == pytest.approx((1 + 2 + 3 + 6 + 7 + 9 + 10 + 11) / 8)
-    assert float(found[0, 1, 1]) == 0
+    monkeypatch.setattr(sys.modules[patch_dropping.__module__], "posterior_mean", remember)
+    options = {"budget": 51, "keep": keep}
+    found = patch_dropping(model, images, 2, **options, progress=lambda *counts: told.append(counts))
+    assert told == [(26, 51), (51, 51)]
+    present, scores, group, places, hints = given[0]
+    assert present.sum(1).tolist() == [2] * 26 + [4] * 25 and group.tolist() == [0] * 26 + [1] * 25
+    for row in (0, 50):
+        there = keep[:, present[row].bool()]
+        torch.testing.assert_close(scores[row], model(images, keep=there).log_softmax(1)[0, 2])
+    assert (4 * places).tolist() == [[i // 4, i % 4] for i in keep[0].tolist()]
+    for hint, method in ((hints[0], relevance), (hints[2], legrad)):
+        torch.testing.assert_close(hint, ranks(method(model, images, 2, keep=keep).flatten()[keep[0]]).float())
+    assert torch.equal(found, patch_dropping(model, images, 2, **options))
+    patch_dropping(model, images, 2, **options, with_hints=False)
+    assert given[2][4].shape == (0, 8)
+    with pytest.raises(ValueError, match="leaves nothing to learn from"):
+        patch_dropping(model, images, 2, budget=3)
 
 
 def test_ranks_share_their_place_and_spearman_is_that_of_the_books() -> None:

@@ -96,7 +96,7 @@ RECIPES: dict[str, Recipe] = {
     "photos-tiny": Recipe(
         patch_weights={8: 0.3, 12: 0.25, 16: 0.2, 24: 0.25},
         keep={8: 0.5, 12: 0.75},
-        epochs=40,
+        epochs=28,
         batch_size=128,
         optimiser="muon",
         learning_rate=2e-3,
