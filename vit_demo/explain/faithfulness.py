@@ -58,6 +58,13 @@ class Faithfulness:
         """What chance reaches, the mean over the seeds."""
         return self._area(self.random_insertion.mean(0))
 
+    @property
+    def better_than_random(self) -> tuple[bool, bool]:
+        """Whether deletion, and insertion, did better than in every one of the random orders."""
+        deletion = self.deletion_area < min(map(self._area, self.random_deletion))
+        insertion = self.insertion_area > max(map(self._area, self.random_insertion))
+        return deletion, insertion
+
     def _area(self, curve: NDArray[np.float32]) -> float:
         widths, heights = np.diff(self.fractions), (curve[1:] + curve[:-1]) / 2
         return float((widths * heights).sum())
