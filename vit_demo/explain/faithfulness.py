@@ -59,11 +59,13 @@ class Faithfulness:
         return self._area(self.random_insertion.mean(0))
 
     @property
-    def better_than_random(self) -> tuple[bool, bool]:
-        """Whether deletion, and insertion, did better than in every one of the random orders."""
-        deletion = self.deletion_area < min(map(self._area, self.random_deletion))
-        insertion = self.insertion_area > max(map(self._area, self.random_insertion))
-        return deletion, insertion
+    def orders_beaten(self) -> tuple[int, int]:
+        """How many of the random orders the map's did better than, in deletion and in insertion."""
+        deletion, insertion = self.deletion_area, self.insertion_area
+        return (
+            sum(deletion < self._area(curve) for curve in self.random_deletion),
+            sum(insertion > self._area(curve) for curve in self.random_insertion),
+        )
 
     def _area(self, curve: NDArray[np.float32]) -> float:
         widths, heights = np.diff(self.fractions), (curve[1:] + curve[:-1]) / 2

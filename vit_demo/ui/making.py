@@ -23,6 +23,8 @@ HEADINGS = {
 }
 """The section about each method."""
 
+NOTATION = "What the letters mean"
+
 _MARKS = {
     r"\*\*([^*]+)\*\*": r"<b>\1</b>",
     r"\*([^*]+)\*": r"<i>\1</i>",
@@ -32,15 +34,17 @@ _MARKS = {
 
 @cache
 def sections() -> dict[str, str]:
-    """The text under each heading; none where there are no docs."""
+    """The text under each heading, and the notation that all share; none where there are no docs."""
     if not DOCS.exists():
         return {}
-    _, *parts = re.split(r"^## ", DOCS.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {heading: text.strip() for heading, text in (part.split("\n", 1) for part in parts)}
+    top, *parts = re.split(r"^## ", DOCS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = {heading: text.strip() for heading, text in (part.split("\n", 1) for part in parts)}
+    notation = next(text for text in top.split("\n\n") if "Notation: " in text)
+    return {**found, NOTATION: notation.split("Notation: ")[1]}
 
 
 def how_it_is_made(method: str) -> str:
-    """The section about a method as HTML.
+    """The section about a method as HTML, and what its letters mean.
 
     Raises:
         ValueError: If there is no such method, or no docs.
@@ -49,7 +53,8 @@ def how_it_is_made(method: str) -> str:
     text = sections().get(HEADINGS[method])
     if text is None:
         raise ValueError("This installation came without docs/explanations.md, which would say it.")
-    return "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in text.split("\n\n"))
+    paragraphs = [*text.split("\n\n"), f"*{NOTATION}*: {sections()[NOTATION]}"]
+    return "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in paragraphs)
 
 
 def _inline(text: str) -> str:

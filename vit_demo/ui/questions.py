@@ -34,7 +34,7 @@ def map_of(result: Exploration, question: View, progress: Progress) -> dict[str,
 def test(result: Exploration, question: View, progress: Progress) -> dict[str, Any]:
     """Deletion and insertion of a map beside random orders; see ``explain.Faithfulness``."""
     found = result.faithfulness(_values(result, question, progress), label=question.get("label"), progress=progress)
-    better = found.better_than_random
+    beaten = found.orders_beaten
     return {
         "fractions": found.fractions.tolist(),
         "deletion": {
@@ -42,14 +42,14 @@ def test(result: Exploration, question: View, progress: Progress) -> dict[str, A
             "random": found.random_deletion.tolist(),
             "area": found.deletion_area,
             "random_area": found.random_deletion_area,
-            "better": better[0],
+            "beaten": beaten[0],
         },
         "insertion": {
             "curve": found.insertion.tolist(),
             "random": found.random_insertion.tolist(),
             "area": found.insertion_area,
             "random_area": found.random_insertion_area,
-            "better": better[1],
+            "beaten": beaten[1],
         },
     }
 

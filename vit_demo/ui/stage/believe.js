@@ -1,6 +1,7 @@
 // "Can this picture be believed?": puts the shown map to the test when asked to, and says what came of it.
 
 const CLAIM = "Remove its brightest patches, or begin with them alone, and watch the answer; then do so in random order.";
+const STANDS_IN = "In place of a removed patch stands the mean colour of the training pictures.";
 
 function createBelieve() {
   const card = find(".believe");
@@ -63,7 +64,7 @@ function createBelieve() {
     const [verdict, words] = verdictWords(name, found);
     setText(find(".believe .subject"), subject);
     setText(find(".believe .verdict-words"), verdict);
-    setText(find(".believe .numbers"), words);
+    setText(find(".believe .numbers"), `${words} ${STANDS_IN}`);
     const legend = (side) => [`this map ${area(side.area)}`, `random ${area(side.random_area)}`];
     const curves = (title, side, ends) => lineChart({
       title, places: found.fractions, curve: side.curve, randoms: side.random, ends, legend: legend(side),
@@ -80,7 +81,7 @@ function createBelieve() {
   function forgettingChart(alike) {
     const places = alike.map((_, i) => i / (alike.length - 1));
     const ends = ["trained", "all weights shuffled"];
-    return lineChart({ title: "Likeness while it forgets", places, curve: alike, randoms: [], ends, legend: ["to this map"] });
+    return lineChart({ title: "Likeness while the model forgets", places, curve: alike, randoms: [], ends, legend: ["to this map (rank correlation)"] });
   }
 
   button.addEventListener("click", run);
