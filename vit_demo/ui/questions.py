@@ -19,8 +19,8 @@ from vit_demo.ui.making import how_it_is_made
 from vit_demo.ui.payload import encode, payload
 
 View = dict[str, Any]
-"""Which map: ``method`` as in ``explain.METHODS``, and where it matters ``block``, ``head`` (-1 for the mean), ``query``
-(a patch, or None for the class token), ``direction`` and ``label`` (a class by its index)."""
+"""Which map: ``method`` as in ``explain.METHODS``, and where it matters ``block``, ``head`` (-1 for the mean),
+``query`` (a patch, or None for the class token), ``direction`` and ``label`` (a class by its index)."""
 
 FORGOTTEN = "This result was forgotten: draw or choose again."
 _lock = threading.Lock()

@@ -34,7 +34,7 @@ function createAnswers(pick) {
     const timing = () => `${Math.max(1, Math.round(result.milliseconds))} ms on ${result.device}`;
     setText(find(".timing"), result ? timing() : "");
     const says = shown.length ? `It says ${shown[0].label}, ${(100 * shown[0].probability).toFixed(1)} percent. ` : "";
-    setText(find(".spoken"), says + note.replaceAll("*", ""));
+    setText(find(".spoken"), says + (note === OFFER ? "" : note.replaceAll("*", "")));
   }
 
   /** Marks the class that the picture is about, or none. */

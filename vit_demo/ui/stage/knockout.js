@@ -1,7 +1,10 @@
 // Knock-out: patches that the visitor takes out of the sequence, and the result that is left without them.
 
-/** `show(result)` gets what is left; `changed()` is called when a patch comes or goes, or cannot. */
-function createKnockout(show, changed) {
+/**
+ * `show(result)` gets what is left, once `prepare(result)` is through; `changed()` is called when a patch comes or goes,
+ * or cannot.
+ */
+function createKnockout(prepare, show, changed) {
   let whole = null; // the result with all its patches
   let gone = new Set();
   let agreed = new Set(); // those that the shown result is without
@@ -20,6 +23,7 @@ function createKnockout(show, changed) {
     const mine = ++turn;
     const patches = [...gone].sort((a, b) => a - b);
     const next = patches.length ? await without(patches, () => mine === turn) : whole;
+    if (next && mine === turn) await prepare(next);
     if (!next || mine !== turn) return;
     agreed = new Set(patches);
     show(next);
@@ -29,24 +33,28 @@ function createKnockout(show, changed) {
     const said = await askServer({ about: "without", key: whole.key, patches }, wanted);
     if (said?.answer) return openResult(said.answer);
     if (said) {
-      error = said.error;
       gone = new Set(agreed);
-      changed();
+      refuse(said.error);
     }
     return null;
   }
 
-  function change(patches, error_ = "") {
+  function change(patches) {
     gone = patches;
-    error = error_;
+    error = "";
     changed();
-    if (!error_) ask();
+    ask();
+  }
+
+  function refuse(reason) {
+    error = reason;
+    changed();
   }
 
   function toggle(patch) {
     const patches = new Set(gone);
     if (!patches.delete(patch)) patches.add(patch);
-    if (patches.size === whole.patches) change(gone, "At least one patch must stay.");
+    if (patches.size === whole.patches) refuse("At least one patch must stay.");
     else change(patches);
   }
 

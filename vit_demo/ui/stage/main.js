@@ -25,7 +25,7 @@ const strip = createStrip((block, head) =>
 const fetcher = createFetcher((owner) => owner === result && render());
 const maps = createMaps(() => change({}));
 const syncMaking = createMaking();
-const knockout = createKnockout(showResult, () => change({ pinned: null }));
+const knockout = createKnockout(firstWord, showResult, () => change({ pinned: null }));
 const syncBelieve = createBelieve();
 const syncDepths = createDepths();
 
@@ -88,6 +88,7 @@ function describe(fate) {
   find(".knock").setAttribute("aria-pressed", String(choices.knocking));
   find(".restore").disabled = !knockout.gone().size;
   find(".stage").classList.toggle("knocking", choices.knocking);
+  showHints();
   syncMaking(choices.method);
   const target = result.top.length ? targetOf(result, choices.label) : null;
   const question = questionOf(result, choices);
@@ -141,13 +142,14 @@ followPatches(canvas, () => result, {
   pick(patch) {
     if (choices.knocking) knock(patch);
     else if (pins()) pin(patch === choices.pinned ? null : patch);
+    else change({ hovered: patch });
   },
   move(step) {
     const from = choices.pinned ?? choices.hovered;
     const middle = Math.floor(result.rows / 2) * result.columns + Math.floor(result.columns / 2);
     const patch = from === null ? middle : neighbour(result, from, step);
-    if (choices.knocking) change({ hovered: patch });
-    else if (pins()) pin(patch);
+    if (pins() && !choices.knocking) pin(patch);
+    else change({ hovered: patch });
   },
   press: () => choices.knocking && choices.hovered !== null && knock(choices.hovered),
   leave() {
@@ -157,7 +159,6 @@ followPatches(canvas, () => result, {
 });
 find(".knock").addEventListener("click", () => {
   change({ knocking: !choices.knocking, pinned: null });
-  showHints();
 });
 find(".restore").addEventListener("click", () => knockout.putBack());
 find(".back").addEventListener("click", () => {
@@ -175,16 +176,21 @@ function keepChoices(before, after) {
   if (!after.top.length && METHODS[choices.method].aboutClass) choices.method = "attention";
 }
 
+/** What pointing at a patch does now, for a mouse and for a finger. */
 function showHints() {
   const hasClassToken = last.class_token;
   const way = hasClassToken ? "returns to the class token" : "lets it go";
-  const looking = ["Hover a patch to see where it looks. Click pins it, arrow keys move it, Esc " + way,
-    "Tap a patch to see where it looks. Tapping it again " + way];
-  const knocking = ["Click a patch to take it out of the picture, again to put it back. Arrow keys and Enter do the same",
-    "Tap a patch to take it out of the picture, again to put it back"];
-  const [mouse, touch] = choices.knocking ? knocking : looking;
-  setText(find(".hint.mouse"), `${mouse}.`);
-  setText(find(".hint.touch"), `${touch}.`);
+  let mouse = "Hover a patch to read its value, or walk there with the arrow keys.";
+  let touch = "Tap a patch to read its value.";
+  if (choices.knocking) {
+    mouse = "Click a patch to take it out of the picture, again to put it back. Arrow keys and Enter do the same.";
+    touch = "Tap a patch to take it out of the picture, again to put it back.";
+  } else if (pins()) {
+    mouse = `Hover a patch to see where it looks. Click pins it, arrow keys move it, Esc ${way}.`;
+    touch = `Tap a patch to see where it looks. Tapping it again ${way}.`;
+  }
+  setText(find(".hint.mouse"), mouse);
+  setText(find(".hint.touch"), touch);
   setText(find(".back"), hasClassToken ? "← class token" : "← all tokens");
   find(".back").setAttribute("aria-label", hasClassToken ? "Back to class token" : "Back to all tokens");
 }
@@ -215,7 +221,6 @@ function showResult(next) {
   fetcher.want(result, choices.block);
   setText(find(".message"), "");
   find(".stage").classList.remove("waiting");
-  showHints();
   answers.show(result, knockout.whole());
   strip.draw(result);
   syncDepths(result);

@@ -43,7 +43,12 @@ function createMaps(changed) {
   }
 
   return {
-    want: (result, question) => ask(result, question, (fate) => (current = fate)),
+    want: (result, question) =>
+      ask(result, question, (fate) => {
+        current = fate;
+        if (preparing === fate) preparing = null;
+        return fate;
+      }),
     rest: () => (current = null),
     /** Waits for the first word about the map of a result that is not shown yet. */
     prepare: (result, question) => ask(result, question, (fate) => (preparing = fate)).news,

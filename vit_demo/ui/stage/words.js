@@ -19,7 +19,8 @@ const className = (result, { label }) => targetOf(result, label).label;
 function plainNumber(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  return size < 0.001 ? value.toExponential(1).replace("e-", "e−") : value.toPrecision(size < 1 ? 2 : 3);
+  const text = size < 0.001 ? value.toExponential(1) : value.toPrecision(size < 1 ? 2 : 3);
+  return text.replaceAll("-", "−");
 }
 
 /** Areas under curves are read beside each other, so all have two decimals. */
