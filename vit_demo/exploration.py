@@ -181,13 +181,13 @@ class Exploration(Traced):
         options = {"steps": steps, "seeds": seeds, "progress": progress}
         return self._ask(explain.faithfulness, target, torch.from_numpy(values), stand_in, **options)
 
-    def randomisation(self, method: str, label: Label = None) -> list[float]:
+    def randomisation(self, method: str, label: Label = None, progress: explain.Progress | None = None) -> list[float]:
         """How alike a map stays while the network forgets from its top to its bottom: Spearman correlations.
 
         Of the trained network (1), without its head, then without one more block each time; ``label`` as in
         ``relevance``.
         """
-        return self._ask(explain.randomisation, self.target(label), method)
+        return self._ask(explain.randomisation, self.target(label), method, progress=progress)
 
     def _ask(self, job: Callable[..., T], *arguments: Any, **options: Any) -> T:
         return self.ask(job, self.pixels, *arguments, keep=self._keep(), **options)

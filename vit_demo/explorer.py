@@ -90,9 +90,7 @@ class Explorer:
         with self._lock:
             result = self._results.get(key)
             if result is None:
-                result = self._run(picture, chosen, patch_size, fit, key)
-                if _weight(result) <= self._results.maxsize:
-                    self._results[key] = result
+                result = self.remember(self._run(picture, chosen, patch_size, fit, key))
         return result
 
     def warm_up(self, presets: Iterable[str]) -> None:
@@ -111,6 +109,13 @@ class Explorer:
         """
         if preset.source != "bundled" and preset.name not in self._models:
             fetch_weights(preset, progress)
+
+    def remember(self, result: Exploration) -> Exploration:
+        """Keeps a result that follows from another, such as one without some patches, to be recalled by its key."""
+        with self._lock:
+            if _weight(result) <= self._results.maxsize:
+                self._results[result.key] = result
+        return result
 
     def recall(self, key: str) -> Exploration | None:
         """A result by its key, while it is remembered."""

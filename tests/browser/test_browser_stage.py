@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import itertools
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,12 @@ ATTENTION = np.exp(SCORES - LSE[..., None])
 
 asked: list[tuple[str, int]] = []
 """The traces the page has asked for."""
+
+questions: list[dict[str, Any]] = []
+"""What else it has asked."""
+
+worked_out = threading.Event()
+"""When the slow map is there."""
 
 
 def encode(array: np.ndarray) -> str:
@@ -63,7 +70,11 @@ def result(run: str) -> dict[str, Any]:
         "blocks": BLOCKS,
         "heads": HEADS,
         "title": "a network of numbers",
-        "top": [{"label": "seven", "probability": 0.9}, {"label": "one", "probability": 0.0004}],
+        "top": [
+            {"index": 7, "label": "seven", "probability": 0.9},
+            {"index": 1, "label": "one", "probability": 0.0004},
+        ],
+        "dropped": [],
         "note": "",
         "summary": {
             "map": encode(np.round(rows / peak[..., None] * 255).astype(np.uint8)),
@@ -84,8 +95,17 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
             raise RuntimeError("lost")
         return trace_of(block)
 
+    def ask(question: dict[str, Any]) -> dict[str, Any]:
+        questions.append(question)
+        if question.get("method") == "legrad":
+            return {"error": "This went wrong: do otherwise."}
+        if question.get("method") == "occlusion" and not worked_out.wait(0.1):
+            return {"done": 1, "total": 4}
+        signs = np.arange(PATCHES, dtype=np.float32) - 5
+        return {"answer": {"map": encode(signs * question.get("label", 1))}}
+
     with gr.Blocks() as blocks:
-        stage = Stage(result("first"), block_trace=block_trace, elem_id="stage")
+        stage = Stage(result("first"), block_trace=block_trace, ask=ask, elem_id="stage")
         gr.Button("next", elem_id="next").click(lambda: result("second"), None, stage, show_progress="hidden")
         empty = {"empty": True, "message": "Nothing here."}
         gr.Button("empty", elem_id="empty").click(lambda: empty, None, stage, show_progress="hidden")
@@ -95,6 +115,8 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
 @pytest.fixture
 def stage(page: Page, address: str) -> Page:
     asked.clear()
+    questions.clear()
+    worked_out.clear()
     page.goto(address)
     page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
     return page
@@ -201,6 +223,60 @@ def test_strip_brings_a_head_to_the_picture(stage: Page) -> None:
     stage.keyboard.press("ArrowDown")
     stage.keyboard.press("Enter")
     assert subject(stage) == "class token · block 2 of 3 · head 2"
+
+
+def scene(page: Page) -> list[float]:
+    """What the picture shows."""
+    return page.evaluate("Array.from(document.querySelector('.stage').__stage.scene().map ?? [])")
+
+
+def test_a_class_brings_the_map_that_is_about_it_and_the_server_is_asked_once(stage: Page) -> None:
+    one = stage.get_by_role("button", name="one")
+    one.press("Enter")
+    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for one')")
+    assert one.get_attribute("aria-pressed") == "true"
+    assert stage.locator("#stage .pill").inner_text() == "depends on the class"
+    assert scene(stage) == [float(value) for value in range(-5, PATCHES - 5)]
+    seven = stage.get_by_role("button", name="seven")
+    seven.click()
+    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
+    assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
+    stage.mouse.move(*point_at(stage, 0, 4))
+    assert stage.locator("#stage .value").inner_text() == "speaks for seven with −7.00"
+    one.click()
+    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for one')")
+    stage.get_by_role("radio", name="Attention").check()
+    assert seven.get_attribute("aria-pressed") == one.get_attribute("aria-pressed") == "false"
+    assert [question["label"] for question in questions] == [1, 7]
+    assert all(question["about"] == "map" and question["key"] == "key of first" for question in questions)
+
+
+def test_while_a_map_is_worked_out_the_old_one_stays_and_says_how_far_it_is(stage: Page) -> None:
+    before = scene(stage)
+    stage.get_by_role("radio", name="Occlusion").check()
+    stage.get_by_text("Working out Occlusion … 25").wait_for()
+    assert scene(stage) == before and subject(stage).startswith("class token")
+    worked_out.set()
+    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
+    assert scene(stage)[0] == -35
+
+
+def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page) -> None:
+    stage.get_by_role("radio", name="LeGrad").check()
+    stage.get_by_text("This went wrong: do otherwise.").wait_for()
+    assert subject(stage).startswith("class token")
+    stage.get_by_role("radio", name="Rollout").check()
+    assert "rollout" in subject(stage)
+    assert stage.locator("#stage .value").inner_text().startswith("brightest patch")
+
+
+def test_a_new_result_comes_with_its_own_map(stage: Page) -> None:
+    stage.get_by_role("radio", name="Relevance").check()
+    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
+    stage.locator("#next").click()
+    stage.wait_for_selector("#stage .stage[data-run=second]")
+    assert scene(stage) and subject(stage).startswith("for seven")
+    assert [question["key"] for question in questions] == ["key of first", "key of second"]
 
 
 def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:

@@ -12,13 +12,20 @@ from PIL import Image
 
 import vit_demo.ui
 from vit_demo.ui.pad import DIGITS, DigitPad, example_picture
-from vit_demo.ui.stage import SCRIPTS, Stage
+from vit_demo.ui.stage import SCRIPTS, STYLES, Stage
 
 UI = Path(vit_demo.ui.__file__).parent
 
 
 def trace_of(key: str, block: int) -> dict[str, str]:
     return {"q": key, "k": str(block), "lse": ""}
+
+
+def answer_to(question: dict[str, object]) -> dict[str, object]:
+    return {"answer": question}
+
+
+FUNCTIONS = {"block_trace": trace_of, "ask": answer_to}
 
 
 def test_examples_stay_on_the_paper() -> None:
@@ -51,23 +58,26 @@ def test_pad_can_open_empty() -> None:
     assert pad.preprocess("") is None
 
 
-def test_stage_hands_its_function_to_the_browser_by_name_only() -> None:
-    config = Stage(block_trace=trace_of).get_config()
-    assert config["server_fns"] == ["block_trace"]
-    assert "block_trace" not in config
+def test_stage_hands_its_functions_to_the_browser_by_name_only() -> None:
+    config = Stage(**FUNCTIONS).get_config()
+    assert config["server_fns"] == ["block_trace", "ask"]
+    assert not {"block_trace", "ask"} & set(config)
 
 
 def test_stage_unpacks_the_arguments_of_a_call_from_the_browser() -> None:
-    # Gradio hands both arguments over as one list.
-    assert Stage(block_trace=trace_of).block_trace(["key", 3]) == {"q": "key", "k": "3", "lse": ""}
+    # Gradio hands both arguments over as one list, and a single one as it is.
+    stage = Stage(**FUNCTIONS)
+    assert stage.ask({"about": "lens"}) == {"answer": {"about": "lens"}}
+    assert stage.block_trace(["key", 3]) == {"q": "key", "k": "3", "lse": ""}
 
 
 def test_configs_are_json() -> None:
-    for component in (DigitPad(), Stage(block_trace=trace_of), Stage({"empty": True}, block_trace=trace_of)):
+    for component in (DigitPad(), Stage(**FUNCTIONS), Stage({"empty": True}, **FUNCTIONS)):
         json.dumps(component.get_config())
 
 
-def test_every_script_is_part_of_the_stage() -> None:
+def test_every_script_and_style_is_part_of_the_stage() -> None:
+    assert {f"{name}.css" for name in STYLES} == {path.name for path in (UI / "stage").glob("*.css")}
     assert {f"{name}.js" for name in SCRIPTS} == {path.name for path in (UI / "stage").glob("*.js")}
 
 

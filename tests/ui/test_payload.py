@@ -43,6 +43,28 @@ def test_queries_and_keys_give_every_attention_value(result):
         np.testing.assert_allclose(attention, explain.attention_matrix(result.trace, int(block))[0], atol=2e-3)
 
 
+def test_a_patch_that_was_knocked_out_has_no_token_but_every_map_has_its_place(result):
+    left = result.without([(2, 3), (0, 0)])
+    sent = payload(left)
+    rows, cols = sent["grid"]
+    assert sent["dropped"] == [0, 2 * cols + 3] and sent["grid"] == list(result.grid)
+    tokens = sent["prefix"] + rows * cols - 2
+    trace = sent["trace"]["5"]
+    q, k = (decode(trace[name], "<f2", (sent["heads"], tokens, -1)) for name in "qk")
+    scores = q[:, :1] @ k.transpose(0, 2, 1)
+    row = np.exp(scores - decode(trace["lse"], "<f4", (sent["heads"], tokens))[:, :1, None])
+    wanted = left.attention().flatten()
+    assert wanted[sent["dropped"]].tolist() == [0, 0]
+    kept = np.delete(wanted, sent["dropped"])
+    np.testing.assert_allclose(row[:, 0].mean(0)[sent["prefix"] :], kept, atol=2e-3)
+
+
+def test_the_answers_carry_the_index_of_their_class(result):
+    for answer in payload(result)["top"]:
+        assert result.labels[answer["index"]] == answer["label"]
+        assert result.probabilities[answer["index"]] == pytest.approx(answer["probability"])
+
+
 def test_a_short_sequence_carries_all_blocks_and_a_long_one_only_its_last(result):
     blocks = set(payload(result)["trace"])
     assert blocks == ({"5"} if result.patch_size == 2 else {"0", "1", "2", "3", "4", "5"})

@@ -58,6 +58,15 @@ class Faithfulness:
         """What chance reaches, the mean over the seeds."""
         return self._area(self.random_insertion.mean(0))
 
+    @property
+    def orders_beaten(self) -> tuple[int, int]:
+        """How many of the random orders the map's did better than, in deletion and in insertion."""
+        deletion, insertion = self.deletion_area, self.insertion_area
+        return (
+            sum(deletion < self._area(curve) for curve in self.random_deletion),
+            sum(insertion > self._area(curve) for curve in self.random_insertion),
+        )
+
     def _area(self, curve: NDArray[np.float32]) -> float:
         widths, heights = np.diff(self.fractions), (curve[1:] + curve[:-1]) / 2
         return float((widths * heights).sum())

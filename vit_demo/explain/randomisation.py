@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from vit_demo.explain.methods import find_method
 from vit_demo.explain.ranks import spearman
+from vit_demo.explain.subsets import Progress
 from vit_demo.vit import ViT
 
 
@@ -21,6 +22,7 @@ def randomisation(
     seed: int = 0,
     patch_size: int | None = None,
     keep: Tensor | None = None,
+    progress: Progress | None = None,
 ) -> list[float]:
     """How alike a map stays while the network forgets, from its top to its bottom.
 
@@ -35,6 +37,7 @@ def randomisation(
         seed: Of the drawing.
         patch_size: As in ``ViT.forward``.
         keep: As in ``ViT.forward``.
+        progress: Told after every map.
 
     Returns:
         Spearman's correlation with the trained network's map: of the trained network itself (1), without its head, then
@@ -45,10 +48,13 @@ def randomisation(
     generator = torch.Generator().manual_seed(seed)
     trained = compute(model, images, target, patch_size=patch_size, keep=keep)[0]
     likeness = [spearman(trained, trained)]
-    for part in (forgetful.head, *reversed(forgetful.blocks)):
+    parts = (forgetful.head, *reversed(forgetful.blocks))
+    for part in parts:
         shuffle_weights(part, generator)
         values = compute(forgetful, images, target, patch_size=patch_size, keep=keep)[0]
         likeness.append(spearman(trained, values))
+        if progress is not None:
+            progress(len(likeness), 1 + len(parts))
     return likeness
 
 

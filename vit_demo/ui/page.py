@@ -14,6 +14,7 @@ from vit_demo.ui.api import add_endpoints
 from vit_demo.ui.pad import DigitPad
 from vit_demo.ui.payload import empty, payload
 from vit_demo.ui.photo import PhotoInput
+from vit_demo.ui.questions import ask
 from vit_demo.ui.stage import Stage
 from vit_demo.zoo import find_preset
 from vit_demo.zoo.preset import Task
@@ -79,7 +80,7 @@ def build() -> gr.Blocks:
                         events.about_size(preset.name, preset.default_patch_size), elem_classes="said"
                     )
             with gr.Column(elem_id="result", min_width=320):
-                stage = Stage(payload(example), block_trace=events.block_trace, elem_id="stage")
+                stage = Stage(payload(example), block_trace=events.block_trace, ask=ask, elem_id="stage")
 
         choices = [pad, photo, name, size, fit]
 

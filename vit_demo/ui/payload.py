@@ -41,10 +41,11 @@ def payload(result: Exploration) -> dict[str, Any]:
         "class_token": preset.config.class_token,
         "blocks": trace.num_blocks,
         "heads": trace.num_heads,
-        "top": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+        "dropped": [row * result.grid[1] + col for row, col in result.dropped],
+        "top": _top(result),
         "note": _note(result),
-        "summary": {"map": _bytes(_quantised(summary, peaks)), "peak": _bytes(peaks)},
-        "rollout": {"map": _bytes(_quantised(rollout, rollout.max())), "peak": float(rollout.max())},
+        "summary": {"map": encode(_quantised(summary, peaks)), "peak": encode(peaks)},
+        "rollout": {"map": encode(_quantised(rollout, rollout.max())), "peak": float(rollout.max())},
         "trace": {str(block): block_payload(result, block) for block in range(first, trace.num_blocks)},
         "milliseconds": 1000 * result.seconds,
         "device": result.device,
@@ -67,12 +68,19 @@ def block_payload(result: Exploration, block: int) -> dict[str, str]:
     q = (q / scale).half()
     # From the rounded numbers that the browser gets, so that its rows sum to 1.
     lse = explain.log_normalisers(q.float() * scale, k)
-    return {name: _bytes(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "lse": lse}.items()}
+    return {name: encode(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "lse": lse}.items()}
 
 
 def empty(message: str) -> dict[str, Any]:
     """What the stage shows when there is nothing to explain yet."""
     return {"empty": True, "message": message}
+
+
+def _top(result: Exploration) -> list[dict[str, Any]]:
+    """The likeliest classes: index, label, probability."""
+    probabilities = result.probabilities
+    order = np.argsort(-probabilities, kind="stable")[:5]
+    return [{"index": int(i), "label": result.labels[i], "probability": float(probabilities[i])} for i in order]
 
 
 def _note(result: Exploration) -> str:
@@ -89,7 +97,8 @@ def _quantised(maps: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray
     return (255 * shares).round().astype(np.uint8)
 
 
-def _bytes(array: NDArray[Any]) -> str:
+def encode(array: NDArray[Any]) -> str:
+    """An array as base64 of its little-endian bytes, row by row."""
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return base64.b64encode(np.ascontiguousarray(little).tobytes()).decode("ascii")
 

@@ -15,6 +15,7 @@ from vit_demo.ui.assets import read, script
 SCRIPTS = [
     "decode",
     "result",
+    "words",
     "methods",
     "colours",
     "paint",
@@ -24,9 +25,19 @@ SCRIPTS = [
     "answers",
     "strip",
     "traces",
+    "asking",
+    "maps",
+    "making",
+    "knockout",
+    "charts",
+    "verdicts",
+    "believe",
+    "depths",
     "main",
 ]
 """In the order they need each other."""
+
+STYLES = ["stage", "controls", "believe", "depths"]
 
 
 class Stage(gr.HTML):
@@ -37,7 +48,8 @@ class Stage(gr.HTML):
     - `run` (new for every result), `key` (handed to `block_trace`), `title`, `note`, `milliseconds`, `device`;
     - `image` (data URL of what the model saw), `size` (its width and height), `pixelated` (draw it unsmoothed);
     - `grid` (rows, columns), `prefix` (tokens before the patches), `class_token`, `blocks`, `heads`;
-    - `top`: list of `{"label", "probability"}`, empty for a model without classes;
+    - `dropped`: the patches that were knocked out, counted row by row; no token in `trace` stands for them;
+    - `top`: list of `{"index", "label", "probability"}`, empty for a model without classes;
     - `summary`: the class token's rows, `{"map": uint8 [L, H, N], "peak": float32 [L, H]}`; value = map / 255 * peak;
     - `rollout`: `{"map": uint8 [N], "peak": float}`;
     - `trace`: for some or all blocks, `{"q": float16 [H, T, d], "k": float16 [H, T, d], "lse": float32 [H, T]}`, where
@@ -51,6 +63,7 @@ class Stage(gr.HTML):
         value: dict[str, Any] | None = None,
         *,
         block_trace: Callable[[str, int], dict[str, str]],
+        ask: Callable[[dict[str, Any]], dict[str, Any]],
         **kwargs: Any,
     ) -> None:
         """Makes a stage.
@@ -58,22 +71,24 @@ class Stage(gr.HTML):
         Args:
             value: What it shows when the page opens.
             block_trace: Takes a result's `key` and a block and returns the block's `{"q", "k", "lse"}`.
+            ask: Takes a question about a result, and is asked again until it returns an answer; see `asking.Asker`.
             **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
         """
         super().__init__(
             value=value,
             html_template=read("stage/stage.html"),
-            css_template=read("stage/stage.css"),
+            css_template="\n".join(read(f"stage/{name}.css") for name in STYLES),
             js_on_load=script("stage", SCRIPTS),
-            server_functions=[_server_function(block_trace)],
+            server_functions=[_trace_function(block_trace), _ask_function(ask)],
             apply_default_css=False,
             **kwargs,
         )
 
     def get_config(self) -> dict[str, Any]:  # type: ignore[override]
-        """Returns what the browser needs; Gradio would add `block_trace`, which no browser can read."""
+        """Returns what the browser needs; Gradio would add its functions, which no browser can read."""
         config = super().get_config()
-        config.pop("block_trace", None)
+        for name in config["server_fns"]:
+            config.pop(name, None)
         return config
 
     def api_info(self) -> dict[str, Any]:
@@ -81,7 +96,7 @@ class Stage(gr.HTML):
         return {"type": "object", "description": "Everything the page shows of one result"}
 
 
-def _server_function(function: Callable[[str, int], dict[str, str]]) -> Callable[[list[Any]], dict[str, str]]:
+def _trace_function(function: Callable[[str, int], dict[str, str]]) -> Callable[[list[Any]], dict[str, str]]:
     """Adapts a function to Gradio, which hands all arguments of a call from the browser over as one list."""
 
     def block_trace(arguments: list[Any]) -> dict[str, str]:
@@ -89,3 +104,12 @@ def _server_function(function: Callable[[str, int], dict[str, str]]) -> Callable
         return function(str(key), int(block))
 
     return block_trace
+
+
+def _ask_function(function: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """As ``_trace_function``; Gradio hands a single argument over as it is."""
+
+    def ask(question: dict[str, Any]) -> dict[str, Any]:
+        return function(dict(question))
+
+    return ask

@@ -1,38 +1,57 @@
-// The card "It says": always five rows, so that nothing below it moves.
+// The card "It says": always five rows, so that nothing below it moves; each asks what speaks for its class.
 
 const ANSWERS = 5;
+const OFFER = "Click one to see what speaks for it.";
 
-function createAnswers() {
-  const rows = Array.from({ length: ANSWERS }, () => {
+/** `pick(index)` hears which class the visitor wants to know about. */
+function createAnswers(pick) {
+  const rows = Array.from({ length: ANSWERS }, (_, i) => {
     const label = make("span", { className: "label" });
     const number = make("span", { className: "number" });
     const bar = make("i");
-    const item = make("li", {}, label, number, make("div", { className: "track" }, bar));
-    return { item, label, number, bar };
+    const face = make("button", { type: "button" }, label, number, make("span", { className: "track" }, bar));
+    face.addEventListener("click", () => pick(shown[i].index));
+    return { item: make("li", {}, face), face, label, number, bar };
   });
+  let shown = [];
   find(".bars").append(...rows.map((row) => row.item));
 
-  /** Shows a result, or empty rows without one. */
-  return function showAnswers(result) {
-    const top = result ? result.top : [];
+  /** Shows a result, or empty rows without one; `whole` is the same before patches were knocked out. */
+  function show(result, whole) {
+    shown = result ? result.top : [];
     rows.forEach((row, i) => {
-      const answer = top[i];
+      const answer = shown[i];
       row.item.classList.toggle("first", i === 0 && Boolean(answer));
+      row.face.disabled = !answer;
       row.label.textContent = row.label.title = answer ? answer.label : "";
       row.number.textContent = answer ? percent(answer.probability) : "";
       row.bar.style.width = answer ? `max(2px, ${100 * answer.probability}%)` : "0";
     });
-    const note = noteOf(result);
+    const note = noteOf(result, whole);
     setText(find(".note"), note);
-    setText(find(".verdict"), top.length ? `It says *${top[0].label}* · ${percent(top[0].probability)}` : "");
+    find(".note").classList.toggle("quietly", note === OFFER);
+    setText(find(".verdict"), shown.length ? `It says *${shown[0].label}* · ${percent(shown[0].probability)}` : "");
     const timing = () => `${Math.max(1, Math.round(result.milliseconds))} ms on ${result.device}`;
     setText(find(".timing"), result ? timing() : "");
-    const says = top.length ? `It says ${top[0].label}, ${(100 * top[0].probability).toFixed(1)} percent. ` : "";
-    setText(find(".spoken"), says + note);
-  };
+    const says = shown.length ? `It says ${shown[0].label}, ${(100 * shown[0].probability).toFixed(1)} percent. ` : "";
+    setText(find(".spoken"), says + (note === OFFER ? "" : note.replaceAll("*", "")));
+  }
+
+  /** Marks the class that the picture is about, or none. */
+  function mark(index) {
+    rows.forEach((row, i) => row.face.setAttribute("aria-pressed", String(shown[i]?.index === index)));
+  }
+
+  return { show, mark };
 }
 
-function noteOf(result) {
+function noteOf(result, whole) {
   if (!result) return "";
-  return result.top.length ? result.note : "This model was trained without classes: it sees, but names nothing.";
+  if (!result.top.length) {
+    return "This model was trained without classes: it sees, but names nothing, and no map can be about a class.";
+  }
+  const count = result.dropped.length;
+  if (!count) return result.note || OFFER;
+  const before = `*${whole.top[0].label}* at ${percent(whole.top[0].probability)}`;
+  return `Without ${count === 1 ? "one patch" : `${count} patches`}. With all of them it says ${before}.`;
 }

@@ -15,7 +15,7 @@ function heatColour(value, opacity) {
   return [...mix, Math.min(1, opacity * (0.55 + 0.6 * value))];
 }
 
-/** A map as a canvas with one pixel a patch, scaled by its own maximum; the caller enlarges it. */
+/** A map as a canvas with one pixel a patch, scaled by its own maximum, what is below 0 as 0; the caller enlarges it. */
 function heatCanvas(map, rows, columns, opacity, canvas = document.createElement("canvas")) {
   canvas.width = columns;
   canvas.height = rows;
@@ -23,7 +23,7 @@ function heatCanvas(map, rows, columns, opacity, canvas = document.createElement
   const image = context.createImageData(columns, rows);
   const scale = 1 / Math.max(peakOf(map), 1e-12);
   for (let i = 0; i < map.length; i++) {
-    const [red, green, blue, alpha] = heatColour(map[i] * scale, opacity);
+    const [red, green, blue, alpha] = heatColour(Math.max(0, map[i] * scale), opacity);
     image.data.set([red, green, blue, 255 * alpha], 4 * i);
   }
   context.putImageData(image, 0, 0);

@@ -11,8 +11,9 @@ function choice(host, name, options, onChange) {
   return build(host, name, options, onChange);
 }
 
-function segmentChoice(host, name, options, onChange) {
-  const group = `${element.id}-${name}`;
+/** Bars of one `family` are one choice in several rows. */
+function segmentChoice(host, name, options, onChange, family = name) {
+  const group = `${element.id}-${family}`;
   const bar = make("div", { className: "segments" });
   bar.setAttribute("role", "radiogroup");
   bar.setAttribute("aria-label", name);
@@ -62,11 +63,16 @@ function slider(input, write, onChange) {
   };
 }
 
-/** Builds all controls. `sync(choices, shape)` shows the state of a result of so many blocks and heads. */
+/** Builds all controls. `sync(choices, shape, result)` shows the state of a result, or of none, of so many blocks and heads. */
 function createControls(change) {
   const control = (name) => find(`[data-control=${name}]`);
-  const methods = Object.entries(METHODS).map(([id, method]) => [id, method.label]);
-  const method = choice(control("method"), "Show", methods, (value) => change({ method: value }));
+  const methodsOf = (host, name, ofClass) => {
+    const chosen = Object.entries(METHODS).filter(([, { aboutClass }]) => Boolean(aboutClass) === ofClass);
+    const options = chosen.map(([id, { label }]) => [id, label]);
+    return segmentChoice(control(host), name, options, (value) => change({ method: value }), "method");
+  };
+  const method = methodsOf("method", "Show", false);
+  const classMethod = methodsOf("class-method", "Show for a class", true);
   const directions = [["from", "where it looks"], ["to", "who looks at it"]];
   const direction = choice(control("direction"), "Direction", directions, (value) => change({ direction: value }));
   const ofAll = (value) => `${value} of ${control("block").max}`;
@@ -82,15 +88,20 @@ function createControls(change) {
     head = choice(control("head"), "Head", [[-1, "mean"], ...each], (value) => change({ head: value }));
   }
 
-  function sync(choices, shape, enabled) {
+  function sync(choices, shape, result) {
     if (shape.heads !== heads) offerHeads(shape.heads);
+    const { uses } = METHODS[choices.method];
     method.set(choices.method);
+    classMethod.set(choices.method);
     direction.set(choices.direction);
     block.set(choices.block + 1, shape.blocks);
     opacity.set(Math.round(100 * choices.opacity));
     head.set(choices.head);
-    for (const each of [method, opacity]) each.enable(enabled);
-    for (const each of [direction, block, head]) each.enable(enabled && METHODS[choices.method].asks);
+    for (const each of [method, opacity]) each.enable(Boolean(result));
+    classMethod.enable(Boolean(result?.top.length));
+    for (const [use, each] of Object.entries({ block, head, direction })) {
+      each.enable(Boolean(result) && uses.includes(use));
+    }
   }
 
   return { sync };

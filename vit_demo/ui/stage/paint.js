@@ -2,6 +2,8 @@
 
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
 
+const HATCH = 7; // CSS pixels between two lines
+
 /** Fits the canvas into its box, whose size never changes, and returns its size in CSS pixels. */
 function fitCanvas(canvas, box, [width, height]) {
   const scale = Math.min(box.clientWidth / width, box.clientHeight / height);
@@ -14,7 +16,7 @@ function fitCanvas(canvas, box, [width, height]) {
   return size;
 }
 
-function paintResult(canvas, size, result, { map, opacity, marked, pointed }) {
+function paintResult(canvas, size, result, { map, opacity, marked, pointed, gone }) {
   const context = canvas.getContext("2d");
   const [width, height] = size;
   context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
@@ -23,9 +25,11 @@ function paintResult(canvas, size, result, { map, opacity, marked, pointed }) {
   context.imageSmoothingEnabled = !result.pixelated;
   context.drawImage(result.picture, 0, 0, width, height);
   context.imageSmoothingEnabled = !isCoarse(result);
-  context.drawImage(heatCanvas(map, result.rows, result.columns, opacity), 0, 0, width, height);
+  // A new picture whose map is still being worked out is shown as it is.
+  if (map) context.drawImage(heatCanvas(map, result.rows, result.columns, opacity), 0, 0, width, height);
 
   const cell = { width: width / result.columns, height: height / result.rows };
+  if (gone.size) hatchPatches(context, result, cell, gone);
   if (Math.min(cell.width, cell.height) >= FINEST_GRID) paintGrid(context, size, cell);
   if (pointed !== null && pointed !== marked) outlinePatch(context, result, cell, pointed, 1);
   if (marked !== null) outlinePatch(context, result, cell, marked, 2.5);
@@ -44,6 +48,29 @@ function paintGrid(context, [width, height], cell) {
   context.strokeStyle = "rgb(255 255 255 / 16%)";
   context.lineWidth = 1;
   context.stroke();
+}
+
+/** Patches that were knocked out: grey, hatched, nothing of the picture left. */
+function hatchPatches(context, { columns }, cell, gone) {
+  context.save();
+  context.beginPath();
+  for (const patch of gone) {
+    const [x, y] = [(patch % columns) * cell.width, Math.floor(patch / columns) * cell.height];
+    context.rect(x, y, cell.width, cell.height);
+  }
+  context.fillStyle = "#6f727a";
+  context.fill();
+  context.clip();
+  context.beginPath();
+  const [width, height] = [context.canvas.width, context.canvas.height];
+  for (let x = -height; x < width; x += HATCH) {
+    context.moveTo(x, 0);
+    context.lineTo(x + height, height);
+  }
+  context.strokeStyle = "#8d9099";
+  context.lineWidth = HATCH / 4;
+  context.stroke();
+  context.restore();
 }
 
 /** White with a dark halo, so that it is seen on any picture and any heat; never too small to find. */

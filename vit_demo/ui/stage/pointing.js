@@ -9,7 +9,7 @@ function neighbour({ rows, columns }, patch, [down, right]) {
   return row * columns + column;
 }
 
-/** Tells `on.hover(patch | null)`, `on.pick(patch)`, `on.move(step)` and `on.leave()` what the visitor does. */
+/** Tells `on.hover(patch | null)`, `on.pick(patch)`, `on.move(step)`, `on.press()` and `on.leave()` what the visitor does. */
 function followPatches(canvas, getResult, on) {
   const patchAt = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -30,6 +30,7 @@ function followPatches(canvas, getResult, on) {
   canvas.addEventListener("keydown", (event) => {
     if (!getResult() || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in STEPS) on.move(STEPS[event.key]);
+    else if (event.key === "Enter" || event.key === " ") on.press();
     else if (event.key === "Escape" || event.key === "Home") on.leave();
     else return;
     event.preventDefault();

@@ -13,13 +13,24 @@ async function openResult(payload) {
     rows,
     columns,
     patches: rows * columns,
-    tokens: payload.prefix + rows * columns,
+    tokens: payload.prefix + rows * columns - payload.dropped.length,
+    tokenOf: tokensOf(payload, rows * columns),
     summary: { levels: decodeBytes(payload.summary.map), peaks: decodeFloat32(payload.summary.peak) },
     rollout: { levels: decodeBytes(payload.rollout.map), peak: payload.rollout.peak },
     traces: new Map(Object.entries(payload.trace).map(([block, trace]) => [Number(block), decodeTrace(trace)])),
     kept: new Map(),
   };
 }
+
+/** The token that stands for each patch; -1 for one that was knocked out. */
+function tokensOf({ prefix, dropped }, patches) {
+  const gone = new Set(dropped);
+  let next = prefix;
+  return Int32Array.from({ length: patches }, (_, patch) => (gone.has(patch) ? -1 : next++));
+}
+
+/** The values of all tokens laid out patch by patch; nothing looks at a patch that is gone, so it has 0. */
+const overPatches = (result, values) => Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : values[token]));
 
 /** Averages over heads: `head` is one head, or -1 for the mean of the true values of all. */
 function overHeads(result, head, length, ofHead) {

@@ -1,0 +1,151 @@
+"""The page's explanations against the package's: every map, any class, knock-out, tests of a map, and the lens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from vit_demo.explorer import explorer_on
+from vit_demo.ui import launch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from vit_demo.exploration import Exploration
+
+STAGE = "document.querySelector('.stage').__stage"
+
+
+@pytest.fixture(scope="module")
+def address():
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+def open_page(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    return page
+
+
+def shown_result(page: Page) -> Exploration:
+    """The package's own result that the stage shows."""
+    result = explorer_on().recall(page.evaluate(f"{STAGE}.current().key"))
+    assert result
+    return result
+
+
+def map_when(page: Page, subject: str) -> np.ndarray:
+    """The map on the stage once its caption says so."""
+    page.wait_for_function("text => document.querySelector('.what').innerText.includes(text)", arg=subject)
+    grid = page.evaluate(f"[{STAGE}.current().rows, {STAGE}.current().columns]")
+    return np.array(page.evaluate(f"Array.from({STAGE}.scene().map)")).reshape(grid)
+
+
+def knock(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> None:
+    picture = page.locator(".picture")
+    for row, col in patches:
+        box = picture.bounding_box()
+        assert box
+        at = {"x": (col + 0.5) * box["width"] / grid[1], "y": (row + 0.5) * box["height"] / grid[0]}
+        picture.click(position=at)  # type: ignore[arg-type]
+    page.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=len(patches))
+
+
+def test_every_method_shows_the_packages_numbers(page: Page, address: str):
+    open_page(page, address)
+    result = shown_result(page)
+    label = result.top(1)[0][0]
+    for name, subject, values in (
+        ("Value-weighted", "value-weighted", result.value_weighted()),
+        ("Relevance", f"for {label} · relevance", result.relevance()),
+        ("LeGrad", f"for {label} · LeGrad", result.legrad()),
+        ("Occlusion", f"for {label} · each patch", result.occlusion()),
+        ("Patch dropping", f"for {label} · hundreds", result.patch_dropping()),
+    ):
+        page.get_by_role("radio", name=name).check()
+        np.testing.assert_allclose(map_when(page, subject), values, rtol=1e-4, atol=1e-6)
+    second = page.locator(".bars button").nth(1)
+    other = result.top(2)[1][0]
+    second.click()
+    np.testing.assert_allclose(map_when(page, f"for {other} · hundreds"), result.patch_dropping(other), atol=1e-6)
+    assert second.get_attribute("aria-pressed") == "true"
+
+
+def test_knocked_out_patches_change_the_answer_and_every_map(page: Page, address: str):
+    open_page(page, address)
+    whole = shown_result(page)
+    gone = [(2, 2), (2, 3), (6, 2)]
+    page.get_by_role("button", name="Knock out patches").click()
+    knock(page, gone, whole.grid)
+    left = whole.without(gone)
+    answer, probability = left.top(1)[0]
+    assert page.locator(".stage").get_attribute("data-top1") == answer
+    assert page.locator(".bars .number").first.inner_text() == f"{100 * probability:.1f}\u00a0%"
+    attention = map_when(page, "class token")
+    np.testing.assert_allclose(attention, left.attention(), atol=2e-3)
+    assert all(attention[patch] == 0 for patch in gone)
+    page.get_by_role("button", name="Knock out patches").click()  # out of the mode, without the patches
+    for query, direction in (((3, 3), "from"), ((6, 3), "to")):
+        row, col = query
+        view: dict[str, Any] = {"query": row * whole.grid[1] + col, "direction": direction}
+        values = page.evaluate(f"view => Array.from({STAGE}.map(view))", view)
+        wanted = left.attention(query=query, direction=direction)  # type: ignore[arg-type]
+        np.testing.assert_allclose(np.reshape(values, whole.grid), wanted, atol=2e-3)
+    page.get_by_role("radio", name="Rollout").check()
+    np.testing.assert_allclose(map_when(page, "rollout"), left.rollout(), atol=1e-3)
+    page.get_by_role("radio", name="Relevance").check()
+    np.testing.assert_allclose(map_when(page, f"for {answer}"), left.relevance(), atol=1e-6)
+    page.get_by_role("button", name="Put back all patches").click()
+    page.wait_for_function(f"{STAGE}.current().dropped.length === 0")
+    assert shown_result(page).key == whole.key
+
+
+def test_a_map_is_put_to_the_test(page: Page, address: str):
+    open_page(page, address)
+    result = shown_result(page)
+    page.get_by_role("radio", name="LeGrad").check()
+    map_when(page, "LeGrad")
+    page.get_by_role("button", name="Test this map").click()
+    page.locator(".forgetting", has_text="shuffled").wait_for()
+    found = result.faithfulness("legrad")
+    text = page.locator(".numbers").inner_text()
+    assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text
+    assert f"{found.insertion_area:.2f} against {found.random_insertion_area:.2f} (higher is better)" in text
+    forgets = f"{result.randomisation('legrad')[-1]:.2f}".replace("-", "−")
+    assert f" {forgets} (1 is the same" in page.locator(".forgetting").inner_text()
+    assert page.locator(".charts svg").count() == 3
+    page.get_by_role("radio", name="Rollout").check()
+    page.get_by_role("button", name="Test this map").wait_for()
+    assert page.locator(".believe.stale").count() == 1  # the old curves stay, but faint
+
+
+def test_each_depth_says_what_it_would_have_and_the_docs_are_at_hand(page: Page, address: str):
+    open_page(page, address)
+    result = shown_result(page)
+    page.get_by_text("What each depth would have said").click()
+    page.locator(".depths li").first.wait_for()
+    said = page.locator(".depths .label").all_inner_texts()
+    assert said == [depth[0][0] for depth in result.lens()]
+    page.get_by_text("How is this made?").click()
+    page.locator(".making").get_by_role("link", name="arXiv:1706.03762").wait_for()
+    page.get_by_role("radio", name="Relevance").check()
+    page.locator(".making").get_by_role("link", name="arXiv:2103.15679").wait_for()
+
+
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address: str):
+    open_page(phone, address)
+    phone.get_by_role("radio", name="Relevance").check()
+    phone.get_by_role("button", name="Test this map").tap()
+    phone.get_by_text("What each depth would have said").tap()
+    phone.get_by_role("button", name="Knock out patches").tap()
+    phone.locator(".charts svg").nth(2).wait_for()
+    phone.locator(".depths li").first.wait_for()
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    names = phone.locator(".controls .segments label").evaluate_all(
+        "all => all.filter(label => label.scrollWidth > label.clientWidth + 1).map(label => label.innerText)"
+    )
+    assert names == []

@@ -1,0 +1,56 @@
+// Maps that the server makes: asked for when they are to be shown, remembered as long as their result.
+
+/**
+ * `want(result, question)` gives the fate of a map at once and asks for it if need be: {map}, {error}, or neither while
+ * it is being worked out, with `slow` and `share` (0 to 1) when that takes long. `changed()` is called on any news.
+ */
+function createMaps(changed) {
+  const remembered = new WeakMap(); // result -> Map from question to fate
+  let current = null; // only what is to be shown is worth the server's time
+  let preparing = null;
+
+  async function fetchMap(result, question, fates, name, fate) {
+    const wanted = () => fate === current || fate === preparing;
+    if (question.block !== undefined) await pause(SETTLE);
+    const said = await askServer({ about: "map", key: result.key, ...question }, wanted, (share) => {
+      Object.assign(fate, { slow: true, share });
+      fate.heard();
+      changed();
+    });
+    if (!said) fates.delete(name);
+    else if (said.error) fate.error = said.error;
+    else fate.map = decodeFloat32(said.answer.map);
+    fate.heard();
+    if (said) changed();
+  }
+
+  function fateOf(result, question) {
+    const fates = remembered.get(result) ?? remembered.set(result, new Map()).get(result);
+    const name = JSON.stringify(question);
+    return { fates, name, fate: fates.get(name) };
+  }
+
+  function ask(result, question, become) {
+    const { fates, name, fate: known } = fateOf(result, question);
+    if (known) return become(known);
+    for (const [other, { error }] of fates) if (error) fates.delete(other); // a failure is worth another try
+    const fate = { map: null, error: "", slow: false, share: null };
+    fate.news = new Promise((resolve) => (fate.heard = resolve));
+    fates.set(name, fate);
+    become(fate);
+    fetchMap(result, question, fates, name, fate);
+    return fate;
+  }
+
+  return {
+    want: (result, question) =>
+      ask(result, question, (fate) => {
+        current = fate;
+        if (preparing === fate) preparing = null;
+        return fate;
+      }),
+    rest: () => (current = null),
+    /** Waits for the first word about the map of a result that is not shown yet. */
+    prepare: (result, question) => ask(result, question, (fate) => (preparing = fate)).news,
+  };
+}
