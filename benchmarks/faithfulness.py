@@ -75,7 +75,7 @@ def maps() -> dict[str, Map]:
 
     found = {name: first(method.compute) for name, method in METHODS.items()}
     found["relevance, heads averaged first"] = first(partial(relevance, average_heads_first=True))
-    found["patch_dropping, without hints"] = first(partial(patch_dropping, with_hints=False))
+    found["patch_dropping, without relevance"] = first(partial(patch_dropping, with_relevance=False))
     if find_spec("pytorch_grad_cam"):
         found["Grad-CAM (pytorch-grad-cam)"] = grad_cam
     return found

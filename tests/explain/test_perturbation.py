@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.explain import legrad, occlusion, patch_dropping, relevance
+from vit_demo.explain import occlusion, patch_dropping, relevance
 from vit_demo.explain.gaussian_process import posterior_mean
 from vit_demo.explain.patch_dropping import random_subsets
 from vit_demo.explain.ranks import ranks, spearman
@@ -67,10 +67,10 @@ def test_patch_dropping_recovers_a_planted_linear_model(network: Network) -> Non
     model = Planted(network(num_classes=2).config)
     worth = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
     images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
-    found = patch_dropping(model, images, 1, budget=200, with_hints=False)[0]
+    found = patch_dropping(model, images, 1, budget=200, with_relevance=False)[0]
     torch.testing.assert_close(found - found.mean(), worth - worth.mean(), atol=1e-3, rtol=0)
     keep = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
-    some = patch_dropping(model, images, 1, budget=200, with_hints=False, keep=keep)[0].flatten()
+    some = patch_dropping(model, images, 1, budget=200, with_relevance=False, keep=keep)[0].flatten()
     planted = worth.flatten()[keep[0]]
     torch.testing.assert_close(some[keep[0]] - some[keep[0]].mean(), planted - planted.mean(), atol=1e-3, rtol=0)
     assert some.count_nonzero() == 8
@@ -135,7 +135,7 @@ def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
     assert random_subsets(2, 5, 0.25, seed=0).shape == (5, 1)
 
 
-def test_patch_dropping_asks_about_quarters_and_halves_and_passes_hints_on(network: Network, monkeypatch) -> None:
+def test_patch_dropping_asks_about_quarters_and_halves_and_passes_relevance_on(network: Network, monkeypatch) -> None:
     model, images, told, given = network(), torch.randn(1, 3, 16, 16), [], []
     keep = torch.tensor([[0, 2, 3, 5, 7, 8, 13, 15]])
 
@@ -153,10 +153,10 @@ def test_patch_dropping_asks_about_quarters_and_halves_and_passes_hints_on(netwo
         there = keep[:, present[row].bool()]
         torch.testing.assert_close(scores[row], model(images, keep=there).log_softmax(1)[0, 2])
     assert (4 * places).tolist() == [[i // 4, i % 4] for i in keep[0].tolist()]
-    for hint, method in ((hints[0], relevance), (hints[2], legrad)):
-        torch.testing.assert_close(hint, ranks(method(model, images, 2, keep=keep).flatten()[keep[0]]).float())
+    hint = relevance(model, images, 2, keep=keep, average_heads_first=True).flatten()[keep[0]]
+    torch.testing.assert_close(hints, ranks(hint)[None])
     assert torch.equal(found, patch_dropping(model, images, 2, **options))
-    patch_dropping(model, images, 2, **options, with_hints=False)
+    patch_dropping(model, images, 2, **options, with_relevance=False)
     assert given[2][4].shape == (0, 8)
     with pytest.raises(ValueError, match="leaves nothing to learn from"):
         patch_dropping(model, images, 2, budget=3)

@@ -5,22 +5,18 @@ times a random quarter or half of the patches enters the sequence, the others ar
 class's probability is explained by what the patches that were there are worth. A quarter of the tokens costs less than
 a quarter of the time, and a ViT takes missing patches in its stride (Naseer et al., 2021,
 https://arxiv.org/abs/2105.10497), so the answers are those of the network on a picture it can read, with nothing grey
-standing in. The worths are a Gaussian process over the grid, to which relevance and LeGrad are hints; see
-``gaussian_process``.
+standing in. The worths are a Gaussian process over the grid, with relevance as a hint; see ``gaussian_process``.
 
 Related: LIME (Ribeiro et al., 2016) with superpixels turned grey, RISE (Petsiuk et al., 2018) with soft masks.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from vit_demo.explain.attention import lay_out
 from vit_demo.explain.gaussian_process import posterior_mean
-from vit_demo.explain.legrad import legrad
 from vit_demo.explain.ranks import ranks
 from vit_demo.explain.relevance import relevance
 from vit_demo.explain.subsets import Progress, log_probabilities, patches_of
@@ -37,7 +33,7 @@ def patch_dropping(
     *,
     budget: int = 384,
     seed: int = 0,
-    with_hints: bool = True,
+    with_relevance: bool = True,
     patch_size: int | None = None,
     keep: Tensor | None = None,
     progress: Progress | None = None,
@@ -50,7 +46,7 @@ def patch_dropping(
         target: The class.
         budget: How many random subsets are asked about.
         seed: Of the subsets.
-        with_hints: Whether relevance and LeGrad may hint at the worths, as far as the answers bear them out.
+        with_relevance: Whether relevance may hint at the worths, as far as the answers bear it out.
         patch_size: As in ``ViT.forward``.
         keep: ``[1, K]``: only these are in the sequence to begin with.
         progress: Told after every batch.
@@ -83,8 +79,9 @@ def patch_dropping(
         present.append(torch.zeros(count, len(patches), device=images.device).scatter(1, chosen, 1.0))
         group.append(torch.full((count,), index))
     hints = torch.empty(0, len(patches))
-    if with_hints:
-        hints = _hints(model, images, target, patches, patch_size=patch_size, keep=keep)
+    if with_relevance:
+        hint = relevance(model, images, target, patch_size=patch_size, keep=keep, average_heads_first=True)
+        hints = ranks(hint.flatten()[patches])[None]  # by rank, for its scale means nothing
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1) / max(grid)
     worth = posterior_mean(torch.cat(present), torch.cat(scores), torch.cat(group), places, hints)
     return lay_out(worth[None], grid, keep)
@@ -95,11 +92,3 @@ def random_subsets(count: int, budget: int, share: float, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     size = max(1, round(share * count))
     return torch.rand(budget, count, generator=generator).argsort(1)[:, :size]
-
-
-def _hints(model: ViT, images: Tensor, target: int, patches: Tensor, **layout: Any) -> Tensor:
-    """Cheap maps of the patches ``[4, K]``: by rank, for their scales mean nothing, and one by size."""
-    relevant = relevance(model, images, target, **layout).flatten()[patches]
-    sharper = relevance(model, images, target, average_heads_first=True, **layout).flatten()[patches]
-    graded = legrad(model, images, target, **layout).flatten()[patches]
-    return torch.stack([ranks(relevant), ranks(sharper), ranks(graded), sharper.sqrt()])

@@ -89,12 +89,12 @@ const METHODS = {
     slow: true,
     aboutClass: true,
     uses: [],
-    subject: (result, view) => `for *${className(result, view)}* · hundreds of random quarters of the picture`,
+    subject: (result, view) => `for *${className(result, view)}* · hundreds of random parts of the picture`,
     sentence: (result, view) =>
-      `What each patch is worth to *${className(result, view)}*: learned from hundreds of passes that saw only a ` +
-      "*random quarter* of the patches. Its ranks, averaged with those of relevance.",
-    reading: (result, view, patch, value) => `mean rank *${value.toFixed(2)}*, where 1 is the patch that counts most`,
-    write: (value) => value.toFixed(2),
+      `What each patch is worth to *${className(result, view)}*: learned from hundreds of passes that saw only a random ` +
+      "*quarter or half* of the patches.",
+    reading: worthReading,
+    write: plainNumber,
   },
 };
 
@@ -155,4 +155,9 @@ function occlusionReading(result, view, patch, value) {
   const { label, probability } = targetOf(result, view.label);
   const left = Math.min(1, probability * Math.exp(-value));
   return `without this patch ${label} is at *${percent(left)}* instead of ${percent(probability)}`;
+}
+
+/** A worth in logarithms as what it does to the probability. */
+function worthReading(result, view, patch, value) {
+  return `makes ${className(result, view)} *${plainNumber(Math.exp(value))} times* as likely`;
 }
