@@ -1,9 +1,11 @@
-"""Which map of a pretrained ViT-Ti/16 can be believed: deletion and insertion areas of every method, beside chance.
+"""Which map can be believed: deletion and insertion areas of every method, beside chance.
 
-Needs a folder that holds ``vit_ti16_imagenet1k/vit_ti16_224.npz`` (timm's names) and ``imagenet_samples/images``.
+Of a pretrained ViT-Ti/16, from a folder that holds ``vit_ti16_imagenet1k/vit_ti16_224.npz`` (timm's names) and
+``imagenet_samples/images``; or of a bundled preset, on images of its validation part.
 
 Example:
-    $ python -m benchmarks.faithfulness --data PATH --count 150 --json figures.json
+    $ python -m benchmarks.faithfulness --data PATH --json figures.json
+    $ python -m benchmarks.faithfulness --data PATH --preset digits-small
 """
 
 from __future__ import annotations
@@ -25,10 +27,14 @@ from torch import Tensor
 from tqdm import tqdm
 
 from benchmarks.attention import machine
+from vit_demo import load
 from vit_demo.explain import METHODS, faithfulness, patch_dropping, relevance
 from vit_demo.images import preprocess, read_image
+from vit_demo.train.run import load_part, some
+from vit_demo.train.scoring import prepare
 from vit_demo.vit import ViT
 from vit_demo.vit.config import VIT_TINY
+from vit_demo.zoo import find_preset
 
 Map = Callable[[ViT, Tensor, int], Tensor]
 """(model, image ``[1, 3, 224, 224]``, class) -> ``[rows, cols]``."""
@@ -39,10 +45,10 @@ BASELINE = torch.zeros(1)
 
 @dataclass(frozen=True)
 class Line:
-    """One method over all photos; intervals are of 95 %."""
+    """One method over some images; intervals are of 95 %."""
 
     method: str
-    photos: int
+    images: int
     deletion: float
     deletion_interval: float
     insertion: float
@@ -67,6 +73,14 @@ def photos(folder: Path, count: int) -> Iterator[Tensor]:
         yield preprocess(picture, image_size=224, patch_size=16, mean=half, std=half, crop_fraction=0.9)[0]
 
 
+def bundled(name: str, folder: Path, count: int) -> tuple[ViT, Iterator[Tensor]]:
+    """A bundled preset at its default patch size, and images evenly spread over its validation part."""
+    preset = find_preset(name)
+    model = load(name, preset.default_patch_size, "cpu").requires_grad_(False)
+    images = some(load_part(preset, folder, "validation"), count).images
+    return model, iter(prepare(images, preset).split(1))
+
+
 def maps() -> dict[str, Map]:
     """Every method with its defaults, variants that are worth a line, and Grad-CAM where it is installed."""
 
@@ -86,24 +100,36 @@ def grad_cam(model: ViT, images: Tensor, target: int) -> Tensor:
     from pytorch_grad_cam import GradCAM
     from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
+    p = model.patch_size
+
     def on_grid(tokens: Tensor) -> Tensor:
-        return tokens[:, 1:].unflatten(1, (14, 14)).permute(0, 3, 1, 2)
+        return tokens[:, model.config.num_prefix :].unflatten(1, (-1, images.shape[3] // p)).permute(0, 3, 1, 2)
 
     model.requires_grad_(True)
     try:
         with GradCAM(model, [model.blocks[-1].norm1], reshape_transform=on_grid) as cam:
-            pixels = cam(images.clone(), [ClassifierOutputTarget(target)])  # [1, 224, 224]
+            pixels = cam(images.clone(), [ClassifierOutputTarget(target)])  # [1, height, width]
     finally:
         model.requires_grad_(False)
-    return F.avg_pool2d(torch.from_numpy(pixels), 16)[0]
+    return F.avg_pool2d(torch.from_numpy(pixels), p)[0]
 
 
-def measure(model: ViT, images: Iterator[Tensor], count: int, steps: int) -> list[Line]:
-    """Areas of every method on every photo, for the class that the model predicts."""
+@dataclass(frozen=True)
+class Areas:
+    """What one method reached: ``[images, 2]`` deletion and insertion areas, and the seconds of each map."""
+
+    method: str
+    pairs: NDArray[np.float64]
+    seconds: list[float]
+
+
+def measure(model: ViT, images: Iterator[Tensor], count: int, steps: int) -> list[Areas]:
+    """Areas of every method on every image, for the class that the model predicts."""
     methods = maps()
+    chance = next(iter(methods))
     areas: dict[str, list[tuple[float, float]]] = {"random order": [], **{name: [] for name in methods}}
-    seconds: dict[str, list[float]] = {name: [] for name in methods}
-    for pixels in tqdm(images, total=count, unit="photo"):
+    seconds: dict[str, list[float]] = {name: [] for name in areas}
+    for pixels in tqdm(images, total=count, unit="image"):
         with torch.inference_mode():
             target = int(model(pixels).argmax())
         for name, method in methods.items():
@@ -111,25 +137,26 @@ def measure(model: ViT, images: Iterator[Tensor], count: int, steps: int) -> lis
             values = method(model, pixels, target)
             seconds[name].append(time.perf_counter() - started)
             # Every method meets the same random orders, so that one of them is enough to ask for chance.
-            chance = name == next(iter(methods))
-            found = faithfulness(model, pixels, target, values, BASELINE, steps=steps, seeds=5 if chance else 1)
+            found = faithfulness(model, pixels, target, values, BASELINE, steps=steps, seeds=5 if name == chance else 1)
             areas[name].append((found.deletion_area, found.insertion_area))
-            if chance:
+            if name == chance:
                 areas["random order"].append((found.random_deletion_area, found.random_insertion_area))
-    return [_line(name, np.array(pairs), seconds.get(name)) for name, pairs in areas.items()]
+    return [Areas(name, np.array(pairs), seconds[name]) for name, pairs in areas.items()]
 
 
-def _line(name: str, pairs: NDArray[np.float64], seconds: list[float] | None) -> Line:
+def line(areas: Areas, count: int) -> Line:
+    """A method over the first so many images."""
+    pairs, seconds = areas.pairs[:count], areas.seconds[:count]
     mean = pairs.mean(0)
     half = 1.96 * pairs.std(0, ddof=min(1, len(pairs) - 1)) / len(pairs) ** 0.5
-    middle = None if seconds is None else 1000 * float(np.median(seconds))
-    return Line(name, len(pairs), float(mean[0]), float(half[0]), float(mean[1]), float(half[1]), middle)
+    middle = 1000 * float(np.median(seconds)) if seconds else None
+    return Line(areas.method, len(pairs), float(mean[0]), float(half[0]), float(mean[1]), float(half[1]), middle)
 
 
 def table(lines: list[Line]) -> str:
     """The result as Markdown."""
     rows = [
-        f"| {lines[0].photos} photos | deletion, lower is better | insertion, higher is better | median ms a map |",
+        f"| {lines[0].images} images | deletion, lower is better | insertion, higher is better | median ms a map |",
         "|---|---:|---:|---:|",
     ]
     for one in lines:
@@ -145,16 +172,23 @@ def main() -> None:
     """Reads the command line, measures, prints Markdown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faithfulness", description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds weights and photos")
-    parser.add_argument("--count", type=int, default=150, help="photos (%(default)s)")
+    parser.add_argument("--preset", help="a bundled preset on its validation images, instead of the ViT-Ti/16")
+    parser.add_argument("--count", type=int, default=200, help="images (%(default)s)")
+    parser.add_argument("--first", type=int, help="a second table, of so many of the images")
     parser.add_argument("--steps", type=int, default=14, help="of each curve (%(default)s)")
     parser.add_argument("--json", type=Path, help="write the figures here as well")
     arguments = parser.parse_args()
     facts = machine()
     print(facts)
-    lines = measure(
-        pretrained(arguments.data), photos(arguments.data, arguments.count), arguments.count, arguments.steps
-    )
-    print(f"\n{table(lines)}")
+    if arguments.preset:
+        model, images = bundled(arguments.preset, arguments.data, arguments.count)
+    else:
+        model, images = pretrained(arguments.data), photos(arguments.data, arguments.count)
+    areas = measure(model, images, arguments.count, arguments.steps)
+    counts = [arguments.count, *([arguments.first] if arguments.first else [])]
+    lines = [line(area, count) for count in counts for area in areas]
+    for count in counts:
+        print(f"\n{table([one for one in lines if one.images == count])}")
     if arguments.json:
         figures = {"machine": facts, "steps": arguments.steps, "results": [asdict(one) for one in lines]}
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")

@@ -93,7 +93,8 @@ const METHODS = {
     sentence: (result, view) =>
       `What each patch is worth to *${className(result, view)}*: learned from hundreds of passes that saw only a random ` +
       "*quarter or half* of the patches.",
-    reading: worthReading,
+    reading: (result, view, patch, value) =>
+      `its presence raises the score of ${className(result, view)} by *${plainNumber(value)}* standard deviations`,
     write: plainNumber,
   },
 };
@@ -155,9 +156,4 @@ function occlusionReading(result, view, patch, value) {
   const { label, probability } = targetOf(result, view.label);
   const left = Math.min(1, probability * Math.exp(-value));
   return `without this patch ${label} is at *${percent(left)}* instead of ${percent(probability)}`;
-}
-
-/** A worth in logarithms as what it does to the probability. */
-function worthReading(result, view, patch, value) {
-  return `makes ${className(result, view)} *${plainNumber(Math.exp(value))} times* as likely`;
 }
