@@ -107,7 +107,7 @@ def test_the_page_says_how_far_a_download_is(hub, cats, monkeypatch):
     for sentence in events.fetching(cats):
         said.append(sentence)
         wait.set()
-    assert any("Fetching cats from the Hub: " in sentence and sentence.endswith(" MB") for sentence in said)
+    assert any(f"Fetching {cats} from the Hub: " in sentence and sentence.endswith(" MB") for sentence in said)
     assert not list(events.fetching("photos-tiny"))
 
 

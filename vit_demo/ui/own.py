@@ -20,7 +20,7 @@ OWN = "own"
 """The entry of the menu that opens the box; no preset has this name."""
 
 ENTRY = ("Your own, from the Hub …", OWN)
-ASK = "Type the name of a Vision Transformer on the Hugging Face Hub, as org/name, and press Enter."
+ASK = "Name a Vision Transformer on the Hugging Face Hub, as org/name."
 ABOUT = "A ViT, DeiT or DINOv2 of timm or transformers whose weights are kept as safetensors."
 
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@[\w.-]+)?")
@@ -60,8 +60,9 @@ def hub_name(text: str) -> str:
 
 
 def ask(said: str = ASK) -> Card:
-    """The box, open, and a sentence on the stage."""
-    return gr.Dropdown(choices=menu("photos"), value=OWN), gr.Textbox(visible=True), gr.Radio(interactive=False), ABOUT, "", empty(said)
+    """The box, open, and a sentence on the stage; a phone shows the hint under the box, but not the stage with it."""
+    hint = ABOUT if said == ASK else said
+    return gr.Dropdown(choices=menu("photos"), value=OWN), gr.Textbox(visible=True), gr.Radio(interactive=False), hint, "", empty(said)
 
 
 def load(text: str, drawing: str | None, photo: str | None, fit: Fit) -> Iterator[Card]:

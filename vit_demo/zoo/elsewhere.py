@@ -23,5 +23,6 @@ def what_to_expect(preset: Preset, patch_size: int) -> str:
     native = preset.config.patch_size
     known = PUBLISHED.get(preset.name, {})
     if patch_size in known and native in known:
-        return f"Resampled from {native} px: right on {known[patch_size]} % of ImageNet, not {known[native]} % (published)."
+        here, there = (f"{known[size]}\u00a0%" for size in (patch_size, native))
+        return f"Resampled from {native} px: right on {here} of ImageNet, not {there} (published)."
     return f"Resampled from {native} px, so less accurate; by how much is not published."

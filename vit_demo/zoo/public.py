@@ -70,7 +70,7 @@ def _public(
 
 
 _FLEXIBLE = tuple(p for p in range(8, 49) if 240 % p == 0)
-_NATIVE = "Made for patches of 16 px: right on {} % of ImageNet (published)."
+_NATIVE = "Made for patches of 16 px: right on {}\u00a0% of ImageNet (published)."
 
 PUBLIC: tuple[Preset, ...] = (
     _public(
