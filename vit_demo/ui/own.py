@@ -31,7 +31,7 @@ Card = tuple[Any, ...]
 
 
 def is_allowed(name: str) -> bool:
-    """Whether a stranger may name this: a folder of this server is none of their business, not even that it is there."""
+    """Whether a stranger may name this: a folder of this server is none of their business, nor whether it exists."""
     return name in PRESETS or (NAME.fullmatch(name) is not None and not Path(name).exists())
 
 
@@ -62,7 +62,14 @@ def hub_name(text: str) -> str:
 def ask(said: str = ASK) -> Card:
     """The box, open, and a sentence on the stage; a phone shows the hint under the box, but not the stage with it."""
     hint = ABOUT if said == ASK else said
-    return gr.Dropdown(choices=menu("photos"), value=OWN), gr.Textbox(visible=True), gr.Radio(interactive=False), hint, "", empty(said)
+    return (
+        gr.Dropdown(choices=menu("photos"), value=OWN),
+        gr.Textbox(visible=True),
+        gr.Radio(interactive=False),
+        hint,
+        "",
+        empty(said),
+    )
 
 
 def load(text: str, drawing: str | None, photo: str | None, fit: Fit) -> Iterator[Card]:

@@ -36,8 +36,8 @@ class Stage(gr.HTML):
 
     - `run` (new for every result), `key` (handed to `block_trace`), `title`, `note`, `milliseconds`, `device`;
     - `image` (data URL of what the model saw), `size` (its width and height), `pixelated` (draw it unsmoothed);
-    - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part of it that was seen as shares
-      of its sides (left, top, right, bottom), and how that was fitted;
+    - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part that was seen as shares of
+      its sides (left, top, right, bottom), and how that was fitted;
     - `grid` (rows, columns), `prefix` (tokens before the patches), `class_token`, `blocks`, `heads`;
     - `top`: list of `{"label", "probability"}`, empty for a model without classes;
     - `summary`: the class token's rows, `{"map": uint8 [L, H, N], "peak": float32 [L, H]}`; value = map / 255 * peak;
