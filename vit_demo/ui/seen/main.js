@@ -4,7 +4,7 @@
 const MOST_WIDE = 84;
 const MOST_HIGH = 64; // CSS pixels, as in seen.css
 
-const figure = element.querySelector(".seen");
+const figure = element.querySelector(".part");
 const canvas = element.querySelector("canvas");
 const words = element.querySelector("figcaption");
 let photo = null; // {image, box, fit, rows, columns, pinned}
