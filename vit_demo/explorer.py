@@ -20,7 +20,7 @@ from torch import Tensor
 from vit_demo import images
 from vit_demo.accelerator import ZERO_GPU, best_device, borrows_gpu, device_name
 from vit_demo.exploration import Exploration, one_pass
-from vit_demo.traced import DISPLAY_SIZE
+from vit_demo.traced import DISPLAY_SIZE, THUMBNAIL_SIZE
 from vit_demo.vit import Trace, ViT
 from vit_demo.zoo import Preset, Progress, fetch_weights, find_preset, load_model
 
@@ -147,6 +147,7 @@ class Explorer:
             device=device_name(self.device),
             key=key,
             pixels=tensor,
+            photo=_thumbnail(picture) if preset.task == "photos" else None,
             ask=partial(self._ask, preset.name, patch_size),
         )
 
@@ -217,6 +218,12 @@ def _prepare(
         interpolation=preset.interpolation,
     )
     return tensor, geometry, images.seen(picture, geometry, DISPLAY_SIZE)
+
+
+def _thumbnail(picture: Image.Image) -> Image.Image:
+    small = picture.convert("RGB")
+    small.thumbnail((THUMBNAIL_SIZE, THUMBNAIL_SIZE), Image.Resampling.LANCZOS)
+    return small
 
 
 def _handed_back(found: Any) -> Any:

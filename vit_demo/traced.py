@@ -26,6 +26,9 @@ Label = str | int | None
 DISPLAY_SIZE = 448
 """Longest side, in pixels, of the picture that a photo's maps are laid over."""
 
+THUMBNAIL_SIZE = 192
+"""Longest side, in pixels, of the whole photo, which shows what part of it was seen."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Traced:
@@ -44,6 +47,7 @@ class Traced:
         device: Where it ran.
         key: Stands for (image, preset, patch size, fit, dropped); equal keys have equal results.
         pixels: The network's input, float32 ``[1, C, height, width]``, normalised.
+        photo: The whole upright photo, made small; None for a drawing.
         dropped: The patches that were left out of the sequence; see ``without``.
     """
 
@@ -59,6 +63,7 @@ class Traced:
     device: str
     key: str
     pixels: Tensor
+    photo: Image.Image | None = None
     dropped: tuple[tuple[int, int], ...] = ()
 
     @property

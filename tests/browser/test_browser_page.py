@@ -207,7 +207,7 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
         expected = vit_demo.explore(tmp_path / name, "photos-tiny").top(1)[0][0]
         opened.wait_for_function("top => document.querySelector('.stage').dataset.top1 === top", arg=expected)
     run = run_of(opened)
-    opened.locator("#fit").get_by_text("Whole picture").click()
+    opened.locator("#fit").get_by_text("Own shape").click()
     wait_for_news(opened, run)
     rows, cols = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
     assert rows > cols, "upright after its quarter turn"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -17,13 +15,11 @@ from PIL import Image
 from vit_demo.explain import METHODS, find_method
 from vit_demo.exploration import Exploration
 from vit_demo.explorer import DEFAULT_PRESET, explorer_on
+from vit_demo.ui.own import is_allowed
 from vit_demo.zoo import PRESETS
 
 CLASS_SPECIFIC = {name: method.class_specific for name, method in METHODS.items()}
 """The methods of ``/explain``, and whether a map of each depends on the class."""
-
-NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@[\w.-]+)?")
-"""Of a preset, or of a repository of the Hub, ``org/name`` or ``org/name@revision``."""
 
 
 def presets() -> list[dict[str, Any]]:
@@ -164,7 +160,6 @@ def _explore(image: str | None, preset: str, patch_size: int | None) -> Explorat
     with _in_words():
         if not image:
             raise ValueError("There is no picture: send a picture file as `image`.")
-        # A folder of this server is none of a caller's business, not even whether it is there.
-        if preset not in PRESETS and (not NAME.fullmatch(preset) or Path(preset).exists()):
+        if not is_allowed(preset):
             raise ValueError(f"There is no preset {preset!r}: see /presets, or name a repository of the Hub.")
         return explorer_on().explore(image, preset, int(patch_size) if patch_size else None)

@@ -13,6 +13,7 @@ from vit_demo.explorer import Fit, explorer_on
 from vit_demo.ui.payload import block_payload, empty, payload
 from vit_demo.zoo import PRESETS, Preset, find_preset
 from vit_demo.zoo.checkpoints import read_record
+from vit_demo.zoo.elsewhere import what_to_expect
 from vit_demo.zoo.preset import Task
 
 EMPTY_PAD = "Draw a digit, 0 to 9, and see how the model reads it."
@@ -50,17 +51,21 @@ def fetching(name: str) -> Iterator[str]:
 
     A failure is not said here but by the exploration that follows, which needs the same weights.
     """
-    preset = find_preset(name)
-    if preset.source == "bundled" or name in explorer_on().loaded:
+    known = PRESETS.get(name)
+    if name in explorer_on().loaded or (known and known.source == "bundled"):
         return
-    said = f"Fetching {preset.title} from the Hub"
+    title = known.title if known else name
+    said = f"Fetching {title} from the Hub"
 
     def progress(_: str, done: int, total: int) -> None:
         nonlocal said
-        said = f"Fetching {preset.title} from the Hub: {done / 1e6:.0f} of {total / 1e6:.0f} MB"
+        said = f"Fetching {title} from the Hub: {done / 1e6:.0f} of {total / 1e6:.0f} MB"
+
+    def fetch() -> None:
+        explorer_on().fetch(find_preset(name, progress), progress)
 
     with ThreadPoolExecutor(1) as pool:
-        fetched = pool.submit(explorer_on().fetch, preset, progress)
+        fetched = pool.submit(fetch)
         while wait([fetched], timeout=0.5).not_done:
             yield said
 
@@ -87,7 +92,7 @@ def choose_preset(name: str) -> tuple[Any, str, str]:
     preset = find_preset(name)
     size = preset.default_patch_size
     return (
-        gr.Radio(choices=[str(p) for p in preset.patch_sizes], value=str(size)),
+        gr.Radio(choices=[str(p) for p in preset.patch_sizes], value=str(size), interactive=True),
         about_model(name),
         about_size(name, size),
     )
@@ -108,8 +113,7 @@ def about_size(name: str, patch_size: int) -> str:
     prefix = preset.config.num_prefix
     extra = [part for part in ("class token" * preset.config.class_token, _registers(preset)) if part]
     text = " + ".join([f"{side} × {side} patches", *extra]) + f" = **{side * side + prefix} tokens**."
-    if preset.is_resampled(patch_size):
-        text += f" Resampled: these weights were trained for {preset.config.patch_size} px."
+    text += f" {what_to_expect(preset, patch_size)}".rstrip()
     accuracy = read_record(preset, patch_size).get("test_accuracy", {}).get(str(patch_size))
     if accuracy is not None:
         what = "MNIST's test digits" if preset.task == "digits" else "its test photos"

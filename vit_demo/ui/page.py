@@ -9,14 +9,15 @@ from typing import Any
 import gradio as gr
 
 from vit_demo.explorer import DEFAULT_PRESET, Fit, explorer_on
-from vit_demo.ui import events
+from vit_demo.ui import events, own
 from vit_demo.ui.api import add_endpoints
 from vit_demo.ui.pad import DigitPad
 from vit_demo.ui.payload import empty, payload
 from vit_demo.ui.photo import PhotoInput
 from vit_demo.ui.questions import ask
+from vit_demo.ui.seen import SeenPart
 from vit_demo.ui.stage import Stage
-from vit_demo.zoo import find_preset
+from vit_demo.zoo import PRESETS, find_preset
 from vit_demo.zoo.preset import Task
 
 DEFAULT_PHOTO_PRESET = "photos-tiny"
@@ -27,7 +28,7 @@ PHOTOS = [str(files("gradio") / "media_assets" / "images" / name) for name in _E
 HEADER = """
 <header><h1>vit_demo</h1><p>See a Vision Transformer think</p><span class="badge">{device}</span></header>
 """
-FITS = [("Centre square", "crop"), ("Whole picture", "keep")]
+FITS = [("Centre", "crop"), ("Squashed", "squash"), ("Own shape", "keep")]
 
 
 def build() -> gr.Blocks:
@@ -56,11 +57,12 @@ def build() -> gr.Blocks:
                             show_label=False,
                             label="Photo",
                             elem_id="photo",
-                            height=220,
+                            height=178,
                             buttons=[],
                         )
                         examples = gr.Examples(PHOTOS, photo, label="Examples", elem_id="photos")
                         fit = gr.Radio(FITS, value="crop", label="What the model sees", elem_id="fit")
+                        SeenPart(elem_id="seen")
                 with gr.Column(elem_id="model"):
                     name = gr.Dropdown(
                         events.presets_for("digits"),
@@ -68,6 +70,15 @@ def build() -> gr.Blocks:
                         label="Model",
                         elem_id="preset",
                         filterable=False,
+                    )
+                    box = gr.Textbox(
+                        visible=False,
+                        show_label=False,
+                        label="Model on the Hub",
+                        placeholder="org/name",
+                        submit_btn="Load",
+                        max_lines=1,
+                        elem_id="own",
                     )
                     model_hint = gr.Markdown(events.about_model(preset.name), elem_classes="said")
                     size = gr.Radio(
@@ -85,16 +96,20 @@ def build() -> gr.Blocks:
         choices = [pad, photo, name, size, fit]
 
         def explain(drawing: str | None, picture: str | None, name: str, size: str, fit: Fit) -> dict[str, Any]:
-            return events.explain(drawing, picture, name, int(size), fit)
+            return empty(own.ASK) if name == own.OWN else events.explain(drawing, picture, name, int(size), fit)
 
         def at_first(drawing: str | None, picture: str | None, name: str, fit: Fit) -> tuple[Any, ...]:
             default = find_preset(name).default_patch_size
             return *events.choose_preset(name), events.explain_anyway(drawing, picture, name, default, fit)
 
         def choose_preset(drawing: str | None, picture: str | None, name: str, fit: Fit) -> Iterator[tuple[Any, ...]]:
+            if name == own.OWN:
+                yield own.ask()
+                return
+            first = gr.skip(), gr.Textbox(visible=name not in PRESETS)
             for said in events.fetching(name):
-                yield *events.choose_preset(name), empty(said)
-            yield at_first(drawing, picture, name, fit)
+                yield *first, *events.choose_preset(name), empty(said)
+            yield *first, *at_first(drawing, picture, name, fit)
 
         def choose_size(drawing: str | None, picture: str | None, name: str, size: str, fit: Fit) -> tuple[Any, ...]:
             said = events.about_size(name, int(size))
@@ -102,10 +117,10 @@ def build() -> gr.Blocks:
 
         def choose_task(task: Task, default: str) -> Any:
             def choose(drawing: str | None, picture: str | None, name: str, fit: Fit) -> tuple[Any, ...]:
-                if find_preset(name).task == task:  # a tab is selected, too, when the page opens
-                    return (gr.skip(),) * 5
-                menu = gr.Dropdown(choices=events.presets_for(task), value=default)
-                return menu, *at_first(drawing, picture, default, fit)
+                if own.task_of(name) == task:  # a tab is selected, too, when the page opens
+                    return (gr.skip(),) * len(card)
+                menu = gr.Dropdown(choices=own.menu(task), value=default)
+                return menu, gr.Textbox(visible=False), *at_first(drawing, picture, default, fit)
 
             return choose
 
@@ -122,12 +137,13 @@ def build() -> gr.Blocks:
         examples.load_input_event.then(explain, choices, stage, **quiet)
         fit.input(explain, choices, stage, **quiet)
         size.input(choose_size, choices, [size_hint, stage], **quiet)
-        name.input(choose_preset, [pad, photo, name, fit], [size, model_hint, size_hint, stage], **quiet)
+        card = [name, box, size, model_hint, size_hint, stage]
+        name.input(choose_preset, [pad, photo, name, fit], card, **quiet)
+        box.submit(own.load, [box, pad, photo, fit], card, **quiet)
         tasks: list[tuple[gr.Tab, Task, str]] = [
             (draw, "digits", preset.name),
             (drop, "photos", DEFAULT_PHOTO_PRESET),
         ]
         for tab, task, default in tasks:
-            outputs = [name, size, model_hint, size_hint, stage]
-            tab.select(choose_task(task, default), [pad, photo, name, fit], outputs, **quiet)
+            tab.select(choose_task(task, default), [pad, photo, name, fit], card, **quiet)
     return page

@@ -36,6 +36,7 @@ def payload(result: Exploration) -> dict[str, Any]:
         "image": _data_url(result.image),
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
+        "photo": _photo(result),
         "grid": list(result.grid),
         "prefix": trace.num_prefix,
         "class_token": preset.config.class_token,
@@ -89,6 +90,19 @@ def _note(result: Exploration) -> str:
     if find_preset(result.preset).task == "digits":
         return "It is not sure: this may not be one digit, or not one like those it learned from."
     return f"It is not sure: it only knows {len(result.labels)} things, and this may be none of them."
+
+
+def _photo(result: Exploration) -> dict[str, Any] | None:
+    """The whole photo and the part of it that the model saw: left, top, right, bottom as shares of its sides."""
+    if result.photo is None:
+        return None
+    width, height = result.geometry.source_size
+    left, top, right, bottom = result.geometry.box
+    return {
+        "image": _data_url(result.photo),
+        "box": [left / width, top / height, right / width, bottom / height],
+        "fit": result.geometry.mode,
+    }
 
 
 def _quantised(maps: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -47,6 +47,8 @@ class Stage(gr.HTML):
 
     - `run` (new for every result), `key` (handed to `block_trace`), `title`, `note`, `milliseconds`, `device`;
     - `image` (data URL of what the model saw), `size` (its width and height), `pixelated` (draw it unsmoothed);
+    - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part that was seen as shares of
+      its sides (left, top, right, bottom), and how that was fitted;
     - `grid` (rows, columns), `prefix` (tokens before the patches), `class_token`, `blocks`, `heads`;
     - `dropped`: the patches that were knocked out, counted row by row; no token in `trace` stands for them;
     - `top`: list of `{"index", "label", "probability"}`, empty for a model without classes;

@@ -1,4 +1,4 @@
-"""Another patch size or grid from the same weights (FlexiViT, Beyer et al., 2023, https://arxiv.org/abs/2212.08013).
+"""Another patch size or grid from the same weights (FlexiViT, Beyer et al., 2022, https://arxiv.org/abs/2212.08013).
 
 Everything here starts from the stored tensors, never from an earlier result, so no chain of sizes can add up errors.
 """

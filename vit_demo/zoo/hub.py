@@ -14,6 +14,7 @@ from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, t
 from huggingface_hub.errors import (
     EntryNotFoundError,
     HFValidationError,
+    OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -24,7 +25,7 @@ from vit_demo.errors import CheckpointError, PresetError
 Progress = Callable[[str, int, int], None]
 """Told a file's name, the bytes that are there, and the bytes in all, now and then while it is fetched."""
 
-INSTEAD = "choose the bundled photos-tiny"
+INSTEAD = "choose the bundled photos-tiny (Photos, 50 everyday things)"
 TIMEOUT = 10
 """Seconds to wait for the Hub's first answer."""
 MAX_BYTES = 2 << 30
@@ -119,8 +120,9 @@ def _download(
 
 
 def _unreachable(repo: str, error: Exception) -> CheckpointError:
-    kind = type(error).__name__
-    return CheckpointError(f"{repo} cannot be fetched, the Hub does not answer ({kind}): go online, or {INSTEAD}.")
+    kept_offline = isinstance(error, OfflineModeIsEnabled)
+    why = "this computer is set to stay offline (HF_HUB_OFFLINE)" if kept_offline else "the Hub does not answer"
+    return CheckpointError(f"{repo} cannot be fetched, because {why}: go online, or {INSTEAD}.")
 
 
 def _is(path: Path, etag: str) -> bool:

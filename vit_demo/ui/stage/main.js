@@ -33,6 +33,7 @@ const syncDepths = createDepths();
 function change(part) {
   const chosen = part.block !== undefined && part.block !== choices.block;
   Object.assign(choices, part);
+  if ("pinned" in part) tellSeen(result);
   if (chosen && result) fetcher.want(result, choices.block);
   frame ||= requestAnimationFrame(render);
 }
@@ -137,13 +138,18 @@ function knock(patch) {
   setText(find(".pinned"), `${fate} patch ${patchPlace(result, patch)}.`);
 }
 
+/** A click on a patch, here or in the small photo. */
+function pick(patch) {
+  if (!result) return;
+  if (choices.knocking) knock(patch);
+  else if (pins()) pin(patch === choices.pinned ? null : patch);
+  else change({ hovered: patch });
+}
+document.addEventListener("vit-demo:pick", (event) => pick(event.detail));
+
 followPatches(canvas, () => result, {
   hover: (patch) => patch !== choices.hovered && change({ hovered: patch }),
-  pick(patch) {
-    if (choices.knocking) knock(patch);
-    else if (pins()) pin(patch === choices.pinned ? null : patch);
-    else change({ hovered: patch });
-  },
+  pick,
   move(step) {
     const from = choices.pinned ?? choices.hovered;
     const middle = Math.floor(result.rows / 2) * result.columns + Math.floor(result.columns / 2);
@@ -229,9 +235,11 @@ function showResult(next) {
   announce({ run: result.run, top1: result.top[0]?.label ?? "", ready: "true" });
 }
 
-/** Tells the pad which digit the model read, if it was one. */
+/** Tells the pad which digit the model read, if it was one, or which part of which photo. */
 function tellSeen(shown) {
   window.vitDemoSeen = shown?.pixelated ? shown.image : null;
+  const { photo, rows, columns } = shown ?? {};
+  window.vitDemoPhoto = photo ? { ...photo, rows, columns, pinned: choices.pinned } : null;
   document.dispatchEvent(new CustomEvent("vit-demo:seen"));
 }
 

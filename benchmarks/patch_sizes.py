@@ -1,0 +1,130 @@
+"""What a pretrained ViT-Ti/16 is worth at other patch sizes, its weights resampled, and whether timm answers the same.
+
+Needs a folder that holds ``vit_ti16_imagenet1k/vit_ti16_224.npz`` (timm's names) and ``imagenet_samples``: a folder
+``images`` and ``index.csv`` with the columns ``class_index`` and ``file``.
+
+Example:
+    $ python -m benchmarks.patch_sizes --data PATH
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import timm
+import torch
+from PIL import Image
+from timm.data import create_transform
+from timm.models.vision_transformer import checkpoint_filter_fn
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from vit_demo.images import preprocess, read_image
+from vit_demo.vit import ViT
+from vit_demo.zoo.convert import Untold, convert
+
+IMAGE_SIZE, CROP = 224, 0.9
+SIZES = (8, 12, 14, 16, 20, 24, 28, 32, 48)
+HALF = (0.5, 0.5, 0.5)
+BATCH = 32
+
+
+@dataclass
+class Line:
+    """Right answers at one patch size, ours and timm's, and how often the two say the same."""
+
+    patch_size: int
+    ours: int = 0
+    timms: int = 0
+    same: int = 0
+
+    @property
+    def seen(self) -> int:
+        """Pixels along a side that whole patches cover: where 224 is no multiple, right and bottom edge are cut."""
+        return IMAGE_SIZE // self.patch_size * self.patch_size
+
+
+def weights(folder: Path) -> dict[str, Tensor]:
+    """The stored tensors, under timm's names."""
+    stored = np.load(folder / "vit_ti16_imagenet1k" / "vit_ti16_224.npz")
+    return {name: torch.from_numpy(stored[name]) for name in stored.files}
+
+
+def our_network(tensors: dict[str, Tensor]) -> ViT:
+    """Ours, by the way that every public checkpoint takes; it resamples itself."""
+    config, converted = convert(tensors, Untold(num_heads=3, image_size=IMAGE_SIZE))
+    model = ViT(config)
+    model.load_state_dict(converted)
+    return model.eval().requires_grad_(False)
+
+
+def timms_network(tensors: dict[str, Tensor], patch_size: int) -> nn.Module:
+    """timm's, resampled by timm."""
+    model = timm.create_model("vit_tiny_patch16_224", patch_size=patch_size)
+    model.load_state_dict(checkpoint_filter_fn(tensors, model, interpolation="bicubic", antialias=True))
+    return model.eval().requires_grad_(False)
+
+
+def photos(folder: Path, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Photos in batches: as our preprocessing makes them and as timm's does, ``[B, 3, 224, 224]`` each; classes."""
+    with (folder / "imagenet_samples" / "index.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))[:count]
+    theirs = create_transform(IMAGE_SIZE, interpolation="bicubic", mean=HALF, std=HALF, crop_pct=CROP)
+    options = {"image_size": IMAGE_SIZE, "patch_size": 16, "mean": HALF, "std": HALF, "crop_fraction": CROP}
+    for start in tqdm(range(0, len(rows), BATCH), unit="batch"):
+        some = rows[start : start + BATCH]
+        paths = [folder / "imagenet_samples" / "images" / row["file"] for row in some]
+        yield (
+            torch.cat([preprocess(read_image(path), **options)[0] for path in paths]),
+            torch.stack([theirs(Image.open(path).convert("RGB")) for path in paths]),
+            torch.tensor([int(row["class_index"]) for row in some]),
+        )
+
+
+@torch.inference_mode()
+def measure(folder: Path, sizes: list[int], count: int) -> list[Line]:
+    """Both networks on the first photos at each patch size."""
+    tensors = weights(folder)
+    ours = our_network(tensors)
+    timms = {size: timms_network(tensors, size) for size in sizes}
+    lines = [Line(size) for size in sizes]
+    for images, their_images, labels in photos(folder, count):
+        for line in lines:
+            edge = line.seen
+            mine = ours(images[:, :, :edge, :edge], patch_size=line.patch_size).argmax(1)
+            other = timms[line.patch_size](their_images).argmax(1)  # cuts the edge itself
+            line.ours += int((mine == labels).sum())
+            line.timms += int((other == labels).sum())
+            line.same += int((mine == other).sum())
+    return lines
+
+
+def table(lines: list[Line], count: int) -> str:
+    """The result as Markdown."""
+    rows = ["| patch | pixels seen | tokens | ours, % | timm, % | same answer, % |", "|---:|---:|---:|---:|---:|---:|"]
+    for one in lines:
+        tokens = (one.seen // one.patch_size) ** 2 + 1
+        shares = (f"{100 * found / count:.1f}" for found in (one.ours, one.timms, one.same))
+        rows.append(f"| {one.patch_size} | {one.seen} | {tokens} | {' | '.join(shares)} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    """Reads the command line, measures, prints Markdown."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.patch_sizes", description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds weights and photos")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="patch sizes in pixels")
+    parser.add_argument("--count", type=int, default=1000, help="photos, at most 1,000 (%(default)s)")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"torch {torch.__version__}, timm {timm.__version__}, float32")
+    print(f"\n{table(measure(arguments.data, arguments.sizes, arguments.count), arguments.count)}")
+
+
+if __name__ == "__main__":
+    main()

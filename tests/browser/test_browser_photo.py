@@ -1,0 +1,86 @@
+"""The photo tab: which part the model saw, and where a click on it leads, as the package has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.ui import launch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+READY = '.stage[data-ready="true"]'
+SEEN = {"Centre": "bright square", "Squashed": "squeezed into a square", "Own shape": "in its own shape"}
+FITS = {"Centre": "crop", "Squashed": "squash", "Own shape": "keep"}
+
+
+@pytest.fixture(scope="module")
+def address():
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture
+def photos(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector(READY)
+    page.get_by_role("tab", name="Photo").click()
+    page.locator("#seen .part").wait_for()
+    return page
+
+
+def below(page: Page, selector: str) -> float:
+    """How far something reaches beyond the window's lower edge."""
+    box = page.locator(selector).bounding_box()
+    assert box
+    return box["y"] + box["height"] - 900
+
+
+def test_model_and_patch_size_are_in_sight_without_scrolling(page: Page, address: str):
+    page.goto(address)
+    page.wait_for_selector(READY)
+    for tab, shown, tokens in (("Draw a digit", "#pad .seen", 50), ("Photo", "#seen .part", 145)):
+        page.get_by_role("tab", name=tab).click()
+        page.locator(shown).wait_for()
+        page.wait_for_function("t => document.querySelector('#model').innerText.includes(t)", arg=f"{tokens} tokens")
+        assert below(page, "#model") < 0
+
+
+def test_a_click_on_the_small_photo_chooses_the_patch_that_saw_the_place(photos: Page, tmp_path: Path):
+    """A turned photo, dark but for one spot, which is the brightest patch of the network's input."""
+    spot = Image.new("RGB", (300, 180))
+    spot.paste((255, 255, 255), (180, 60, 210, 90))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a quarter turn clockwise: 180 x 300, the spot's middle at (180 - 75, 195)
+    spot.save(tmp_path / "spot.png", exif=exif)
+    x, y = 105 / 180, 195 / 300
+    photos.locator("#photo button[aria-label='Clear'], #photo button[aria-label='Remove Image']").first.click()
+    photos.locator("#photo input[type=file]").first.set_input_files(tmp_path / "spot.png")
+    for name, fit in FITS.items():
+        expected = vit_demo.explore(tmp_path / "spot.png", "photos-tiny", fit=fit)
+        rows, cols = expected.grid
+        brightness = expected.pixels[0].reshape(3, rows, 8, cols, 8).mean((0, 2, 4))
+        photos.locator("#fit").get_by_text(name).click()
+        photos.wait_for_function(
+            "([key, words]) => document.querySelector('.stage').__stage.current()?.key === key"
+            " && document.querySelector('#seen figcaption').innerText.includes(words)",
+            arg=[expected.key, SEEN[name]],
+        )
+        small = photos.locator("#seen canvas")
+        box = small.bounding_box()
+        assert box and box["width"] / box["height"] == pytest.approx(180 / 300, rel=0.05)
+        small.click(position={"x": x * box["width"], "y": y * box["height"]})
+        assert photos.evaluate("document.querySelector('.stage').__stage.choices.pinned") == int(brightness.argmax())
+        small.click(position={"x": x * box["width"], "y": y * box["height"]})
+        assert photos.evaluate("document.querySelector('.stage').__stage.choices.pinned") is None
+        if fit == "crop":
+            small.click(position={"x": x * box["width"], "y": 2})
+            assert photos.evaluate("document.querySelector('.stage').__stage.choices.pinned") is None, "cut off"
+    photos.get_by_role("tab", name="Draw a digit").click()
+    photos.wait_for_function("window.vitDemoPhoto === null")
