@@ -28,7 +28,7 @@ from vit_demo.images import preprocess, read_image
 from vit_demo.vit import ViT
 from vit_demo.zoo.convert import Untold, convert
 
-IMAGE_SIZE, CROP = 224, 0.9
+IMAGE_SIZE = 224
 SIZES = (8, 12, 14, 16, 20, 24, 28, 32, 48)
 HALF = (0.5, 0.5, 0.5)
 BATCH = 32
@@ -70,12 +70,12 @@ def timms_network(tensors: dict[str, Tensor], patch_size: int) -> nn.Module:
     return model.eval().requires_grad_(False)
 
 
-def photos(folder: Path, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def photos(folder: Path, count: int, crop: float) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Photos in batches: as our preprocessing makes them and as timm's does, ``[B, 3, 224, 224]`` each; classes."""
     with (folder / "imagenet_samples" / "index.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))[:count]
-    theirs = create_transform(IMAGE_SIZE, interpolation="bicubic", mean=HALF, std=HALF, crop_pct=CROP)
-    options = {"image_size": IMAGE_SIZE, "patch_size": 16, "mean": HALF, "std": HALF, "crop_fraction": CROP}
+    theirs = create_transform(IMAGE_SIZE, interpolation="bicubic", mean=HALF, std=HALF, crop_pct=crop)
+    options = {"image_size": IMAGE_SIZE, "patch_size": 16, "mean": HALF, "std": HALF, "crop_fraction": crop}
     for start in tqdm(range(0, len(rows), BATCH), unit="batch"):
         some = rows[start : start + BATCH]
         paths = [folder / "imagenet_samples" / "images" / row["file"] for row in some]
@@ -87,13 +87,13 @@ def photos(folder: Path, count: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
 
 
 @torch.inference_mode()
-def measure(folder: Path, sizes: list[int], count: int) -> list[Line]:
+def measure(folder: Path, sizes: list[int], count: int, crop: float) -> list[Line]:
     """Both networks on the first photos at each patch size."""
     tensors = weights(folder)
     ours = our_network(tensors)
     timms = {size: timms_network(tensors, size) for size in sizes}
     lines = [Line(size) for size in sizes]
-    for images, their_images, labels in photos(folder, count):
+    for images, their_images, labels in photos(folder, count, crop):
         for line in lines:
             edge = line.seen
             mine = ours(images[:, :, :edge, :edge], patch_size=line.patch_size).argmax(1)
@@ -120,10 +120,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds weights and photos")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="patch sizes in pixels")
     parser.add_argument("--count", type=int, default=1000, help="photos, at most 1,000 (%(default)s)")
+    parser.add_argument("--crop", type=float, default=0.9, help="share of the shorter side (%(default)s, as published)")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, timm {timm.__version__}, float32")
-    print(f"\n{table(measure(arguments.data, arguments.sizes, arguments.count), arguments.count)}")
+    lines = measure(arguments.data, arguments.sizes, arguments.count, arguments.crop)
+    print(f"\n{table(lines, arguments.count)}")
 
 
 if __name__ == "__main__":

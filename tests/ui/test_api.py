@@ -9,6 +9,7 @@ from gradio_client import Client, handle_file
 from PIL import Image
 
 import vit_demo
+from vit_demo.explorer import DEFAULT_PRESET
 from vit_demo.ui import launch
 from vit_demo.ui.pad import example_picture
 from vit_demo.version import __version__
@@ -39,7 +40,7 @@ def test_health(served):
     with urlopen(f"{served.local_url}healthz") as answer:
         assert answer.status == 200
         said = json.load(answer)
-    assert said["version"] == __version__ and said["device"] and "digits-tiny" in said["presets"]
+    assert said["version"] == __version__ and said["device"] and DEFAULT_PRESET in said["presets"]
 
 
 def test_only_the_documented_endpoints_are_public(client):

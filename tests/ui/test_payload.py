@@ -1,10 +1,12 @@
 """What is sent to the browser, decoded by numpy, against the exploration it stands for."""
 
 import base64
+import io
 import json
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from vit_demo import explain
 from vit_demo.explorer import Explorer
@@ -79,3 +81,15 @@ def test_it_is_json_a_browser_can_read_and_new_each_time(result):
     assert len(json.dumps(first)) < 400_000
     assert first["image"].startswith("data:image/png;base64,") and first["size"] == [28, 28]
     assert [answer["label"] for answer in first["top"]] == [label for label, _ in result.top(5)]
+
+
+@pytest.mark.parametrize(
+    ("fit", "box"), [("crop", [0.25, 0, 0.75, 1]), ("squash", [0, 0, 1, 1]), ("keep", [0, 0, 1, 1])]
+)
+def test_a_photo_travels_with_the_part_that_was_seen_and_a_drawing_has_none(result, fit, box):
+    assert payload(result)["photo"] is None
+    scene = np.zeros((100, 200, 3), np.uint8)
+    sent = payload(Explorer("cpu").explore(scene, "photos-tiny", 24, fit))["photo"]
+    assert sent["fit"] == fit and sent["box"] == pytest.approx(box)
+    whole = Image.open(io.BytesIO(base64.b64decode(sent["image"].partition(",")[2])))
+    assert whole.size == (192, 96)
