@@ -90,7 +90,7 @@ def test_only_the_patches_of_the_sequence_are_replaced(network: Network) -> None
     mixed = images.clone()
     mixed[..., 12:16, 8:12] = 0  # patch 14, the highest of the four
     assert found.deletion[1] == pytest.approx(float(model(mixed, keep=keep).softmax(1)[0, 1]), abs=1e-6)
-    with pytest.raises(ValueError, match="no curve"):
+    with pytest.raises(ValueError, match="cannot be"):
         faithfulness(model, images, 1, values, torch.zeros(1), steps=0)
 
 

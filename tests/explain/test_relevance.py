@@ -111,9 +111,11 @@ def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPa
 def test_half_precision_gives_float32_maps_near_the_exact_ones(network: Network, method) -> None:
     model, images = network(), torch.randn(1, 3, 16, 16)
     exact = method(model, images, 1)
-    rough = method(model.bfloat16(), images.bfloat16(), 1)
-    assert rough.dtype == torch.float32
-    torch.testing.assert_close(rough, exact, atol=0.1 * float(exact.max()), rtol=0)
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = method(model, images, 1)
+    for rough in (mixed, method(model.bfloat16(), images.bfloat16(), 1)):
+        assert rough.dtype == torch.float32
+        torch.testing.assert_close(rough, exact, atol=0.1 * float(exact.max()), rtol=0)
 
 
 @pytest.mark.parametrize("method", [relevance, legrad])

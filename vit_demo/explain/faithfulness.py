@@ -50,13 +50,13 @@ class Faithfulness:
 
     @property
     def random_deletion_area(self) -> float:
-        """What chance reaches, the mean over the seeds."""
-        return self._area(self.random_deletion.mean(0))
+        """What chance reaches, the mean over the seeds; NaN without any."""
+        return self._mean_area(self.random_deletion)
 
     @property
     def random_insertion_area(self) -> float:
-        """What chance reaches, the mean over the seeds."""
-        return self._area(self.random_insertion.mean(0))
+        """What chance reaches, the mean over the seeds; NaN without any."""
+        return self._mean_area(self.random_insertion)
 
     @property
     def orders_beaten(self) -> tuple[int, int]:
@@ -70,6 +70,9 @@ class Faithfulness:
     def _area(self, curve: NDArray[np.float32]) -> float:
         widths, heights = np.diff(self.fractions), (curve[1:] + curve[:-1]) / 2
         return float((widths * heights).sum())
+
+    def _mean_area(self, curves: NDArray[np.float32]) -> float:
+        return self._area(curves.mean(0)) if len(curves) else float("nan")
 
 
 def faithfulness(
@@ -94,16 +97,16 @@ def faithfulness(
         values: The map ``[rows, cols]``; equal values go row by row.
         baseline: What stands in for a patch, normalised, ``[1, C, height, width]`` or anything that broadcasts to it.
         steps: How many times patches are replaced; at most once each.
-        seeds: How many random orders.
+        seeds: How many random orders; 0 for none.
         patch_size: As in ``ViT.forward``.
         keep: ``[1, K]``: only these are in the sequence, and only these are replaced.
         progress: Told after every batch.
 
     Raises:
-        ValueError: If there is less than one step or one random order.
+        ValueError: If there is less than one step, or less than no random order.
     """
-    if steps < 1 or seeds < 1:
-        raise ValueError(f"{steps} steps and {seeds} random orders give no curve: ask for at least one of each.")
+    if steps < 1 or seeds < 0:
+        raise ValueError(f"{steps} steps and {seeds} random orders cannot be: ask for one step and no order at least.")
     grid, patches = patches_of(model, images, patch_size, keep)
     n = len(patches)
     counts = torch.linspace(0, n, min(steps, n) + 1).round().long()

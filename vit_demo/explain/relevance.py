@@ -78,7 +78,6 @@ class Carried:
         self.weights = weights.clone()
         self.gained = torch.zeros_like(weights)
 
-    @torch.no_grad()
     def take(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Tensor | None:
         """Carries the row through one block.
 
@@ -92,10 +91,14 @@ class Carried:
         Returns:
             The three gradients, ``[3, B, H, N, d]`` float32; None if they are not wanted.
         """
+        with torch.no_grad(), torch.autocast(q.device.type, enabled=False):
+            return self._take(q, k, v, d_o, with_gradients)
+
+    def _take(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, with_gradients: bool) -> Tensor | None:
         batch, heads, n, d = q.shape
         chunk = max(1, rows_at_once(q) // 2)  # half, for there are two arrays
-        queries = (q.float() * d**-0.5).reshape(-1, n, d)  # [B * H, N, d]
-        keys, values, d_out = (tensor.float().reshape(-1, n, d) for tensor in (k, v, d_o))
+        queries = (q.float() * d**-0.5).reshape(-1, n, d).contiguous()  # [B * H, N, d]
+        keys, values, d_out = (tensor.float().reshape(-1, n, d).contiguous() for tensor in (k, v, d_o))
         gradients = queries.new_zeros(3, *queries.shape) if with_gradients else None
         passed = torch.zeros_like(self.gained)
         needed = d_out.any(2).any(0).nonzero()[:, 0]  # where no gradient arrives, A * dA is 0
