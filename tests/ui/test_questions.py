@@ -93,7 +93,7 @@ def test_what_cannot_be_answered_is_said(result, question, said):
 def test_the_docs_explain_every_method_with_formula_and_source():
     assert set(HEADINGS) == set(METHODS)
     for method in METHODS:
-        html = how_it_is_made(method)
+        html = " ".join(how_it_is_made(method).split())
         assert "<code>" in html and ("https://arxiv.org/abs/" in html or "This package's own" in html)
         specific = "Depends on the class." if METHODS[method].class_specific else "Does not depend on the class."
         assert specific in html

@@ -65,18 +65,14 @@ def patch_dropping(
     present, scores, group = [], [], []
     counts = [len(part) for part in torch.arange(budget).chunk(len(SHARES))]
     for index, (share, count) in enumerate(zip(SHARES, counts, strict=True)):
-        done = sum(counts[:index])
+
+        def tell(asked: int, _: int, before: int = sum(counts[:index])) -> None:
+            if progress is not None:
+                progress(before + asked, budget)
+
         chosen = random_subsets(len(patches), count, share, seed * len(SHARES) + index).to(images.device)  # [M, K]
-        scores.append(
-            log_probabilities(
-                model,
-                images,
-                target,
-                patches[chosen],
-                patch_size=patch_size,
-                progress=None if progress is None else lambda asked, _, done=done: progress(done + asked, budget),
-            )
-        )
+        kept = patches[chosen]
+        scores.append(log_probabilities(model, images, target, kept, patch_size=patch_size, progress=tell))
         present.append(torch.zeros(count, len(patches), device=images.device).scatter(1, chosen, 1.0))
         group.append(torch.full((count,), index))
     hints = torch.empty(0, len(patches))
