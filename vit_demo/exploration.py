@@ -94,9 +94,9 @@ class Exploration(Traced):
     def patch_dropping(
         self, label: Label = None, budget: int = 384, seed: int = 0, progress: explain.Progress | None = None
     ) -> NDArray[np.float32]:
-        """What each patch is worth to a class, from ``budget`` random quarters of them; the slowest map.
+        """What each patch is worth to a class, from ``budget`` random quarters and halves of them; the slowest map.
 
-        Float32 ``[rows, cols]``: the mean of its ranks and those of ``relevance``, in [0, 1]. ``label`` as there.
+        Float32 ``[rows, cols]``, below 0 where a patch speaks against the class. ``label`` as in ``relevance``.
         """
         target = self.target(label)
         return self._map(explain.patch_dropping, target, budget=budget, seed=seed, progress=progress)
