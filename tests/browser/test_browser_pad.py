@@ -44,7 +44,7 @@ def open_pad(page: Page, address: str) -> None:
 
 
 def wait_for(page: Page, events: int) -> str | None:
-    page.wait_for_function("n => document.querySelector('#count').textContent.includes(`events: ${n}`)", arg=events)
+    page.wait_for_function("n => document.querySelector('#count')?.textContent.includes(`events: ${n}`)", arg=events)
     assert len(seen) == events
     return seen[-1]
 

@@ -242,10 +242,13 @@ def test_a_class_brings_the_map_that_is_about_it_and_the_server_is_asked_once(st
     stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
     assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
     stage.mouse.move(*point_at(stage, 0, 4))
-    assert stage.locator("#stage .value").inner_text() == "speaks for seven with −7.00"
+    assert stage.locator("#stage .value").inner_text() == (
+        "its presence raises the score of seven by −7.00 standard deviations"
+    )
     one.click()
     stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for one')")
     stage.get_by_role("radio", name="Attention").check()
+    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('class token')")
     assert seven.get_attribute("aria-pressed") == one.get_attribute("aria-pressed") == "false"
     assert [question["label"] for question in questions] == [1, 7]
     assert all(question["about"] == "map" and question["key"] == "key of first" for question in questions)

@@ -88,7 +88,7 @@ RECIPES: dict[str, Recipe] = {
     "digits-teacher": Recipe(
         patch_weights={28: 1.0}, epochs=8, batch_size=128, learning_rate=3e-3, ema=0.99, drawn=8000, not_digits=6000
     ),
-    "digits-small": replace(_DIGITS, epochs=50, least_change=0.0),
+    "digits-small": replace(_DIGITS, epochs=40, optimiser="muon", least_change=0.0),
     "digits-tiny": _DIGITS,
     "digits-notebook-4": _notebook(4),
     "digits-notebook-7": _notebook(7),
