@@ -96,32 +96,58 @@ class Carried:
 
     def _take(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, with_gradients: bool) -> Tensor | None:
         batch, heads, n, d = q.shape
-        chunk = max(1, rows_at_once(q) // 2)  # half, for there are two arrays
         queries = (q.float() * d**-0.5).reshape(-1, n, d).contiguous()  # [B * H, N, d]
         keys, values, d_out = (tensor.float().reshape(-1, n, d).contiguous() for tensor in (k, v, d_o))
-        gradients = queries.new_zeros(3, *queries.shape) if with_gradients else None
         passed = torch.zeros_like(self.gained)
         needed = d_out.any(2).any(0).nonzero()[:, 0]  # where no gradient arrives, A * dA is 0
-        for part in needed.split(chunk):
-            rows, d_rows = queries[:, part], d_out[:, part]
-            attention = torch.bmm(rows, keys.mT).softmax(2)  # [B * H, c, N]
-            product = torch.bmm(d_rows, values.mT).mul_(attention)  # dA * A
-            passed += self._share(product.unflatten(0, (batch, heads)), self.weights[:, part])
-            if gradients is not None:
-                d_q, d_k, d_v = gradients
-                d_v.baddbmm_(attention.mT, d_rows)
+        sparse = len(needed) < n
+        of_rows = [tensor[:, needed] if sparse else tensor for tensor in (queries, d_out, self.weights)]
+        d_q, d_k, d_v = torch.zeros_like(of_rows[0]), torch.zeros_like(keys), torch.zeros_like(values)
+        chunk = max(1, min(rows_at_once(q), len(needed)))
+        # Three arrays of a chunk, used again and again: fresh memory would cost as much as what is computed in it.
+        space = queries.new_empty(3, batch * heads * chunk * n)
+        for rows, d_rows, weights, d_q_rows in zip(*(t.split(chunk, 1) for t in (*of_rows, d_q)), strict=True):
+            attention, product, positive = space[:, : rows.shape[:2].numel() * n].view(3, *rows.shape[:2], n)
+            _multiply(rows, keys.mT, attention)
+            torch.softmax(attention, 2, out=attention)
+            _multiply(d_rows, values.mT, product)
+            product.mul_(attention)  # dA * A
+            passed += self._share(product.unflatten(0, (batch, heads)), weights, positive)
+            if with_gradients:
+                _multiply(attention.mT, d_rows, d_v, add=True)
                 d_scores = product.addcmul_(attention, product.sum(2, keepdim=True), value=-1)
-                d_q[:, part] = torch.bmm(d_scores, keys) * d**-0.5
-                d_k.baddbmm_(d_scores.mT, rows)
+                _multiply(d_scores, keys, d_q_rows)
+                _multiply(d_scores.mT, rows, d_k, add=True)
         self.gained += passed
         self.weights += passed
-        return None if gradients is None else gradients.unflatten(1, (batch, heads))
+        if not with_gradients:
+            return None
+        gradients = torch.stack([torch.zeros_like(d_k), d_k, d_v])
+        gradients[0][:, needed] = d_q * d**-0.5
+        return gradients.unflatten(1, (batch, heads))
 
-    def _share(self, product: Tensor, weights: Tensor) -> Tensor:
-        """``weights A_bar`` of some rows, ``[B, N]``, from their dA * A ``[B, H, c, N]`` and weights ``[B, c]``."""
+    def _share(self, product: Tensor, weights: Tensor, space: Tensor) -> Tensor:
+        """``weights A_bar`` of some rows, ``[B, N]``.
+
+        Args:
+            product: Their dA * A, ``[B, H, c, N]``.
+            weights: ``[B, c]``.
+            space: ``[B * H, c, N]``, to be overwritten.
+        """
         if self.average_heads_first:
             return (weights[:, None] @ product.mean(1).relu_())[:, 0]
-        return (weights[:, None, None] @ product.relu()).mean(1)[:, 0]
+        positive = torch.clamp_min(product, 0, out=space.view(product.shape))
+        return (weights[:, None, None] @ positive).mean(1)[:, 0]
+
+
+def _multiply(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
+    """``a @ b``, matrix by matrix, put into ``out`` or added to it."""
+    if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > 1 << 24:
+        # A CPU's threads take whole matrices of a batch: of three large ones, one thread gets two and the other one.
+        for left, right, into in zip(a, b, out, strict=True):
+            torch.addmm(into, left, right, beta=int(add), out=into)
+    else:
+        torch.baddbmm(out, a, b, beta=int(add), out=out)
 
 
 class _Attend(torch.autograd.Function):
