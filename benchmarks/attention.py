@@ -24,7 +24,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from benchmarks.cases import BASELINE, CASES, Run, timm_extract, timm_plain, transformers_attentions
+from benchmarks.cases import BASELINE, CASES, MANY_PASSES, Run, timm_extract, timm_plain, transformers_attentions
 from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
 from vit_demo.explain import attention_from, relevance, rollout, to_grid
 from vit_demo.vit import Trace, ViT, ViTConfig
@@ -186,7 +186,8 @@ def main() -> None:
     facts, everything = machine(), []
     print(facts)
     for tokens in arguments.tokens:
-        results = measure(tokens, arguments.repeats, list(dict.fromkeys([BASELINE, *arguments.cases])))
+        cases = [name for name in arguments.cases if tokens == min(SIZES) or name not in MANY_PASSES]
+        results = measure(tokens, arguments.repeats, list(dict.fromkeys([BASELINE, *cases])))
         if arguments.memory:
             results = [with_memory(result) for result in results]
         print(f"\n{table(results)}", flush=True)

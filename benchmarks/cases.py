@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
-from vit_demo.explain import attention_from, relevance, rollout
+from vit_demo.explain import attention_from, occlusion, patch_dropping, relevance, rollout
 from vit_demo.vit import Trace, ViT
 
 Run = Callable[[Tensor], object]
@@ -46,6 +47,16 @@ def ours_rollout(model: ViT) -> Run:
 def ours_relevance(model: ViT) -> Run:
     """Forward, backward and the class relevance of the predicted class."""
     return lambda images: relevance(model, images)
+
+
+def ours_occlusion(model: ViT) -> Run:
+    """What the predicted class loses when one patch is left out, for every patch."""
+    return lambda images: occlusion(model, images, int(model(images).argmax()))
+
+
+def ours_patch_dropping(model: ViT) -> Run:
+    """Patch dropping with its default budget."""
+    return lambda images: patch_dropping(model, images, int(model(images).argmax()))
 
 
 def timm_plain(model: ViT) -> Run:
@@ -134,6 +145,43 @@ def vit_pytorch_recorder(model: ViT) -> Run:
     return Recorder(twin.eval())
 
 
+@torch.inference_mode(False)
+def grad_cam(model: ViT) -> Run:
+    """The ``GradCAM`` of pytorch-grad-cam, of the predicted class at the last block's first norm."""
+    from pytorch_grad_cam import GradCAM
+
+    twin = timm_plain(model)
+    cam = GradCAM(twin, [twin.blocks[-1].norm1], reshape_transform=_on_grid)
+
+    @torch.inference_mode(False)
+    def run(images: Tensor) -> object:
+        return cam(images.clone(), None)
+
+    return run
+
+
+def captum_ablation(model: ViT) -> Run:
+    """The ``FeatureAblation`` of captum, every patch once: painted grey, 32 pictures a pass."""
+    from captum.attr import FeatureAblation
+
+    twin, p = timm_plain(model), model.patch_size
+    side = model.config.image_size // p
+    patches = torch.arange(side * side).view(1, 1, side, side).repeat_interleave(p, 2).repeat_interleave(p, 3)
+    ablation = FeatureAblation(twin)
+
+    def run(images: Tensor) -> Tensor:
+        target = int(twin(images).argmax())
+        return ablation.attribute(images, target=target, feature_mask=patches, perturbations_per_eval=32)
+
+    return run
+
+
+def _on_grid(tokens: Tensor) -> Tensor:
+    """From ``[B, 1 + N, D]`` to ``[B, D, rows, cols]``."""
+    side = round((tokens.shape[1] - 1) ** 0.5)
+    return tokens[:, 1:].unflatten(1, (side, side)).permute(0, 3, 1, 2)
+
+
 CASES: dict[str, Callable[[ViT], Run]] = {
     "ours, plain forward": ours_plain,
     "ours, with a trace": ours_traced,
@@ -146,5 +194,11 @@ CASES: dict[str, Callable[[ViT], Run]] = {
     "timm, AttentionExtract": timm_extract,
     "transformers, output_attentions": transformers_attentions,
     "vit-pytorch, Recorder": vit_pytorch_recorder,
+    "pytorch-grad-cam, GradCAM": grad_cam,
+    "ours, occlusion": ours_occlusion,
+    "ours, patch dropping": ours_patch_dropping,
+    "captum, FeatureAblation": captum_ablation,
 }
 BASELINE = next(iter(CASES))
+MANY_PASSES = {"ours, occlusion", "ours, patch dropping", "captum, FeatureAblation"}
+"""Hundreds of passes: measured at the first length only."""
