@@ -23,6 +23,9 @@ from vit_demo.explain.attention import rows_at_once, to_grid
 from vit_demo.explain.targets import Target, class_scores, differentiable_pass, pooling_weights
 from vit_demo.vit import ViT
 
+LARGE = 1 << 24
+"""Multiplications in a batch of products from which each of a few matrices is worth all of a CPU's threads."""
+
 
 def relevance(
     model: ViT,
@@ -142,7 +145,7 @@ class Carried:
 
 def _multiply(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
     """``a @ b``, matrix by matrix, put into ``out`` or added to it."""
-    if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > 1 << 24:
+    if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > LARGE:
         # A CPU's threads take whole matrices of a batch: of three large ones, one thread gets two and the other one.
         for left, right, into in zip(a, b, out, strict=True):
             torch.addmm(into, left, right, beta=int(add), out=into)
