@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -194,11 +195,13 @@ CASES: dict[str, Callable[[ViT], Run]] = {
     "timm, AttentionExtract": timm_extract,
     "transformers, output_attentions": transformers_attentions,
     "vit-pytorch, Recorder": vit_pytorch_recorder,
-    "pytorch-grad-cam, GradCAM": grad_cam,
     "ours, occlusion": ours_occlusion,
     "ours, patch dropping": ours_patch_dropping,
-    "captum, FeatureAblation": captum_ablation,
 }
+if find_spec("pytorch_grad_cam"):
+    CASES["pytorch-grad-cam, GradCAM"] = grad_cam
+if find_spec("captum"):
+    CASES["captum, FeatureAblation"] = captum_ablation
 BASELINE = next(iter(CASES))
 MANY_PASSES = {"ours, occlusion", "ours, patch dropping", "captum, FeatureAblation"}
 """Hundreds of passes: measured at the first length only."""
