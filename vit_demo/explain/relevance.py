@@ -105,7 +105,8 @@ class Carried:
         needed = d_out.any(2).any(0).nonzero()[:, 0]  # where no gradient arrives, A * dA is 0
         sparse = len(needed) < n
         of_rows = [tensor[:, needed] if sparse else tensor for tensor in (queries, d_out, self.weights)]
-        d_q, d_k, d_v = torch.zeros_like(of_rows[0]), torch.zeros_like(keys), torch.zeros_like(values)
+        gradients = queries.new_zeros(3, *queries.shape)
+        d_q, (d_k, d_v) = torch.empty_like(of_rows[0]), gradients[1:]
         chunk = max(1, min(rows_at_once(q), len(needed)))
         # Three arrays of a chunk, used again and again: fresh memory would cost as much as what is computed in it.
         space = queries.new_empty(3, batch * heads * chunk * n)
@@ -125,7 +126,6 @@ class Carried:
         self.weights += passed
         if not with_gradients:
             return None
-        gradients = torch.stack([torch.zeros_like(d_k), d_k, d_v])
         gradients[0][:, needed] = d_q * d**-0.5
         return gradients.unflatten(1, (batch, heads))
 
