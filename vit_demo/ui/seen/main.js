@@ -13,6 +13,7 @@ let picture = null; // photo.image, decoded
 /** What a fit means, as [bold, plain] words. */
 function explained({ fit, box, rows, columns }) {
   const share = Math.round(100 * (box[2] - box[0]) * (box[3] - box[1]));
+  if (fit === "crop" && share === 100) return ["All of it,", " for the photo is square."];
   if (fit === "crop") return [`The bright square, ${share}\u00a0% of the photo.`, " The rest is cut off."];
   if (fit === "squash") return ["All of it,", " squeezed into a square."];
   return ["All of it", ` in its own shape: ${rows} × ${columns} patches.`];
