@@ -40,7 +40,7 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
 def open_pad(page: Page, address: str) -> None:
     seen.clear()
     page.goto(address)
-    page.wait_for_selector("#pad .example")
+    page.locator("#pad .paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
 
 
 def wait_for(page: Page, events: int) -> str | None:

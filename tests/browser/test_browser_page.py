@@ -36,7 +36,7 @@ def address():
 def opened(page: Page, address: str) -> Page:
     page.goto(address)
     page.wait_for_selector(READY)
-    page.wait_for_function("document.querySelector('.paper')?.getBoundingClientRect().width > 100")
+    page.locator(".paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
     return page
 
 

@@ -119,6 +119,7 @@ def stage(page: Page, address: str) -> Page:
     worked_out.clear()
     page.goto(address)
     page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
+    page.locator("#stage .picture").click(trial=True)  # waits for the veil of a page still loading to be lifted
     return page
 
 
