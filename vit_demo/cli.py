@@ -119,6 +119,7 @@ def _train(options: argparse.Namespace) -> None:
         epochs=options.epochs,
         learning_rate=options.learning_rate,
         resume=options.resume,
+        start=options.start,
     )
     print("\n".join(f"wrote {path}" for path in paths))
 
@@ -189,6 +190,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds the data")
     command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="folder for what is written")
     command.add_argument("--resume", action="store_true", help="go on where the last run in DIR stopped")
+    command.add_argument("--start", type=Path, metavar="FILE", help="begin with these weights, not with random ones")
     command.add_argument("--epochs", type=int, metavar="N", help="instead of the recipe's")
     command.add_argument("--learning-rate", type=float, metavar="R", help="instead of the recipe's")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of everything random (%(default)s)")

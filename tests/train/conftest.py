@@ -1,9 +1,12 @@
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from vit_demo.train import recipes
+from vit_demo.train.data import PHOTO_SETS
 from vit_demo.train.recipes import Recipe
 from vit_demo.vit import ViTConfig
 from vit_demo.zoo import PRESETS
@@ -51,3 +54,22 @@ def recipe(monkeypatch):
     preset = replace(PRESETS["digits-tiny"], config=TINY, patch_sizes=(7, 14), default_patch_size=7)
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
     return tiny
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """Both photo sets with two classes of plain colours each: 40 photos to train and choose by, 4 to test."""
+    rng = np.random.default_rng(0)
+    for name in PHOTO_SETS.values():
+        arrays = {"class_names": np.array(["a", "b"]), "wnids": np.array(["n1", "n2"])}
+        for part, count in (("train", 40), ("val", 4)):
+            files = []
+            for colour in rng.integers(0, 255, (count, 3)):
+                buffer = io.BytesIO()
+                Image.new("RGB", (12, 12), tuple(int(c) for c in colour)).save(buffer, "png")
+                files.append(buffer.getvalue())
+            arrays[f"{part}_blob"] = np.frombuffer(b"".join(files), np.uint8)
+            arrays[f"{part}_offsets"] = np.cumsum([0, *(len(file) for file in files)])
+            arrays[f"{part}_labels"] = np.arange(count, dtype=np.uint8) * 2 // count
+        np.savez(tmp_path / name, **arrays)
+    return tmp_path

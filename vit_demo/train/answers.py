@@ -1,4 +1,4 @@
-"""What a pretrained ViT says of the training photos, asked once for a few crops of each and kept.
+"""What a pretrained ViT makes of the training photos, asked once for a few crops of each and kept.
 
 The teacher costs far more than its student. So each photo gets a handful of crops, the teacher answers them once, and
 the student meets the same crops again, mirrored and in another light.
@@ -28,6 +28,8 @@ TEACHER = "vit_ti16_224.npz"
 SIDE = 192
 """Pixels that the teacher sees: enough for photos of 64 and 160 pixels, and a quarter fewer tokens than at 224."""
 
+KEPT = ("crops", "probabilities", "features")
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -36,15 +38,17 @@ class Answers:
     Attributes:
         crops: ``[views, N, 4]``, as ``draw_crops`` makes them.
         probabilities: ``[views, N, classes]``, each row summing to 1.
+        features: ``[views, N, width]``, what the teacher's head reads; each number has mean 0 and deviation 1.
     """
 
     crops: Tensor
     probabilities: Tensor
+    features: Tensor
 
-    def of(self, view: int, batch: Tensor) -> tuple[Tensor, Tensor]:
-        """Crops ``[B, 4]`` and probabilities ``[B, classes]`` of some images, the views taking turns."""
+    def of(self, view: int, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Crops ``[B, 4]``, probabilities ``[B, classes]`` and features ``[B, width]``, the views taking turns."""
         view %= len(self.crops)
-        return self.crops[view][batch], self.probabilities[view][batch].float()
+        return self.crops[view][batch], self.probabilities[view][batch].float(), self.features[view][batch].float()
 
 
 def load_teacher(folder: Path) -> ViT:
@@ -93,7 +97,7 @@ def ask(
     """
     folder.mkdir(parents=True, exist_ok=True)
     teacher = teacher.to(device)
-    crops, probabilities = [], []
+    kept: list[dict[str, Tensor]] = []
     for view in range(views):
         path = folder / f"view-{view}.safetensors"
         if not path.exists():
@@ -105,19 +109,21 @@ def ask(
                     torch.arange(len(data)).split(batch_size), desc=f"teacher, view {view + 1} of {views}", leave=False
                 )
             ]
+            probabilities, features = (torch.cat(part) for part in zip(*said, strict=True))
             partial = path.with_suffix(".partial")
-            save_file({"crops": drawn, "probabilities": torch.cat(said)}, partial)
+            save_file({"crops": drawn, "probabilities": probabilities, "features": features}, partial)
             partial.replace(path)
-        kept = load_file(path)
-        crops.append(kept["crops"])
-        probabilities.append(kept["probabilities"])
-    return Answers(torch.stack(crops), torch.stack(probabilities))
+        kept.append(load_file(path))
+    crops, probabilities, features = (torch.stack([view[key] for view in kept]) for key in KEPT)
+    deviation, mean = torch.std_mean(features.float(), dim=(0, 1))
+    return Answers(crops, probabilities, ((features - mean) / deviation).half())
 
 
 @torch.inference_mode()
-def _say(teacher: ViT, images: Tensor, crops: Tensor) -> Tensor:
-    """Probabilities ``[B, classes]`` in half precision for uint8 photos ``[B, 3, side, side]``."""
+def _say(teacher: ViT, images: Tensor, crops: Tensor) -> tuple[Tensor, Tensor]:
+    """Probabilities ``[B, classes]`` and features ``[B, D]`` in half precision, of uint8 ``[B, 3, side, side]``."""
     x = F.interpolate(cut(images.float() / 255, crops), size=SIDE, mode="bicubic", antialias=True)
     with torch.autocast(images.device.type, torch.bfloat16, enabled=images.device.type != "mps"):
-        logits = teacher(x.clamp(0, 1) * 2 - 1)
-    return logits.float().softmax(1).half().cpu()
+        features = teacher.pool(teacher.encode(x.clamp(0, 1) * 2 - 1))
+        logits = teacher.head(features)
+    return logits.float().softmax(1).half().cpu(), features.half().cpu()

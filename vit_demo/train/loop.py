@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from vit_demo.train.answers import Answers
 from vit_demo.train.data import Labelled
+from vit_demo.train.head import take_over, without_guesses
 from vit_demo.train.log import Log
 from vit_demo.train.optimisers import make_optimisers
 from vit_demo.train.parallel import Interrupt, rank, world_size
@@ -45,6 +46,7 @@ class Trainer:
         network: What to train instead of the preset's ViT: answers ``network(images, patch_size=...)`` with logits.
         teacher: A trained network with the same answers, whose opinion of each changed image is learned as well.
         answers: A teacher's answers asked for beforehand, and the crops that they are about.
+        start: A trained network whose weights to begin with, instead of random ones.
 
     Attributes:
         epoch: Whole epochs done.
@@ -66,6 +68,7 @@ class Trainer:
         network: nn.Module | None = None,
         teacher: nn.Module | None = None,
         answers: Answers | None = None,
+        start: ViT | None = None,
     ) -> None:
         torch.manual_seed(seed)
         self.preset, self.recipe, self.name = preset, RECIPES[name], name
@@ -79,16 +82,21 @@ class Trainer:
         self.steps = len(data) // recipe.batch_size
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
-        self.model = (network if network is not None else ViT(config)).to(device)
+        classes = self.classes = config.num_classes
+        # While it learns, further rows of the head guess the teacher's features; they are not shipped.
+        guesses = self.guesses = answers.features.shape[2] if answers is not None and recipe.hint else 0
+        self.model = (network if network is not None else ViT(config.with_classes(classes + guesses))).to(device)
+        if start is not None:
+            take_over(self.model, start)
         self.teacher = teacher.to(device).eval() if teacher is not None else None
         self.answers = answers
         self.average: AveragedModel | None = None
         if recipe.ema:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True)
         self.optimisers = make_optimisers(self.model, recipe, self.learning_rate)
-        classes = self.classes = config.num_classes
+        width = classes + guesses
         self.mix = v2.RandomApply(
-            [v2.RandomChoice([v2.MixUp(alpha=0.8, num_classes=classes), v2.CutMix(alpha=1.0, num_classes=classes)])],
+            [v2.RandomChoice([v2.MixUp(alpha=0.8, num_classes=width), v2.CutMix(alpha=1.0, num_classes=width)])],
             p=recipe.mix,
         )
         self.bf16 = recipe.precision == "bf16" and device.type != "mps"
@@ -104,7 +112,8 @@ class Trainer:
     @property
     def shipped(self) -> nn.Module:
         """The network whose weights are shipped: the moving average where the recipe keeps one."""
-        return self.average.module if self.average is not None else self.model
+        network = self.average.module if self.average is not None else self.model
+        return without_guesses(network, self.classes) if self.guesses else network
 
     def resume(self) -> bool:
         """Goes on from the last state saved; False where there is nothing to go on from.
@@ -198,8 +207,10 @@ class Trainer:
         labels = self.data.labels[batch].to(self.device)
         targets, crops = F.one_hot(labels.clamp(min=0), self.classes).float(), None
         if self.answers is not None:
-            crops, opinion = (tensor.to(self.device) for tensor in self.answers.of(self.epoch, batch))
+            crops, opinion, features = (tensor.to(self.device) for tensor in self.answers.of(self.epoch, batch))
             targets = targets + recipe.distil * (opinion - targets)
+            if self.guesses:
+                targets = torch.cat([targets, features], dim=1)  # [B, classes + guesses], to be mixed alike
         images = self.data.images[batch].to(self.device)
         x = prepare(images, self.preset, augment=recipe.augment, least=recipe.least_change, crops=crops)
         if recipe.mix:
@@ -210,13 +221,16 @@ class Trainer:
         x, targets, labels = x[part], targets[part], labels[part]
         options = {"patch_size": patch_size} | ({"keep": keep[part]} if keep is not None else {})
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            logits = self.forward(x, **options).float()
+            logits, guessed = self.forward(x, **options).float().split([self.classes, self.guesses], dim=1)
             if self.teacher is not None:
                 with torch.no_grad():
                     opinion = self.teacher(x, patch_size=patch_size).float().softmax(1)
                 targets = targets + recipe.distil * (opinion - targets)
+        targets, features = targets.split([self.classes, self.guesses], dim=1)
         targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
         loss = F.cross_entropy(logits, targets, label_smoothing=recipe.label_smoothing)
+        if self.guesses:
+            loss = loss + recipe.hint * F.mse_loss(guessed, features)
         self.model.zero_grad(set_to_none=True)
         loss.backward()
         if recipe.optimiser != "adam":
@@ -230,9 +244,9 @@ class Trainer:
         return torch.stack([loss.detach(), (logits.detach().argmax(1) == labels).float().mean()])
 
     def _kept(self, patch_size: int, x: Tensor) -> Tensor | None:
-        """Which patches of each image to train with, ``[B, K]``; None for all, as in the last fifth of the run."""
+        """Which patches of each image to train with, ``[B, K]``; None for all, as at the end of the run."""
         share = self.recipe.keep.get(patch_size)
-        if share is None or self.epoch >= 0.8 * self.epochs:
+        if share is None or self.epoch >= (1 - self.recipe.whole) * self.epochs:
             return None
         patches = x.shape[2] // patch_size * (x.shape[3] // patch_size)
         return torch.rand(len(x), patches, device=self.device).argsort(1)[:, : round(share * patches)]

@@ -31,8 +31,11 @@ class Recipe:
         teacher: Name of the recipe of a network to learn from, trained first.
         views: Crops of each photo about which a pretrained teacher is asked before; see ``vit_demo.train.answers``.
         distil: Weight of the teacher's answer beside the label's, in [0, 1].
-        keep: Share of the patches, drawn anew for each image, that a patch size is trained with until the last fifth of
-            the epochs; all where not named (PatchDropout; Liu et al., 2022, https://arxiv.org/abs/2208.07220).
+        hint: Weight of the squared error of a guess at the teacher's features, each of deviation 1 (FitNets; Romero et
+            al., 2014, https://arxiv.org/abs/1412.6550). The rows of the head that guess are not shipped.
+        keep: Share of the patches, drawn anew for each image, that a patch size is trained with; all where not named
+            (PatchDropout; Liu et al., 2022, https://arxiv.org/abs/2208.07220).
+        whole: Share of the epochs, the last ones, in which every patch is kept.
     """
 
     patch_weights: dict[int, float]
@@ -54,7 +57,9 @@ class Recipe:
     teacher: str | None = None
     views: int = 0
     distil: float = 0.0
+    hint: float = 0.0
     keep: dict[int, float] = field(default_factory=dict)
+    whole: float = 0.2
 
 
 def _notebook(patch_size: int) -> Recipe:

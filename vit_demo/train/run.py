@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
 
+from vit_demo.errors import CheckpointError
 from vit_demo.train.answers import ask, load_teacher
 from vit_demo.train.data import Labelled, Part, load_digits, load_photos
 from vit_demo.train.loop import Trainer
@@ -20,7 +21,7 @@ from vit_demo.train.strokes import drawn_digits
 from vit_demo.train.teacher import ConvNet
 from vit_demo.vit import ViT
 from vit_demo.zoo import Preset
-from vit_demo.zoo.checkpoints import save_checkpoint
+from vit_demo.zoo.checkpoints import load_checkpoint, save_checkpoint
 
 DATA_NOTES = {
     "digits": "MNIST (Y. LeCun, C. Cortes, C. Burges), 55,000 training digits; CC BY-SA 3.0",
@@ -40,6 +41,7 @@ def train_preset(
     epochs: int | None = None,
     learning_rate: float | None = None,
     resume: bool = False,
+    start: Path | None = None,
 ) -> list[Path]:
     """Trains every file of weights that a preset needs, and scores each once on the test part.
 
@@ -52,13 +54,16 @@ def train_preset(
         epochs: Instead of the recipe's.
         learning_rate: Instead of the recipe's.
         resume: Go on from the state that an earlier run left in ``out``.
+        start: Weights of the same network to begin with, from an earlier training; random ones for None.
 
     Returns:
         The files written.
 
     Raises:
         FileNotFoundError: If data is missing.
+        CheckpointError: If ``start`` cannot be read, or holds another network.
     """
+    begin, before = _read_start(start, preset) if start is not None else (None, None)
     training, test = load_part(preset, data, "train"), load_part(preset, data, "test")
     validation = load_part(preset, data, "validation")
     watched = some(validation, WATCHED)
@@ -88,6 +93,7 @@ def train_preset(
                 learning_rate=learning_rate,
                 teacher=teacher,
                 answers=answers,
+                start=begin,
             )
             if resume:
                 trainer.resume()
@@ -97,7 +103,8 @@ def train_preset(
             model = cast(ViT, trainer.shipped)
             record = {
                 "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {trainer.epochs}"
-                + (f" --learning-rate {learning_rate}" if learning_rate else ""),
+                + (f" --learning-rate {learning_rate}" if learning_rate else "")
+                + (f" --start {start.name}" if start is not None else ""),
                 "recipe": asdict(recipe),
                 "seed": seed,
                 "epochs": trainer.epochs,
@@ -105,6 +112,8 @@ def train_preset(
                 "teacher_seconds": round(teacher_seconds),
                 "data": DATA_NOTES[preset.task] + _drawn_note(recipe),
             }
+            if before is not None:
+                record["start"] = before
             scores = {p: score(model, validation, preset, p) for p in trainer.patch_sizes}
             record["temperature"] = cool(model, list(scores.values()))
             record["validation_accuracy"] = {str(p): s.accuracy for p, s in scores.items()}
@@ -114,6 +123,15 @@ def train_preset(
             save_checkpoint(path, model, record)
             paths.append(path)
     return paths
+
+
+def _read_start(path: Path, preset: Preset) -> tuple[ViT, dict[str, Any]]:
+    """Weights to begin a preset's training with, and the record of how they were made."""
+    model, record = load_checkpoint(path)
+    # Only the size of the image may differ: positions and kernels are resampled for any.
+    if not preset.flexible or replace(model.config, image_size=preset.image_size) != preset.config:
+        raise CheckpointError(f"{path.name} holds another network than that of {preset.name}: begin with one like it.")
+    return model, record
 
 
 def some(data: Labelled, count: int) -> Labelled:

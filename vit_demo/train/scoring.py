@@ -90,7 +90,7 @@ def prepare(
     if augment:
         x = augment_digits(x, least) if preset.task == "digits" else augment_photos(x, crops)
     mean, std = (torch.tensor(v, device=x.device).view(1, -1, 1, 1) for v in (preset.mean, preset.std))
-    return (x - mean) / std
+    return x.sub_(mean).div_(std)
 
 
 @torch.inference_mode()
