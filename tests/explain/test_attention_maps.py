@@ -81,7 +81,7 @@ def test_chunks_cover_every_query_once_and_stay_small(
     trace = trace_of()
     whole = attention_matrix(trace, 0)
     monkeypatch.setattr("vit_demo.explain.attention.CHUNK_VALUES", chunk_values)
-    parts = list(row_chunks(trace.q[0], trace.k[0]))
+    parts = [(part, chunk.clone()) for part, chunk in row_chunks(trace.q[0], trace.k[0])]
     assert [query for part, _ in parts for query in range(part.start, part.stop)] == list(range(17))
     assert all(chunk.numel() <= max(chunk_values, 2 * 3 * 17) for _, chunk in parts)
     for part, chunk in parts:

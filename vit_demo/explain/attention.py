@@ -16,6 +16,9 @@ from vit_demo.vit import Trace
 CHUNK_VALUES = 1 << 20
 """Attention values made at once: 4 MB of float32, which stays in a CPU's cache."""
 
+LARGE = 1 << 24
+"""Multiplications in a batch of products from which each of a few matrices is worth all of a CPU's threads."""
+
 
 def rows(q: Tensor, k: Tensor) -> Tensor:
     """Attention of some queries over all tokens.
@@ -37,6 +40,23 @@ def rows_at_once(q: Tensor) -> int:
     return max(1, CHUNK_VALUES // (batch * heads * n))
 
 
+def multiply(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
+    """``a @ b``, matrix by matrix of ``[M, ., .]``, put into ``out`` or added to it."""
+    if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > LARGE:
+        # A CPU's threads take whole matrices of a batch: of three large ones, one thread gets two and the other one.
+        for left, right, into in zip(a, b, out, strict=True):
+            torch.addmm(into, left, right, beta=int(add), out=into)
+    else:
+        torch.baddbmm(out, a, b, beta=int(add), out=out)
+
+
+def mean_of_heads(weights: Tensor, chunk: Tensor) -> Tensor:
+    """``[B, N]``: some rows ``[B, H, c, N]``, weighted by ``[B, c]`` and added up, the mean over the heads."""
+    heads = chunk.shape[1]
+    every = (weights / heads).repeat(1, heads)[:, None]  # [B, 1, H * c]: one product, not one a head
+    return (every @ chunk.flatten(1, 2))[:, 0]
+
+
 def row_chunks(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """All rows of one block's attention, a few queries at a time, so that no N x N matrix is ever held.
 
@@ -45,12 +65,19 @@ def row_chunks(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
         k: ``[B, H, N, d]``.
 
     Yields:
-        Which queries, and their attention ``[B, H, chunk, N]``.
+        Which queries, and their attention ``[B, H, chunk, N]``, in memory that the next chunk overwrites.
     """
-    n, step = q.shape[2], rows_at_once(q)
+    batch, heads, n, d = q.shape
+    queries, keys = (q.float() * d**-0.5).reshape(-1, n, d), k.float().reshape(-1, n, d)  # [B * H, N, d]
+    step = min(rows_at_once(q), n)
+    space = queries.new_empty(batch * heads * step * n)  # fresh memory would cost as much as what is computed in it
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
-        yield part, rows(q[:, :, part], k)
+        some = queries[:, part]
+        attention = space[: some.shape[:2].numel() * n].view(*some.shape[:2], n)
+        multiply(some, keys.mT, attention)
+        torch.softmax(attention, 2, out=attention)
+        yield part, attention.unflatten(0, (batch, heads))
 
 
 def attention_from(trace: Trace, layer: int, query: int | None) -> Tensor:
@@ -77,7 +104,7 @@ def attention_to(trace: Trace, layer: int, key: int | None) -> Tensor:
         ``[B, H, N]`` float32, each value in [0, 1]; it does not sum to 1. For None every token gives 1 / N.
     """
     chunks = (chunk for _, chunk in row_chunks(trace.q[layer], trace.k[layer]))
-    return torch.cat([chunk.mean(3) if key is None else chunk[..., key] for chunk in chunks], dim=2)
+    return torch.cat([chunk.mean(3) if key is None else chunk[..., key].clone() for chunk in chunks], dim=2)
 
 
 def attention_matrix(trace: Trace, layer: int) -> Tensor:

@@ -19,12 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.explain.attention import rows_at_once, to_grid
+from vit_demo.explain.attention import mean_of_heads, multiply, rows_at_once, to_grid
 from vit_demo.explain.targets import Target, class_scores, differentiable_pass, pooling_weights
 from vit_demo.vit import ViT
-
-LARGE = 1 << 24
-"""Multiplications in a batch of products from which each of a few matrices is worth all of a CPU's threads."""
 
 
 def relevance(
@@ -112,16 +109,16 @@ class Carried:
         space = queries.new_empty(3, batch * heads * chunk * n)
         for rows, d_rows, weights, d_q_rows in zip(*(t.split(chunk, 1) for t in (*of_rows, d_q)), strict=True):
             attention, product, positive = space[:, : rows.shape[:2].numel() * n].view(3, *rows.shape[:2], n)
-            _multiply(rows, keys.mT, attention)
+            multiply(rows, keys.mT, attention)
             torch.softmax(attention, 2, out=attention)
-            _multiply(d_rows, values.mT, product)
+            multiply(d_rows, values.mT, product)
             product.mul_(attention)  # dA * A
             passed += self._share(product.unflatten(0, (batch, heads)), weights, positive)
             if with_gradients:
-                _multiply(attention.mT, d_rows, d_v, add=True)
+                multiply(attention.mT, d_rows, d_v, add=True)
                 d_scores = product.addcmul_(attention, product.sum(2, keepdim=True), value=-1)
-                _multiply(d_scores, keys, d_q_rows)
-                _multiply(d_scores.mT, rows, d_k, add=True)
+                multiply(d_scores, keys, d_q_rows)
+                multiply(d_scores.mT, rows, d_k, add=True)
         self.gained += passed
         self.weights += passed
         if not with_gradients:
@@ -140,17 +137,7 @@ class Carried:
         if self.average_heads_first:
             return (weights[:, None] @ product.mean(1).relu_())[:, 0]
         positive = torch.clamp_min(product, 0, out=space.view(product.shape))
-        return (weights[:, None, None] @ positive).mean(1)[:, 0]
-
-
-def _multiply(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
-    """``a @ b``, matrix by matrix, put into ``out`` or added to it."""
-    if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > LARGE:
-        # A CPU's threads take whole matrices of a batch: of three large ones, one thread gets two and the other one.
-        for left, right, into in zip(a, b, out, strict=True):
-            torch.addmm(into, left, right, beta=int(add), out=into)
-    else:
-        torch.baddbmm(out, a, b, beta=int(add), out=out)
+        return mean_of_heads(weights, positive)
 
 
 class _Attend(torch.autograd.Function):

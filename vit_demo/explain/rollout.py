@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from vit_demo.explain.attention import row_chunks, rows
+from vit_demo.explain.attention import mean_of_heads, row_chunks, rows
 from vit_demo.vit import Trace
 
 
@@ -36,7 +36,6 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
         else:
             mixed = torch.zeros_like(carried)
             for part, chunk in row_chunks(q, k):  # chunk [B, H, c, N]
-                weights = carried[:, None, None, part]  # [B, 1, 1, c]
-                mixed += (weights @ chunk).mean(1)[:, 0]  # [B, H, 1, N] -> [B, N]
+                mixed += mean_of_heads(carried[:, part], chunk)
         carried = (mixed + carried) / 2
     return carried
