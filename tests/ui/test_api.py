@@ -68,7 +68,7 @@ def test_predict(client, three):
 
 def test_predict_a_photo_in_colour(client, tmp_path):
     Image.effect_noise((200, 120), 80).convert("RGB").save(tmp_path / "noise.jpg")
-    answer = client.predict(handle_file(tmp_path / "noise.jpg"), "photos-tiny", 16, api_name="/predict")
+    answer = client.predict(handle_file(tmp_path / "noise.jpg"), "photos-tiny", 20, api_name="/predict")
     assert answer["label"] in vit_demo.presets()["photos-tiny"].labels and answer["grid"] == [6, 6]
 
 

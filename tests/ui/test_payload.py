@@ -89,7 +89,7 @@ def test_it_is_json_a_browser_can_read_and_new_each_time(result):
 def test_a_photo_travels_with_the_part_that_was_seen_and_a_drawing_has_none(result, fit, box):
     assert payload(result)["photo"] is None
     scene = np.zeros((100, 200, 3), np.uint8)
-    sent = payload(Explorer("cpu").explore(scene, "photos-tiny", 24, fit))["photo"]
+    sent = payload(Explorer("cpu").explore(scene, "photos-tiny", 20, fit))["photo"]
     assert sent["fit"] == fit and sent["box"] == pytest.approx(box)
     whole = Image.open(io.BytesIO(base64.b64decode(sent["image"].partition(",")[2])))
-    assert whole.size == (192, 96)
+    assert whole.size == (240, 120)

@@ -99,9 +99,12 @@ RECIPES: dict[str, Recipe] = {
     "digits-notebook-7": _notebook(7),
     "digits-notebook-14": _notebook(14),
     "photos-tiny": Recipe(
-        patch_weights={8: 0.3, 12: 0.25, 16: 0.2, 24: 0.25},
-        keep={8: 0.5, 12: 0.75},
-        epochs=28,
+        # The largest patches leave the fewest tokens, and are the hardest to read with. Of the smaller ones as many are
+        # kept as there are of them, 36, so that every size costs the same.
+        patch_weights={10: 0.25, 12: 0.2, 15: 0.2, 20: 0.35},
+        keep={10: 0.25, 12: 0.36, 15: 0.5625},
+        whole=0.1,
+        epochs=34,
         batch_size=128,
         optimiser="muon",
         learning_rate=2e-3,
@@ -109,6 +112,7 @@ RECIPES: dict[str, Recipe] = {
         mix=0.5,
         views=4,
         distil=0.9,
+        hint=3.0,
     ),
 }
 """The recipe of each file of weights in ``checkpoints/``, by its stem, and of the teacher."""

@@ -70,16 +70,16 @@ PRESETS: dict[str, Preset] = {
             title="Photos, 50 everyday things",
             task="photos",
             config=ViTConfig(
-                image_size=96, patch_size=24, position_grid=12, num_classes=50, embed_dim=192, depth=6, num_heads=3
+                image_size=120, patch_size=24, position_grid=12, num_classes=50, embed_dim=192, depth=6, num_heads=3
             ),
             labels=_PHOTO_LABELS,
-            patch_sizes=(8, 12, 16, 24),
-            default_patch_size=8,
+            patch_sizes=(10, 12, 15, 20),
+            default_patch_size=10,
             flexible=True,
             source="bundled",
             mean=_HALF,
             std=_HALF,
-            note="Sees 96 x 96 pixels and knows 50 things; anything else gets the nearest of them.",
+            note="Sees 120 x 120 pixels and knows 50 things; anything else gets the nearest of them.",
         ),
         *PUBLIC,
     )
