@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.explain.attention import mean_of_heads, multiply, rows_at_once, to_grid
+from vit_demo.explain.attention import attend, mean_of_heads, multiply, padded, rows_at_once, to_grid
 from vit_demo.explain.targets import Target, class_scores, differentiable_pass, pooling_weights
 from vit_demo.vit import ViT
 
@@ -97,20 +97,20 @@ class Carried:
     def _take(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, with_gradients: bool) -> Tensor | None:
         batch, heads, n, d = q.shape
         queries = (q.float() * d**-0.5).reshape(-1, n, d).contiguous()  # [B * H, N, d]
-        keys, values, d_out = (tensor.float().reshape(-1, n, d).contiguous() for tensor in (k, v, d_o))
-        passed = torch.zeros_like(self.gained)
+        d_out = d_o.float().reshape(-1, n, d).contiguous()
+        keys, values = padded(k), padded(v)  # [B * H, width, d]
+        width = keys.shape[1]
+        passed = self.gained.new_zeros(batch, width)
         needed = d_out.any(2).any(0).nonzero()[:, 0]  # where no gradient arrives, A * dA is 0
         sparse = len(needed) < n
         of_rows = [tensor[:, needed] if sparse else tensor for tensor in (queries, d_out, self.weights)]
-        gradients = queries.new_zeros(3, *queries.shape)
-        d_q, (d_k, d_v) = torch.empty_like(of_rows[0]), gradients[1:]
+        d_q, d_k, d_v = torch.empty_like(of_rows[0]), torch.zeros_like(keys), torch.zeros_like(keys)
         chunk = max(1, min(rows_at_once(q), len(needed)))
         # Three arrays of a chunk, used again and again: fresh memory would cost as much as what is computed in it.
-        space = queries.new_empty(3, batch * heads * chunk * n)
+        space = queries.new_empty(3, batch * heads * chunk * width)
         for rows, d_rows, weights, d_q_rows in zip(*(t.split(chunk, 1) for t in (*of_rows, d_q)), strict=True):
-            attention, product, positive = space[:, : rows.shape[:2].numel() * n].view(3, *rows.shape[:2], n)
-            multiply(rows, keys.mT, attention)
-            torch.softmax(attention, 2, out=attention)
+            attention, product, positive = space[:, : rows.shape[:2].numel() * width].view(3, *rows.shape[:2], width)
+            attend(rows, keys, n, attention)
             multiply(d_rows, values.mT, product)
             product.mul_(attention)  # dA * A
             passed += self._share(product.unflatten(0, (batch, heads)), weights, positive)
@@ -119,10 +119,11 @@ class Carried:
                 d_scores = product.addcmul_(attention, product.sum(2, keepdim=True), value=-1)
                 multiply(d_scores, keys, d_q_rows)
                 multiply(d_scores.mT, rows, d_k, add=True)
-        self.gained += passed
-        self.weights += passed
+        self.gained += passed[:, :n]
+        self.weights += passed[:, :n]
         if not with_gradients:
             return None
+        gradients = torch.stack([torch.zeros_like(queries), d_k[:, :n], d_v[:, :n]])
         gradients[0][:, needed] = d_q * d**-0.5
         return gradients.unflatten(1, (batch, heads))
 
