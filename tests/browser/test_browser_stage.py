@@ -120,6 +120,7 @@ def stage(page: Page, address: str) -> Page:
     page.goto(address)
     page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
     page.locator("#stage .picture").click(trial=True)  # waits for the veil of a page still loading to be lifted
+    page.mouse.move(1, 1)  # that was a pointer over a patch
     return page
 
 

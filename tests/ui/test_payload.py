@@ -92,4 +92,4 @@ def test_a_photo_travels_with_the_part_that_was_seen_and_a_drawing_has_none(resu
     sent = payload(Explorer("cpu").explore(scene, "photos-tiny", 20, fit))["photo"]
     assert sent["fit"] == fit and sent["box"] == pytest.approx(box)
     whole = Image.open(io.BytesIO(base64.b64decode(sent["image"].partition(",")[2])))
-    assert whole.size == (240, 120)
+    assert whole.size == (192, 96)
