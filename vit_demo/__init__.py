@@ -2,7 +2,7 @@
 
 Example:
     >>> import vit_demo
-    >>> ex = vit_demo.explore("photo.jpg", preset="photos-tiny", patch_size=10)
+    >>> ex = vit_demo.explore("photo.jpg", preset="photos-tiny", patch_size=12)
     >>> ex.top(3), ex.rollout().shape
 """
 

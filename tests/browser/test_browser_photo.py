@@ -65,7 +65,7 @@ def test_a_click_on_the_small_photo_chooses_the_patch_that_saw_the_place(photos:
     for name, fit in FITS.items():
         expected = vit_demo.explore(tmp_path / "spot.png", "photos-tiny", fit=fit)
         rows, cols = expected.grid
-        brightness = expected.pixels[0].reshape(3, rows, 10, cols, 10).mean((0, 2, 4))
+        brightness = expected.pixels[0].reshape(3, rows, expected.patch_size, cols, expected.patch_size).mean((0, 2, 4))
         photos.locator("#fit").get_by_text(name).click()
         photos.wait_for_function(
             "([key, words]) => document.querySelector('.stage').__stage.current()?.key === key"

@@ -74,7 +74,7 @@ PRESETS: dict[str, Preset] = {
             ),
             labels=_PHOTO_LABELS,
             patch_sizes=(10, 12, 15, 20),
-            default_patch_size=10,
+            default_patch_size=12,  # as often right as 10, with a third fewer tokens
             flexible=True,
             source="bundled",
             mean=_HALF,
