@@ -67,7 +67,7 @@ def photos(page: Page, address: str) -> Page:
     page.goto(address)
     page.wait_for_selector(READY)
     page.get_by_role("tab", name="Photo").click()
-    page.wait_for_function("document.querySelector('#model').innerText.includes('145 tokens')")
+    page.wait_for_function("document.querySelector('#model').innerText.includes('101 tokens')")
     return page
 
 

@@ -45,7 +45,7 @@ def below(page: Page, selector: str) -> float:
 def test_model_and_patch_size_are_in_sight_without_scrolling(page: Page, address: str):
     page.goto(address)
     page.wait_for_selector(READY)
-    for tab, shown, tokens in (("Draw a digit", "#pad .seen", 50), ("Photo", "#seen .part", 145)):
+    for tab, shown, tokens in (("Draw a digit", "#pad .seen", 50), ("Photo", "#seen .part", 101)):
         page.get_by_role("tab", name=tab).click()
         page.locator(shown).wait_for()
         page.wait_for_function("t => document.querySelector('#model').innerText.includes(t)", arg=f"{tokens} tokens")
