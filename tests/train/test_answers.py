@@ -95,7 +95,6 @@ def test_the_teacher_keeps_the_classes_of_the_photo_sets_in_their_order(photos):
 
 def test_a_student_learns_the_features_and_ships_a_head_of_the_classes_only(preset, data, teacher, tmp_path):
     answers = ask(teacher, data, 1, 0, tmp_path, CPU)
-    rows = []
     trainer = Trainer(preset, "photos-tiny", data, tmp_path, device=CPU, answers=answers, epochs=30)
     assert trainer.model.head.weight.shape == (4 + 16, 16) and trainer.shipped.head.weight.shape == (4, 16)
     trainer.run(data)
