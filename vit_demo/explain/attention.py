@@ -60,7 +60,7 @@ def padded(keys: Tensor) -> Tensor:
     return F.pad(keys.float().reshape(-1, n, d), (0, 0, 0, -n % LINE))
 
 
-def attend(queries: Tensor, keys: Tensor, n: int, out: Tensor) -> None:
+def rows_into(queries: Tensor, keys: Tensor, n: int, out: Tensor) -> None:
     """Attention of scaled queries ``[M, c, d]`` over the first ``n`` of padded keys, put into ``[M, c, width]``."""
     multiply(queries, keys.mT, out)
     out[..., n:] = float("-inf")
@@ -92,7 +92,7 @@ def row_chunks(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
         part = slice(start, min(start + step, n))
         some = queries[:, part]
         attention = space[: some.shape[:2].numel() * width].view(*some.shape[:2], width)
-        attend(some, keys, n, attention)
+        rows_into(some, keys, n, attention)
         yield part, attention[..., :n].unflatten(0, (batch, heads))
 
 

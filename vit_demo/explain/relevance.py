@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.explain.attention import attend, mean_of_heads, multiply, padded, rows_at_once, to_grid
+from vit_demo.explain.attention import mean_of_heads, multiply, padded, rows_at_once, rows_into, to_grid
 from vit_demo.explain.targets import Target, class_scores, differentiable_pass, pooling_weights
 from vit_demo.vit import ViT
 
@@ -110,7 +110,7 @@ class Carried:
         space = queries.new_empty(3, batch * heads * chunk * width)
         for rows, d_rows, weights, d_q_rows in zip(*(t.split(chunk, 1) for t in (*of_rows, d_q)), strict=True):
             attention, product, positive = space[:, : rows.shape[:2].numel() * width].view(3, *rows.shape[:2], width)
-            attend(rows, keys, n, attention)
+            rows_into(rows, keys, n, attention)
             multiply(d_rows, values.mT, product)
             product.mul_(attention)  # dA * A
             passed += self._share(product.unflatten(0, (batch, heads)), weights, positive)

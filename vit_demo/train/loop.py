@@ -160,8 +160,9 @@ class Trainer:
             while self.epoch < self.epochs:
                 row = self._epoch(interrupt)
                 if is_first and validation is not None:
+                    network = self.shipped
                     for p in self.patch_sizes:
-                        row[f"validation_{p}"] = score(self.shipped, validation, self.preset, p).accuracy
+                        row[f"validation_{p}"] = score(network, validation, self.preset, p).accuracy
                 if is_first:
                     self._save()
                     self.log.add(row | {"seconds": self.seconds})

@@ -21,7 +21,7 @@ from vit_demo.zoo import PRESETS, find_preset
 from vit_demo.zoo.preset import Task
 
 DEFAULT_PHOTO_PRESET = "photos-tiny"
-_EXAMPLES = ("lion.jpg", "cheetah.jpg", "tower.jpg", "bus.png")
+_EXAMPLES = ("lion.jpg", "cheetah.jpg", "tower.jpg")
 PHOTOS = [str(files("gradio") / "media_assets" / "images" / name) for name in _EXAMPLES]
 """Example photos; Gradio brings them along."""
 
