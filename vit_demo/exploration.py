@@ -78,9 +78,13 @@ class Exploration(Traced):
         """
         return self._map(explain.relevance, self.target(label))
 
-    def legrad(self, label: Label = None) -> NDArray[np.float32]:
-        """Where more attention would have raised the class's score, block by block; as ``relevance`` otherwise."""
-        return self._map(explain.legrad, self.target(label))
+    def attnlrp(self, label: Label = None) -> NDArray[np.float32]:
+        """What each patch contributed to a class's score, handed back layer by layer.
+
+        Float32 ``[rows, cols]``, in the unit of the logit, below 0 where a patch speaks against the class. ``label`` as
+        in ``relevance``.
+        """
+        return self._map(explain.attnlrp, self.target(label))
 
     def occlusion(
         self, label: Label = None, window: int = 1, progress: explain.Progress | None = None

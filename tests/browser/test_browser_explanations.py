@@ -62,7 +62,7 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
     for name, subject, values in (
         ("Value-weighted", "value-weighted", result.value_weighted()),
         ("Relevance", f"for {label} · relevance", result.relevance()),
-        ("LeGrad", f"for {label} · LeGrad", result.legrad()),
+        ("AttnLRP", f"for {label} · AttnLRP", result.attnlrp()),
         ("Occlusion", f"for {label} · each patch", result.occlusion()),
         ("Patch dropping", f"for {label} · hundreds", result.patch_dropping()),
     ):
@@ -107,15 +107,15 @@ def test_knocked_out_patches_change_the_answer_and_every_map(page: Page, address
 def test_a_map_is_put_to_the_test(page: Page, address: str):
     open_page(page, address)
     result = shown_result(page)
-    page.get_by_role("radio", name="LeGrad").check()
-    map_when(page, "LeGrad")
+    page.get_by_role("radio", name="AttnLRP").check()
+    map_when(page, "AttnLRP")
     page.get_by_role("button", name="Test this map").click()
     page.locator(".forgetting", has_text="shuffled").wait_for()
-    found = result.faithfulness("legrad")
+    found = result.faithfulness("attnlrp")
     text = page.locator(".numbers").inner_text()
     assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text
     assert f"{found.insertion_area:.2f} against {found.random_insertion_area:.2f} (higher is better)" in text
-    forgets = f"{result.randomisation('legrad')[-1]:.2f}".replace("-", "−")
+    forgets = f"{result.randomisation('attnlrp')[-1]:.2f}".replace("-", "−")
     assert f" {forgets} (1 is the same" in page.locator(".forgetting").inner_text()
     assert page.locator(".charts svg").count() == 3
     page.get_by_role("radio", name="Rollout").check()

@@ -97,7 +97,7 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
 
     def ask(question: dict[str, Any]) -> dict[str, Any]:
         questions.append(question)
-        if question.get("method") == "legrad":
+        if question.get("method") == "attnlrp":
             return {"error": "This went wrong: do otherwise."}
         if question.get("method") == "occlusion" and not worked_out.wait(0.1):
             return {"done": 1, "total": 4}
@@ -267,7 +267,7 @@ def test_while_a_map_is_worked_out_the_old_one_stays_and_says_how_far_it_is(stag
 
 
 def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page) -> None:
-    stage.get_by_role("radio", name="LeGrad").check()
+    stage.get_by_role("radio", name="AttnLRP").check()
     stage.get_by_text("This went wrong: do otherwise.").wait_for()
     assert subject(stage).startswith("class token")
     stage.get_by_role("radio", name="Rollout").check()

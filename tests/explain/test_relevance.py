@@ -1,4 +1,4 @@
-"""Relevance and LeGrad, made from gradients at the attention output, against autograd on explicit matrices."""
+"""Relevance, made in the backward of attention, against autograd on explicit matrices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.explain import legrad, relevance
+from vit_demo.explain import relevance
 from vit_demo.explain.targets import differentiable_pass
 from vit_demo.vit import Trace, ViT
 
@@ -62,21 +62,6 @@ def test_relevance_equals_the_product_of_whole_matrices(network: Network, explic
     torch.testing.assert_close(alone[0], found[1], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("fields", SHAPES, ids=str)
-def test_legrad_equals_gradients_of_whole_matrices(network: Network, explicit, fields) -> None:
-    model, images, target = network(**fields), torch.randn(2, 3, 8, 24), torch.tensor([3, 1])
-    found, double = explicit(model, images), model.double()
-    maps = []
-    for attention, tokens in zip(found.attention, found.tokens[1:], strict=True):
-        read = torch.cat(_vectors(double, double.norm(tokens), model.config.num_prefix), dim=1)
-        logits = double.head(double.fc_norm(read))
-        score = logits[torch.arange(2), target].sum()
-        (gradient,) = torch.autograd.grad(score, attention, retain_graph=True)
-        maps.append(gradient.clamp(min=0).mean(1).sum(1))
-    expected = torch.stack(maps).mean(0)[:, model.config.num_prefix :].reshape(2, 2, 6).float()
-    torch.testing.assert_close(legrad(model.float(), images, target), expected, atol=1e-5, rtol=1e-5)
-
-
 def test_another_class_has_another_map_and_another_patch_size_another_grid(network: Network, explicit) -> None:
     model, images = network(), torch.randn(1, 3, 16, 16)
     assert (relevance(model, images, 0) - relevance(model, images, 1)).abs().max() > 1e-3
@@ -85,26 +70,23 @@ def test_another_class_has_another_map_and_another_patch_size_another_grid(netwo
     torch.testing.assert_close(found[0], expected[0, 1:].reshape(8, 8).float(), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", [relevance, legrad])
-def test_dropped_patches_are_zero_and_the_others_as_if_no_one_could_look_there(network: Network, explicit, method):
+def test_dropped_patches_are_zero_and_the_others_as_if_no_one_could_look_there(network: Network, explicit):
     model, images, keep = network(), torch.randn(2, 3, 16, 16), torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])
-    found = method(model, images, 2, keep=keep)
+    found = relevance(model, images, 2, keep=keep)
     assert [(one != 0).flatten().nonzero()[:, 0].tolist() for one in found] == keep.tolist()
-    if method is relevance:
-        for sample in range(2):
-            hidden = [1 + i for i in range(16) if i not in keep[sample]]
-            full = explicit(model, images[sample : sample + 1], hidden=hidden)
-            expected = _by_matrices(full, model, torch.tensor([2]), False)[0, 1:].reshape(4, 4).float()
-            torch.testing.assert_close(found[sample], expected, atol=1e-5, rtol=1e-5)
+    for sample in range(2):
+        hidden = [1 + i for i in range(16) if i not in keep[sample]]
+        full = explicit(model, images[sample : sample + 1], hidden=hidden)
+        expected = _by_matrices(full, model, torch.tensor([2]), False)[0, 1:].reshape(4, 4).float()
+        torch.testing.assert_close(found[sample], expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", [relevance, legrad])
 @pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}], ids=str)
-def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch, method, fields) -> None:
+def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
     model, images = network(**fields), torch.randn(2, 3, 16, 16)
-    whole = method(model, images, 1)
+    whole = relevance(model, images, 1)
     monkeypatch.setattr("vit_demo.explain.attention.CHUNK_VALUES", 500)
-    torch.testing.assert_close(method(model, images, 1), whole)
+    torch.testing.assert_close(relevance(model, images, 1), whole)
 
 
 @pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}], ids=str)
@@ -115,23 +97,21 @@ def test_large_matrices_are_multiplied_alike(network: Network, monkeypatch: pyte
     torch.testing.assert_close(relevance(model, images, 2), together, atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", [relevance, legrad])
-def test_half_precision_gives_float32_maps_near_the_exact_ones(network: Network, method) -> None:
+def test_half_precision_gives_float32_maps_near_the_exact_ones(network: Network) -> None:
     model, images = network(), torch.randn(1, 3, 16, 16)
-    exact = method(model, images, 1)
+    exact = relevance(model, images, 1)
     with torch.autocast("cpu", torch.bfloat16):
-        mixed = method(model, images, 1)
-    for rough in (mixed, method(model.bfloat16(), images.bfloat16(), 1)):
+        mixed = relevance(model, images, 1)
+    for rough in (mixed, relevance(model.bfloat16(), images.bfloat16(), 1)):
         assert rough.dtype == torch.float32
         torch.testing.assert_close(rough, exact, atol=0.1 * float(exact.max()), rtol=0)
 
 
-@pytest.mark.parametrize("method", [relevance, legrad])
-def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Network, method) -> None:
+def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Network) -> None:
     model, images = network().requires_grad_(), torch.randn(1, 3, 16, 16)
-    plain = method(model, images, 1)
+    plain = relevance(model, images, 1)
     with torch.inference_mode():
-        torch.testing.assert_close(method(model, images.clone(), torch.tensor([1])), plain)
+        torch.testing.assert_close(relevance(model, images.clone(), torch.tensor([1])), plain)
     assert not plain.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
 

@@ -82,7 +82,7 @@ def test_predict_a_photo_in_colour(client, tmp_path):
         (("rollout", -1, -1, 2, 6, ""), lambda ex: ex.rollout((2, 6))),
         (("relevance", -1, -1, -1, -1, ""), lambda ex: ex.relevance()),
         (("relevance", -1, -1, -1, -1, "5"), lambda ex: ex.relevance("5")),
-        (("legrad", -1, -1, -1, -1, "5"), lambda ex: ex.legrad(5)),
+        (("attnlrp", -1, -1, -1, -1, "5"), lambda ex: ex.attnlrp(5)),
     ],
 )
 def test_explain(client, three, arguments, expected):
@@ -90,7 +90,7 @@ def test_explain(client, three, arguments, expected):
     wanted = expected(vit_demo.explore(three, "digits-tiny", 4))
     np.testing.assert_allclose(answer["map"], wanted, atol=1e-6)
     assert (answer["rows"], answer["cols"], answer["method"]) == (7, 7, arguments[0])
-    assert answer["class_specific"] is (arguments[0] in ("relevance", "legrad"))
+    assert answer["class_specific"] is (arguments[0] in ("relevance", "attnlrp"))
     assert answer["label"] == (arguments[-1] or "3")
 
 

@@ -57,7 +57,7 @@ def test_a_test_is_of_the_map_and_the_class_that_were_asked_for(result):
         assert found[side]["curve"] == pytest.approx(curve.tolist(), abs=1e-6)
         assert found[side]["area"] == pytest.approx(area) and found[side]["random_area"] == pytest.approx(chance)
         assert len(found[side]["random"]) == 5 and 0 <= found[side]["beaten"] <= 5
-    assert ask(result, "forgetting", method="legrad", label=8)["alike"] == result.randomisation("legrad", 8)
+    assert ask(result, "forgetting", method="attnlrp", label=8)["alike"] == result.randomisation("attnlrp", 8)
 
 
 def test_the_lens_gives_each_depth_its_first_answer(result):

@@ -8,8 +8,8 @@ from vit_demo.explain.attention import (
     log_normalisers,
     to_grid,
 )
+from vit_demo.explain.attnlrp import attnlrp
 from vit_demo.explain.faithfulness import Faithfulness, blurred, faithfulness
-from vit_demo.explain.legrad import legrad
 from vit_demo.explain.lens import lens
 from vit_demo.explain.methods import METHODS, Method, find_method
 from vit_demo.explain.occlusion import occlusion
@@ -28,11 +28,11 @@ __all__ = [
     "attention_from",
     "attention_matrix",
     "attention_to",
+    "attnlrp",
     "blurred",
     "faithfulness",
     "find_method",
     "lay_out",
-    "legrad",
     "lens",
     "log_normalisers",
     "occlusion",

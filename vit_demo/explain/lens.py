@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from vit_demo.explain.targets import read_out
 from vit_demo.vit import Trace, ViT
 
 
@@ -18,4 +17,4 @@ def lens(model: ViT, images: Tensor, *, patch_size: int | None = None, keep: Ten
     """
     trace = Trace(full=True)
     model(images, trace, patch_size=patch_size, keep=keep)
-    return torch.stack([read_out(model, x) for x in trace.x], dim=1).float()
+    return torch.stack([model.head(model.pool(model.norm(x))) for x in trace.x], dim=1).float()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.explain.attention import attention_from, to_grid
-from vit_demo.explain.legrad import legrad
+from vit_demo.explain.attnlrp import attnlrp
 from vit_demo.explain.occlusion import occlusion
 from vit_demo.explain.patch_dropping import patch_dropping
 from vit_demo.explain.relevance import relevance
@@ -59,7 +59,7 @@ METHODS: dict[str, Method] = {
     "rollout": Method(_rollout, class_specific=False),
     "value_weighted": Method(_value_weighted, class_specific=False),
     "relevance": Method(relevance, class_specific=True),
-    "legrad": Method(legrad, class_specific=True),
+    "attnlrp": Method(attnlrp, class_specific=True),
     "occlusion": Method(occlusion, class_specific=True),
     "patch_dropping": Method(patch_dropping, class_specific=True),
 }

@@ -21,11 +21,6 @@ def class_scores(logits: Tensor, target: Target) -> Tensor:
     return logits.gather(1, classes[:, None])[:, 0]
 
 
-def read_out(model: ViT, tokens: Tensor) -> Tensor:
-    """What the head says ``[B, K]`` of the tokens ``[B, N, D]`` of any depth."""
-    return model.head(model.pool(model.norm(tokens)))
-
-
 def pooling_weights(model: ViT, trace: Trace) -> Tensor:
     """The share ``[N]`` that each token of a sequence has in the vector which the head reads; they sum to 1."""
     # Of the vectors that are laid side by side for the head, none counts more than another.

@@ -73,7 +73,7 @@ def explain(
         image: The picture file; for digits a drawing of one digit.
         preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        method: "attention", "rollout", "value_weighted", "relevance", "legrad", "occlusion" or "patch_dropping".
+        method: "attention", "rollout", "value_weighted", "relevance", "attnlrp", "occlusion" or "patch_dropping".
         layer: Block, from 0; -1 for the last. Attention only.
         head: From 0; -1 for the mean of all. Attention only.
         row: Row of the patch that asks, from 0; -1 for the class token. Attention and rollout only.

@@ -17,7 +17,7 @@ HEADINGS = {
     "rollout": "Rollout",
     "value_weighted": "Value-weighted attention",
     "relevance": "Relevance",
-    "legrad": "LeGrad",
+    "attnlrp": "AttnLRP",
     "occlusion": "Occlusion",
     "patch_dropping": "Patch dropping",
 }

@@ -58,16 +58,19 @@ const METHODS = {
     reading: (result, view, patch, value) => `speaks for *${className(result, view)}* with *${plainNumber(value)}*`,
     write: plainNumber,
   },
-  legrad: {
-    label: "LeGrad",
+  attnlrp: {
+    label: "AttnLRP",
     served: true,
     aboutClass: true,
     uses: [],
-    subject: (result, view) => `for *${className(result, view)}* · LeGrad over all ${result.blocks} blocks`,
+    subject: (result, view) => `for *${className(result, view)}* · AttnLRP through all ${result.blocks} blocks`,
     sentence: (result, view) =>
-      `Where *more attention* would have raised the score of *${className(result, view)}*, had each block been the ` +
-      "last: how strongly, averaged over blocks and heads.",
-    reading: (result, view, patch, value) => `more attention here raises the score by *${plainNumber(value)}*`,
+      `What each patch *contributed* to the score of *${className(result, view)}*: the score, handed back layer by ` +
+      "layer to what it was made from.",
+    reading: (result, view, patch, value) =>
+      value < 0
+        ? `speaks against *${className(result, view)}* with *${plainNumber(-value)}*`
+        : `contributes *${plainNumber(value)}* to the score of *${className(result, view)}*`,
     write: plainNumber,
   },
   occlusion: {
