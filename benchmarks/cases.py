@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
-from vit_demo.explain import attention_from, occlusion, patch_dropping, relevance, rollout
+from vit_demo.explain import attention_from, attnlrp, occlusion, patch_dropping, relevance, rollout
 from vit_demo.vit import Trace, ViT
 
 Run = Callable[[Tensor], object]
@@ -48,6 +48,11 @@ def ours_rollout(model: ViT) -> Run:
 def ours_relevance(model: ViT) -> Run:
     """Forward, backward and the class relevance of the predicted class."""
     return lambda images: relevance(model, images)
+
+
+def ours_attnlrp(model: ViT) -> Run:
+    """Forward, backward by the rules of AttnLRP, and the map of the predicted class."""
+    return lambda images: attnlrp(model, images)
 
 
 def ours_occlusion(model: ViT) -> Run:
@@ -189,6 +194,7 @@ CASES: dict[str, Callable[[ViT], Run]] = {
     "ours, with class-token maps of all blocks": ours_class_token_maps,
     "ours, with rollout": ours_rollout,
     "ours, with relevance": ours_relevance,
+    "ours, with AttnLRP": ours_attnlrp,
     "full matrices, rollout": full_matrix_rollout,
     "full matrices, relevance": full_matrix_relevance,
     "timm, plain forward": timm_plain,

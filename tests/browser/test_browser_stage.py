@@ -245,7 +245,7 @@ def test_a_class_brings_the_map_that_is_about_it_and_the_server_is_asked_once(st
     assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
     stage.mouse.move(*point_at(stage, 0, 4))
     assert stage.locator("#stage .value").inner_text() == (
-        "its presence raises the score of seven by −7.00 standard deviations"
+        "worth −7.00 standard deviations of the score to seven"
     )
     one.click()
     stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for one')")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.explain import occlusion, patch_dropping, relevance
+from vit_demo.explain import attnlrp, occlusion, patch_dropping, relevance
 from vit_demo.explain.gaussian_process import posterior_mean
 from vit_demo.explain.patch_dropping import class_score, random_subsets
 from vit_demo.explain.ranks import ranks, spearman
@@ -67,10 +68,10 @@ def test_patch_dropping_recovers_a_planted_order(network: Network) -> None:
     model = Planted(network(num_classes=2).config)
     worth = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
     images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
-    found = patch_dropping(model, images, 1, budget=200, with_relevance=False)[0]
+    found = patch_dropping(model, images, 1, budget=200, with_hint=False)[0]
     assert spearman(found, worth) > 0.98
     keep = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
-    some = patch_dropping(model, images, 1, budget=200, with_relevance=False, keep=keep)[0].flatten()
+    some = patch_dropping(model, images, 1, budget=200, with_hint=False, keep=keep)[0].flatten()
     assert spearman(some[keep[0]], worth.flatten()[keep[0]]) > 0.98
     assert some.count_nonzero() == 8
 
@@ -144,7 +145,7 @@ def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
     assert random_subsets(2, 5, 0.25, seed=0).shape == (5, 1)
 
 
-def test_patch_dropping_asks_about_quarters_and_halves_and_passes_relevance_on(network: Network, monkeypatch) -> None:
+def test_patch_dropping_asks_about_quarters_and_halves_and_listens_to_two_hints(network: Network, monkeypatch) -> None:
     model, images, told, given = network(), torch.randn(1, 3, 16, 16), [], []
     keep = torch.tensor([[0, 2, 3, 5, 7, 8, 13, 15]])
 
@@ -162,10 +163,14 @@ def test_patch_dropping_asks_about_quarters_and_halves_and_passes_relevance_on(n
     log_p = torch.cat([model(images, keep=patches).log_softmax(1)[:, 2] for patches in there])
     torch.testing.assert_close(scores, class_score(log_p))
     assert (4 * places).tolist() == [[i // 4, i % 4] for i in keep[0].tolist()]
-    hint = relevance(model, images, 2, keep=keep, average_heads_first=True).flatten()[keep[0]]
-    torch.testing.assert_close(hints, ranks(hint)[None])
+    maps = relevance(model, images, 2, keep=keep, average_heads_first=True), attnlrp(model, images, 2, keep=keep)
+    first, second = (ranks(one.flatten()[keep[0]]) for one in maps)
+    torch.testing.assert_close(hints, (first + second)[None] / 2)
+    worth, hint = posterior_mean(*given[0]).double().numpy(), hints[0].double().numpy()
+    expected = worth + worth.std() / 4 * (hint - hint.mean()) / hint.std()
+    np.testing.assert_allclose(found.flatten()[keep[0]], expected, atol=1e-5)
     assert torch.equal(found, patch_dropping(model, images, 2, **options))
-    patch_dropping(model, images, 2, **options, with_relevance=False)
+    patch_dropping(model, images, 2, **options, with_hint=False)
     assert given[2][4].shape == (0, 8)
     with pytest.raises(ValueError, match="leaves nothing to learn from"):
         patch_dropping(model, images, 2, budget=5)

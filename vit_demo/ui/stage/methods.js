@@ -97,7 +97,7 @@ const METHODS = {
       `What each patch is worth to *${className(result, view)}*: learned from hundreds of passes that saw only a random ` +
       "*quarter or half* of the patches.",
     reading: (result, view, patch, value) =>
-      `its presence raises the score of ${className(result, view)} by *${plainNumber(value)}* standard deviations`,
+      `worth *${plainNumber(value)}* standard deviations of the score to ${className(result, view)}`,
     write: plainNumber,
   },
 };
