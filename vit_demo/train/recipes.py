@@ -101,7 +101,7 @@ RECIPES: dict[str, Recipe] = {
     "photos-tiny": Recipe(
         # The largest patches leave the fewest tokens, and are the hardest to read with. Of the smaller ones as many are
         # kept as there are of them, 36, so that every size costs the same.
-        patch_weights={10: 0.25, 12: 0.2, 15: 0.2, 20: 0.35},
+        patch_weights={10: 0.25, 12: 0.2, 15: 0.15, 20: 0.4},
         keep={10: 0.25, 12: 0.36, 15: 0.5625},
         whole=0.1,
         epochs=34,
