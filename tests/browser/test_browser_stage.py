@@ -244,7 +244,7 @@ def test_a_class_brings_the_map_that_is_about_it_and_the_server_is_asked_once(st
     stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
     assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
     stage.mouse.move(*point_at(stage, 0, 4))
-    assert stage.locator("#stage .value").inner_text() == ("worth −7.00 standard deviations of the score to seven")
+    assert stage.locator("#stage .value").inner_text() == "worth −7.00 standard deviations of the score to seven"
     one.click()
     stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for one')")
     stage.get_by_role("radio", name="Attention").check()

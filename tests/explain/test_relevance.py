@@ -1,4 +1,4 @@
-"""Relevance, made in the backward of attention, against autograd on explicit matrices."""
+"""Relevance, made in the backward of attention, against explicit matrices; and what every backward keeps to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.explain import relevance
+from vit_demo.explain import attnlrp, relevance
 from vit_demo.explain.targets import differentiable_pass
 from vit_demo.vit import Trace, ViT
 
@@ -107,11 +107,12 @@ def test_half_precision_gives_float32_maps_near_the_exact_ones(network: Network)
         torch.testing.assert_close(rough, exact, atol=0.1 * float(exact.max()), rtol=0)
 
 
-def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Network) -> None:
+@pytest.mark.parametrize("method", [relevance, attnlrp])
+def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Network, method) -> None:
     model, images = network().requires_grad_(), torch.randn(1, 3, 16, 16)
-    plain = relevance(model, images, 1)
+    plain = method(model, images, 1)
     with torch.inference_mode():
-        torch.testing.assert_close(relevance(model, images.clone(), torch.tensor([1])), plain)
+        torch.testing.assert_close(method(model, images.clone(), torch.tensor([1])), plain)
     assert not plain.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
 

@@ -95,7 +95,7 @@ const METHODS = {
     subject: (result, view) => `for *${className(result, view)}* · hundreds of random parts of the picture`,
     sentence: (result, view) =>
       `What each patch is worth to *${className(result, view)}*: learned from hundreds of passes that saw only a random ` +
-      "*quarter or half* of the patches.",
+      "*quarter or half* of the patches, with a hint from relevance and AttnLRP.",
     reading: (result, view, patch, value) =>
       `worth *${plainNumber(value)}* standard deviations of the score to ${className(result, view)}`,
     write: plainNumber,
