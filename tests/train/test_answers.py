@@ -1,20 +1,23 @@
 """A pretrained teacher is asked once, of the right classes, and its student learns what it said and what it saw."""
 
 import csv
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from PIL import Image
 
 from vit_demo.cli import main
 from vit_demo.train import recipes, run
-from vit_demo.train.answers import SIDE, TEACHER, Answers, ask, load_teacher
-from vit_demo.train.augment import cut, draw_crops
+from vit_demo.train.answers import KEPT, SIDE, TEACHER, Answers, ask, load_teacher
+from vit_demo.train.augment import Mix, cut, draw_crops, mirror
 from vit_demo.train.data import Labelled
 from vit_demo.train.loop import Trainer
 from vit_demo.train.recipes import Recipe
+from vit_demo.train.student import Student, at_patches
 from vit_demo.vit import ViT, ViTConfig
 from vit_demo.vit.config import VIT_TINY
 from vit_demo.zoo import PRESETS
@@ -51,7 +54,7 @@ def preset(monkeypatch):
     monkeypatch.setitem(PRESETS, "photos-tiny", small)
     recipe = Recipe(
         patch_weights={3: 0.5, 6: 0.5}, epochs=6, batch_size=12, precision="fp32", learning_rate=1e-2, ema=0.5, mix=0.3,
-        views=2, distil=0.9, hint=3.0,
+        views=2, distil=0.9, hint=3.0, patch_hint=2.0,
     )  # fmt: skip
     monkeypatch.setitem(recipes.RECIPES, "photos-tiny", recipe)
     return small
@@ -61,15 +64,31 @@ def test_it_answers_about_the_crops_that_the_student_gets(teacher, data, tmp_pat
     answers = ask(teacher, data, 2, 0, tmp_path, CPU, batch_size=5)
     assert answers.probabilities.shape == (2, 24, 4) and answers.features.shape == (2, 24, 16)
     assert not torch.equal(answers.crops[0], answers.crops[1])
-    crops, said, seen = answers.of(3, torch.tensor([7]))  # the second view's turn
-    assert torch.equal(crops[0], answers.crops[1, 7])
-    photo = cut(data.images[7:8].float() / 255, crops)[0].permute(1, 2, 0)
+    batch = torch.tensor([7] * 20)
+    crops, said, seen, patches = answers.of(3, batch)  # the second view's turn
+    mirrored = crops[:, 0] < 0
+    assert 0 < mirrored.sum() < 20 and torch.equal(crops, mirror(answers.crops[1, batch], mirrored))
+    assert all(torch.equal(row, seen[0]) for row in seen) and seen.shape == (20, 16)
+    assert all(torch.equal(row, said[0]) for row in said)
+    # Where the photo is mirrored, so is what stands in it.
+    assert all(torch.equal(patches[i], patches[~mirrored][0].flip(2 if m else ())) for i, m in enumerate(mirrored))
+    photo = cut(data.images[7:8].float() / 255, answers.crops[1, 7:8])[0].permute(1, 2, 0)
     large = [Image.fromarray(photo[:, :, c].numpy()).resize((SIDE, SIDE), Image.Resampling.BICUBIC) for c in range(3)]
     x = torch.from_numpy(np.stack([np.asarray(channel) for channel in large]))[None].clamp(0, 1) * 2 - 1
-    assert torch.allclose(teacher(x).softmax(1), said, atol=0.02)  # it answers in bfloat16
-    features = answers.features.float().flatten(0, 1)
-    assert features.mean(0).abs().max() < 1e-2 and (features.std(0) - 1).abs().max() < 1e-2
-    assert seen.shape == (1, 16)
+    assert torch.allclose(teacher(x).softmax(1), said[:1], atol=0.02)  # it answers in bfloat16
+    for kept in (answers.features[0].float(), answers.patches[0].float().permute(0, 2, 3, 1).flatten(0, 2)):
+        assert kept.mean(0).abs().max() < 1e-2 and (kept.std(0) - 1).abs().max() < 1e-2
+
+
+def test_it_says_what_its_last_block_reads_of_each_two_by_two_patches(data, tmp_path):
+    teacher = network(image_size=SIDE, patch_size=48, depth=2)
+    given: list[torch.Tensor] = []
+    teacher.blocks[1].attn.register_forward_pre_hook(lambda module, inputs: given.append(inputs[0].float()))
+    answers = ask(teacher, data, 1, 0, tmp_path, CPU)
+    tokens = torch.cat(given)[:, 1:]  # [24, 4 * 4, 16]
+    corner = tokens[:, [10, 11, 14, 15]].mean(1)  # the last two rows and columns
+    deviation, mean = torch.std_mean(tokens.unflatten(1, (2, 2, 2, 2)).mean((2, 4)), dim=(0, 1, 2))
+    assert torch.allclose(answers.patches[0, :, :, 1, 1].float(), (corner - mean) / deviation, atol=0.02)
 
 
 def test_what_was_asked_once_is_not_asked_again(teacher, data, tmp_path, monkeypatch):
@@ -77,7 +96,7 @@ def test_what_was_asked_once_is_not_asked_again(teacher, data, tmp_path, monkeyp
     monkeypatch.setattr(ViT, "forward", lambda *_: pytest.fail("asked again"))
     monkeypatch.setattr(ViT, "encode", lambda *_: pytest.fail("asked again"))
     second = ask(teacher, data, 1, 0, tmp_path, CPU)
-    assert all(torch.equal(getattr(first, key), getattr(second, key)) for key in ("crops", "probabilities", "features"))
+    assert all(torch.equal(getattr(first, key), getattr(second, key)) for key in KEPT)
 
 
 def test_the_teacher_keeps_the_classes_of_the_photo_sets_in_their_order(photos):
@@ -93,26 +112,50 @@ def test_the_teacher_keeps_the_classes_of_the_photo_sets_in_their_order(photos):
         load_teacher(photos)
 
 
-def test_a_student_learns_the_features_and_ships_a_head_of_the_classes_only(preset, data, teacher, tmp_path):
+@pytest.mark.parametrize("hint", ["hint", "patch_hint"])
+def test_a_student_learns_the_features_and_ships_the_network_alone(hint, preset, data, teacher, monkeypatch, tmp_path):
+    only = {"hint": 0.0, "patch_hint": 0.0} | {hint: 10.0}
+    monkeypatch.setitem(recipes.RECIPES, "photos-tiny", replace(recipes.RECIPES["photos-tiny"], mix=0.0, **only))
     answers = ask(teacher, data, 1, 0, tmp_path, CPU)
     trainer = Trainer(preset, "photos-tiny", data, tmp_path, device=CPU, answers=answers, epochs=30)
-    assert trainer.model.head.weight.shape == (4 + 16, 16) and trainer.shipped.head.weight.shape == (4, 16)
+    assert isinstance(trainer.model, Student) and isinstance(trainer.shipped, ViT)
     trainer.run(data)
     with (tmp_path / "photos-tiny.csv").open() as file:
         rows = list(csv.DictReader(file))
     # The guess of someone who has learned nothing costs the weight of the hint times a variance of 1.
-    assert float(rows[0]["loss"]) > 3 and float(rows[-1]["loss"]) < float(rows[0]["loss"]) - 1
+    assert float(rows[0]["loss"]) > 10 and float(rows[-1]["loss"]) < float(rows[0]["loss"]) - 2
     wide, narrow = trainer.average.module.eval(), trainer.shipped.eval()
     x = torch.randn(2, 3, 12, 12)
-    assert torch.equal(wide(x, patch_size=3)[:, :4], narrow(x, patch_size=3))
+    assert torch.equal(wide(x, patch_size=3)[0], narrow(x, patch_size=3))
 
 
-def test_without_a_hint_the_head_has_the_classes_only(preset, data, monkeypatch, tmp_path):
-    monkeypatch.setitem(recipes.RECIPES, "photos-tiny", replace(recipes.RECIPES["photos-tiny"], hint=0.0))
-    answers = Answers(draw_crops(24)[None], torch.rand(1, 24, 4).softmax(2), torch.randn(1, 24, 16))
+def test_without_a_hint_the_network_is_trained_as_it_is(preset, data, monkeypatch, tmp_path):
+    without = replace(recipes.RECIPES["photos-tiny"], hint=0.0, patch_hint=0.0)
+    monkeypatch.setitem(recipes.RECIPES, "photos-tiny", without)
+    shapes = (24, 4), (24, 16), (24, 16, 2, 2)
+    answers = Answers(draw_crops(24)[None], *(torch.rand(1, *shape).softmax(2) for shape in shapes))
     trainer = Trainer(preset, "photos-tiny", data, tmp_path, device=CPU, answers=answers, epochs=1)
     trainer.run()
-    assert trainer.shipped is trainer.average.module and trainer.shipped.head.weight.shape == (4, 16)
+    assert trainer.shipped is trainer.average.module and isinstance(trainer.model, ViT)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_a_student_guesses_at_the_places_of_its_patches_whatever_they_are_mixed_of(p):
+    images, maps = torch.rand(5, 3, 12, 12), torch.randn(5, 7, 2, 2)
+    keep = torch.stack([torch.randperm(16)[:6] for _ in range(5)])
+    for _ in range(8):  # MixUp at times, CutMix at others
+        mixed, targets, share = Mix(p)(images, torch.eye(5))
+        wanted = at_patches(maps, share, 3, keep)
+        for i in range(5):
+            neighbour, at = images[i - 1], share[0]
+            assert torch.allclose(mixed[i], images[i] + at * (neighbour - images[i]), atol=1e-6)
+            assert torch.isclose(targets[i, i - 1], share.mean(), atol=1e-5)
+            for j, patch in enumerate(keep[i].tolist()):
+                row, col = divmod(patch, 4)
+                here = [F.interpolate(m[None], (4, 4), mode="bilinear")[0, :, row, col] for m in (maps[i], maps[i - 1])]
+                part = at[3 * row : 3 * row + 3, 3 * col : 3 * col + 3].mean()
+                assert torch.allclose(wanted[i, j], here[0] * (1 - part) + here[1] * part, atol=1e-5)
+    assert torch.equal(at_patches(maps, torch.zeros(1, 12, 12), 6), maps.flatten(2).mT)
 
 
 def test_a_training_may_begin_with_earlier_weights(preset, photos, teacher, monkeypatch, tmp_path, capsys):
@@ -121,7 +164,9 @@ def test_a_training_may_begin_with_earlier_weights(preset, photos, teacher, monk
     save_checkpoint(tmp_path / "begin.safetensors", begin, {"seed": 7})
     taken = []
     train = Trainer.run
-    monkeypatch.setattr(Trainer, "run", lambda self, watched: (taken.append(self.shipped), train(self, watched)))
+    monkeypatch.setattr(
+        Trainer, "run", lambda self, watched: (taken.append(deepcopy(self.shipped)), train(self, watched))
+    )
     command = ["train", "photos-tiny", "--data", str(photos), "--out", str(tmp_path / "runs"), "--epochs", "1"]
     assert main([*command, "--start", str(tmp_path / "begin.safetensors")]) == 0
     half = begin.half().float().state_dict()

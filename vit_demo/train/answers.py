@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -17,10 +18,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from tqdm import tqdm
 
-from vit_demo.train.augment import cut, draw_crops
+from vit_demo.train.augment import cut, draw_crops, mirror
 from vit_demo.train.data import PHOTO_SETS, Labelled, find_file
 from vit_demo.vit import ViT
 from vit_demo.vit.config import VIT_TINY
+from vit_demo.vit.model import Block
 
 TEACHER = "vit_ti16_224.npz"
 """A ViT-Ti/16 for 224 pixels and the 1,000 classes of ImageNet, tensors under timm's names, pixels in [-1, 1]."""
@@ -28,7 +30,7 @@ TEACHER = "vit_ti16_224.npz"
 SIDE = 192
 """Pixels that the teacher sees: enough for photos of 64 and 160 pixels, and a quarter fewer tokens than at 224."""
 
-KEPT = ("crops", "probabilities", "features")
+KEPT = ("crops", "probabilities", "features", "patches")
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,28 @@ class Answers:
         crops: ``[views, N, 4]``, as ``draw_crops`` makes them.
         probabilities: ``[views, N, classes]``, each row summing to 1.
         features: ``[views, N, width]``, what the teacher's head reads; each number has mean 0 and deviation 1.
+        patches: ``[views, N, width, rows, cols]``, what its last block reads of the patches, alike; one place for 2 x 2
+            patches.
     """
 
     crops: Tensor
     probabilities: Tensor
     features: Tensor
+    patches: Tensor
 
-    def of(self, view: int, batch: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Crops ``[B, 4]``, probabilities ``[B, classes]`` and features ``[B, width]``, the views taking turns."""
+    def of(self, view: int, batch: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The answers about a batch, the views taking turns, half of the images mirrored at random.
+
+        Returns:
+            Crops ``[B, 4]``, of a negative width where mirrored; in float32 probabilities ``[B, classes]``, features
+            ``[B, width]`` and patches ``[B, width, rows, cols]``.
+        """
         view %= len(self.crops)
-        return self.crops[view][batch], self.probabilities[view][batch].float(), self.features[view][batch].float()
+        crops, patches = self.crops[view][batch], self.patches[view][batch].float()
+        mirrored = torch.rand(len(batch)) < 0.5
+        patches = torch.where(mirrored[:, None, None, None], patches.flip(3), patches)
+        said = self.probabilities[view][batch].float(), self.features[view][batch].float()
+        return mirror(crops, mirrored), *said, patches
 
 
 def load_teacher(folder: Path) -> ViT:
@@ -109,21 +123,33 @@ def ask(
                     torch.arange(len(data)).split(batch_size), desc=f"teacher, view {view + 1} of {views}", leave=False
                 )
             ]
-            probabilities, features = (torch.cat(part) for part in zip(*said, strict=True))
+            answered = (torch.cat(part) for part in zip(*said, strict=True))
             partial = path.with_suffix(".partial")
-            save_file({"crops": drawn, "probabilities": probabilities, "features": features}, partial)
+            save_file(dict(zip(KEPT, (drawn, *answered), strict=True)), partial)
             partial.replace(path)
         kept.append(load_file(path))
-    crops, probabilities, features = (torch.stack([view[key] for view in kept]) for key in KEPT)
-    deviation, mean = torch.std_mean(features.float(), dim=(0, 1))
-    return Answers(crops, probabilities, ((features - mean) / deviation).half())
+    for key, dims in {"features": (0,), "patches": (0, 2, 3)}.items():
+        # The first view says for all of them where each number lies and how far it varies.
+        deviation, mean = torch.std_mean(kept[0][key].float(), dim=dims, keepdim=True)
+        for answer in kept:
+            answer[key].sub_(mean[0]).div_(deviation[0])
+    return Answers(*(torch.stack([answer.pop(key) for answer in kept]) for key in KEPT))
 
 
 @torch.inference_mode()
-def _say(teacher: ViT, images: Tensor, crops: Tensor) -> tuple[Tensor, Tensor]:
-    """Probabilities ``[B, classes]`` and features ``[B, D]`` in half precision, of uint8 ``[B, 3, side, side]``."""
+def _say(teacher: ViT, images: Tensor, crops: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Probabilities, features and patches in half precision, of uint8 ``[B, 3, side, side]``."""
     x = F.interpolate(cut(images.float() / 255, crops), size=SIDE, mode="bicubic", antialias=True)
+    x = x.clamp(0, 1) * 2 - 1
+    rows = cols = SIDE // teacher.patch_size
     with torch.autocast(images.device.type, torch.bfloat16, enabled=images.device.type != "mps"):
-        features = teacher.pool(teacher.encode(x.clamp(0, 1) * 2 - 1))
+        x = teacher.embed(x, (rows, cols), teacher.patch_size)  # [B, N, D]
+        for block in teacher.blocks[:-1]:
+            x = block(x)
+        # What the last block makes of the patches is read by nobody, and nothing taught it: so what it is given.
+        last = cast(Block, teacher.blocks[-1])
+        patches = last.norm1(x)[:, teacher.config.num_prefix :].mT.unflatten(2, (rows, cols))
+        features = teacher.pool(teacher.norm(last(x)))
         logits = teacher.head(features)
-    return logits.float().softmax(1).half().cpu(), features.half().cpu()
+    patches = F.avg_pool2d(patches.float(), 2).contiguous()  # [B, D, rows / 2, cols / 2]
+    return logits.float().softmax(1).half().cpu(), features.half().cpu(), patches.half().cpu()

@@ -1,4 +1,4 @@
-"""Random changes to a batch of training images, each image its own, in one resampling."""
+"""Random changes to a batch of training images: each its own, in one resampling, and one mixed with another."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torchvision.transforms import v2
 
 
 def augment_digits(images: Tensor, least: float = 1.0) -> Tensor:
@@ -86,6 +87,11 @@ def draw_crops(count: int, generator: torch.Generator | None = None) -> Tensor:
     return torch.stack([width, height, (2 * x - 1) * (1 - width), (2 * y - 1) * (1 - height)], dim=1)
 
 
+def mirror(crops: Tensor, which: Tensor) -> Tensor:
+    """Crops ``[B, 4]``, those of ``which`` ``[B]`` left for right."""
+    return torch.where(which[:, None], crops * crops.new_tensor([-1.0, 1.0, 1.0, 1.0]), crops)
+
+
 def cut(images: Tensor, crops: Tensor) -> Tensor:
     """The crops of images, enlarged to the images' own size.
 
@@ -100,11 +106,11 @@ def cut(images: Tensor, crops: Tensor) -> Tensor:
 
 
 def augment_photos(images: Tensor, crops: Tensor | None = None) -> Tensor:
-    """A crop, mirrored half of the time, in another light and colour.
+    """A crop in another light and colour.
 
     Args:
         images: ``[B, 3, side, side]`` in [0, 1].
-        crops: ``[B, 4]``; drawn at random by default.
+        crops: ``[B, 4]``, as for ``cut``; by default drawn at random, and half of them mirrored.
 
     Returns:
         The same shape and range.
@@ -114,9 +120,9 @@ def augment_photos(images: Tensor, crops: Tensor | None = None) -> Tensor:
     def uniform(low: float, high: float) -> Tensor:
         return torch.empty(batch, device=device).uniform_(low, high)
 
-    crops = draw_crops(batch).to(device) if crops is None else crops
-    mirror = torch.where(uniform(0.0, 1.0) < 0.5, -1.0, 1.0)
-    images = cut(images, torch.cat([crops[:, :1] * mirror[:, None], crops[:, 1:]], dim=1))
+    if crops is None:
+        crops = mirror(draw_crops(batch), torch.rand(batch) < 0.5)
+    images = cut(images, crops.to(device))
     return _light_and_colour(images, uniform(0.6, 1.4), uniform(0.6, 1.4), uniform(0.4, 1.6))
 
 
@@ -129,3 +135,28 @@ def _light_and_colour(images: Tensor, brightness: Tensor, contrast: Tensor, satu
     shift = (mean * (brightness - contrast))[:, None, None]
     changed = torch.baddbmm(shift, contrast[:, None, None] * grey, images.flatten(2))  # [B, 3, side * side]
     return changed.clamp_(0, 1).view_as(images)
+
+
+class Mix:
+    """MixUp or CutMix of some batches: each image gets something of its neighbour, the one before it.
+
+    After Zhang et al., 2017, https://arxiv.org/abs/1710.09412, and Yun et al., 2019, https://arxiv.org/abs/1905.04899.
+
+    Args:
+        p: Probability that a batch is mixed.
+    """
+
+    def __init__(self, p: float) -> None:
+        self.change = v2.RandomApply([v2.RandomChoice([v2.MixUp(alpha=0.8), v2.CutMix(alpha=1.0)])], p=p)
+
+    def __call__(self, images: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mixes images ``[B, C, height, width]`` and what is to be learned of them ``[B, D]``.
+
+        Returns:
+            Both, and how much of its neighbour each pixel of an image has got, ``[1, height, width]`` in [0, 1].
+        """
+        # A further channel, 1 in the last image alone, which is the first one's neighbour: it shows what was done.
+        last = torch.zeros_like(images[:, :1])
+        last[-1] = 1.0
+        mixed, targets = self.change(torch.cat([images, last], dim=1), targets)
+        return mixed[:, :-1], targets, mixed[0, -1:]

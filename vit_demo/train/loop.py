@@ -6,23 +6,24 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from torchvision.transforms import v2
 from tqdm import tqdm
 
 from vit_demo.train.answers import Answers
+from vit_demo.train.augment import Mix
 from vit_demo.train.data import Labelled
-from vit_demo.train.head import take_over, without_guesses
 from vit_demo.train.log import Log
 from vit_demo.train.optimisers import make_optimisers
 from vit_demo.train.parallel import Interrupt, rank, world_size
 from vit_demo.train.recipes import RECIPES
 from vit_demo.train.scoring import prepare, score
+from vit_demo.train.student import Student, at_patches
 from vit_demo.vit import ViT, compile_blocks
 from vit_demo.zoo.preset import Preset
 
@@ -82,23 +83,20 @@ class Trainer:
         self.steps = len(data) // recipe.batch_size
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
-        classes = self.classes = config.num_classes
-        # While it learns, further rows of the head guess the teacher's features; they are not shipped.
-        guesses = self.guesses = answers.features.shape[2] if answers is not None and recipe.hint else 0
-        self.model = (network if network is not None else ViT(config.with_classes(classes + guesses))).to(device)
+        self.classes = config.num_classes
+        self.model = network if network is not None else ViT(config)
         if start is not None:
-            take_over(self.model, start)
+            self.model.load_state_dict(start.state_dict())
+        if answers is not None and (recipe.hint or recipe.patch_hint):
+            self.model = Student(cast(ViT, self.model), answers.features.shape[2], answers.patches.shape[2])
+        self.model.to(device)
         self.teacher = teacher.to(device).eval() if teacher is not None else None
         self.answers = answers
         self.average: AveragedModel | None = None
         if recipe.ema:
             self.average = AveragedModel(self.model, multi_avg_fn=get_ema_multi_avg_fn(recipe.ema), use_buffers=True)
         self.optimisers = make_optimisers(self.model, recipe, self.learning_rate)
-        width = classes + guesses
-        self.mix = v2.RandomApply(
-            [v2.RandomChoice([v2.MixUp(alpha=0.8, num_classes=width), v2.CutMix(alpha=1.0, num_classes=width)])],
-            p=recipe.mix,
-        )
+        self.mix = Mix(recipe.mix)
         self.bf16 = recipe.precision == "bf16" and device.type != "mps"
         if device.type == "cuda":
             compile_blocks(self.model)
@@ -113,7 +111,7 @@ class Trainer:
     def shipped(self) -> nn.Module:
         """The network whose weights are shipped: the moving average where the recipe keeps one."""
         network = self.average.module if self.average is not None else self.model
-        return without_guesses(network, self.classes) if self.guesses else network
+        return network.vit if isinstance(network, Student) else network
 
     def resume(self) -> bool:
         """Goes on from the last state saved; False where there is nothing to go on from.
@@ -206,32 +204,37 @@ class Trainer:
         """One update; loss and share of right answers, ``[2]``."""
         recipe = self.recipe
         labels = self.data.labels[batch].to(self.device)
-        targets, crops = F.one_hot(labels.clamp(min=0), self.classes).float(), None
+        targets, crops, patches = F.one_hot(labels.clamp(min=0), self.classes).float(), None, None
         if self.answers is not None:
-            crops, opinion, features = (tensor.to(self.device) for tensor in self.answers.of(self.epoch, batch))
-            targets = targets + recipe.distil * (opinion - targets)
-            if self.guesses:
-                targets = torch.cat([targets, features], dim=1)  # [B, classes + guesses], to be mixed alike
+            crops, opinion, features, patches = (t.to(self.device) for t in self.answers.of(self.epoch, batch))
+            # [B, classes + features], to be mixed alike
+            targets = torch.cat([targets + recipe.distil * (opinion - targets), features], dim=1)
         images = self.data.images[batch].to(self.device)
         x = prepare(images, self.preset, augment=recipe.augment, least=recipe.least_change, crops=crops)
+        share = torch.zeros_like(x[0, :1])
         if recipe.mix:
-            x, targets = self.mix(x, targets)
+            x, targets, share = self.mix(x, targets)
         keep = self._kept(patch_size, x)
+        if patches is not None:
+            patches = at_patches(patches, share, patch_size, keep)
         # Every process changes the whole batch alike, and then learns from its own part.
         part = slice(rank(), None, world_size())
         x, targets, labels = x[part], targets[part], labels[part]
         options = {"patch_size": patch_size} | ({"keep": keep[part]} if keep is not None else {})
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
-            logits, guessed = self.forward(x, **options).float().split([self.classes, self.guesses], dim=1)
+            answer = self.forward(x, **options)
+            logits, *guesses = answer if isinstance(answer, tuple) else (answer,)
+            logits = logits.float()
             if self.teacher is not None:
                 with torch.no_grad():
                     opinion = self.teacher(x, patch_size=patch_size).float().softmax(1)
                 targets = targets + recipe.distil * (opinion - targets)
-        targets, features = targets.split([self.classes, self.guesses], dim=1)
+        targets, features = targets.split([self.classes, targets.shape[1] - self.classes], dim=1)
         targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
         loss = F.cross_entropy(logits, targets, label_smoothing=recipe.label_smoothing)
-        if self.guesses:
-            loss = loss + recipe.hint * F.mse_loss(guessed, features)
+        if guesses and patches is not None:
+            loss = loss + recipe.hint * F.mse_loss(guesses[0].float(), features)
+            loss = loss + recipe.patch_hint * F.mse_loss(guesses[1].float(), patches[part])
         self.model.zero_grad(set_to_none=True)
         loss.backward()
         if recipe.optimiser != "adam":

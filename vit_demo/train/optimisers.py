@@ -26,7 +26,7 @@ def make_optimisers(model: nn.Module, recipe: Recipe, learning_rate: float) -> l
         return [torch.optim.Adam(model.parameters(), lr=learning_rate)]
     inner = []
     if recipe.optimiser == "muon":
-        inner = [p for name, p in model.named_parameters() if name.startswith("blocks.") and p.ndim == 2]
+        inner = [p for name, p in model.named_parameters() if ".blocks." in f".{name}" and p.ndim == 2]
     taken = {id(p) for p in inner}
     rest = [p for p in model.parameters() if id(p) not in taken]
     decayed = [p for p in rest if p.ndim > 1]

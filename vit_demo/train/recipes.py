@@ -32,7 +32,8 @@ class Recipe:
         views: Crops of each photo about which a pretrained teacher is asked before; see ``vit_demo.train.answers``.
         distil: Weight of the teacher's answer beside the label's, in [0, 1].
         hint: Weight of the squared error of a guess at the teacher's features, each of deviation 1 (FitNets; Romero et
-            al., 2014, https://arxiv.org/abs/1412.6550). The rows of the head that guess are not shipped.
+            al., 2014, https://arxiv.org/abs/1412.6550).
+        patch_hint: Weight of that of a guess at what the teacher makes of each patch; see ``vit_demo.train.student``.
         keep: Share of the patches, drawn anew for each image, that a patch size is trained with; all where not named
             (PatchDropout; Liu et al., 2022, https://arxiv.org/abs/2208.07220).
         whole: Share of the epochs, the last ones, in which every patch is kept.
@@ -58,6 +59,7 @@ class Recipe:
     views: int = 0
     distil: float = 0.0
     hint: float = 0.0
+    patch_hint: float = 0.0
     keep: dict[int, float] = field(default_factory=dict)
     whole: float = 0.2
 
@@ -113,6 +115,7 @@ RECIPES: dict[str, Recipe] = {
         views=4,
         distil=0.9,
         hint=3.0,
+        patch_hint=2.0,
     ),
 }
 """The recipe of each file of weights in ``checkpoints/``, by its stem, and of the teacher."""
