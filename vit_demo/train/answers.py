@@ -114,7 +114,8 @@ def ask(
     kept: list[dict[str, Tensor]] = []
     for view in range(views):
         path = folder / f"view-{view}.safetensors"
-        if not path.exists():
+        answers = load_file(path) if path.exists() else {}
+        if answers.keys() != set(KEPT):  # an earlier version may have kept less
             generator = torch.Generator().manual_seed(seed * 1009 + view)
             drawn = draw_crops(len(data), generator)
             said = [
@@ -123,17 +124,17 @@ def ask(
                     torch.arange(len(data)).split(batch_size), desc=f"teacher, view {view + 1} of {views}", leave=False
                 )
             ]
-            answered = (torch.cat(part) for part in zip(*said, strict=True))
+            answers = dict(zip(KEPT, (drawn, *(torch.cat(part) for part in zip(*said, strict=True))), strict=True))
             partial = path.with_suffix(".partial")
-            save_file(dict(zip(KEPT, (drawn, *answered), strict=True)), partial)
+            save_file(answers, partial)
             partial.replace(path)
-        kept.append(load_file(path))
+        kept.append(answers)
     for key, dims in {"features": (0,), "patches": (0, 2, 3)}.items():
         # The first view says for all of them where each number lies and how far it varies.
         deviation, mean = torch.std_mean(kept[0][key].float(), dim=dims, keepdim=True)
-        for answer in kept:
-            answer[key].sub_(mean[0]).div_(deviation[0])
-    return Answers(*(torch.stack([answer.pop(key) for answer in kept]) for key in KEPT))
+        for answers in kept:
+            answers[key].sub_(mean[0]).div_(deviation[0])
+    return Answers(*(torch.stack([answers.pop(key) for answers in kept]) for key in KEPT))
 
 
 @torch.inference_mode()
