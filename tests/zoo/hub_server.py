@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+"""The one that ``main`` stands for; it has every other commit as well."""
 LARGE = 5000
 """From so many bytes on a file is kept as a large one: behind a redirect to another host, its etag a SHA-256."""
 
@@ -44,6 +46,8 @@ class HubServer:
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
+            commit = COMMIT
+
             def log_message(self, *_: Any) -> None:
                 pass
 
@@ -60,8 +64,9 @@ class HubServer:
                 files = hub.repositories.get(repo)
                 if files is None:
                     return self.refuse("RepoNotFound")
-                if revision not in ("main", COMMIT):
+                if revision != "main" and not re.fullmatch("[0-9a-f]{40}", revision):
                     return self.refuse("RevisionNotFound")
+                self.commit = COMMIT if revision == "main" else revision
                 if filename not in files:
                     hub.seen.append(f"{self.command} {filename}")
                     return self.refuse("EntryNotFound")
@@ -94,7 +99,7 @@ class HubServer:
 
             def head(self, status: int, length: int, headers: dict[str, str]) -> None:
                 self.send_response(status)
-                for name, value in ({"Content-Length": str(length), "X-Repo-Commit": COMMIT} | headers).items():
+                for name, value in ({"Content-Length": str(length), "X-Repo-Commit": self.commit} | headers).items():
                     self.send_header(name, value)
                 self.end_headers()
 

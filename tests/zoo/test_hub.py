@@ -54,6 +54,12 @@ def test_a_file_goes_into_the_hubs_own_cache_under_its_commit(hub, preset):
     assert fetch(preset.repo, WEIGHTS, COMMIT) == path and hub.gets(WEIGHTS) == 1
 
 
+def test_a_preset_is_fetched_at_the_commit_that_it_is_pinned_to(hub, preset):
+    load_model(preset)
+    path = fetch(preset.repo, WEIGHTS, preset.revision)
+    assert path.parent.name == preset.revision != COMMIT and hub.gets(WEIGHTS) == 1
+
+
 def test_progress_is_told_up_to_the_last_byte(published, preset):
     told = []
     fetch(preset.repo, WEIGHTS, "main", lambda *news: told.append(news))

@@ -1,5 +1,7 @@
 """The presets of the Hub say what timm publishes about them."""
 
+import re
+
 import pytest
 import timm
 
@@ -11,6 +13,12 @@ PUBLIC = [preset for preset in PRESETS.values() if preset.source == "hub"]
 def test_all_are_there():
     names = ["vit-ti16", "vit-s16", "vit-b16", "deit-ti16", "flexivit-s", "flexivit-b", "dinov2-s14"]
     assert [preset.name for preset in PUBLIC] == names
+
+
+def test_all_are_pinned_to_a_commit_of_their_own_but_those_whose_commit_is_not_known():
+    pinned = {preset.revision for preset in PUBLIC if re.fullmatch("[0-9a-f]{40}", preset.revision)}
+    assert len(pinned) == 5
+    assert [preset.name for preset in PUBLIC if preset.revision not in pinned] == ["flexivit-s", "flexivit-b"]
 
 
 @pytest.mark.parametrize("preset", PUBLIC, ids=lambda preset: preset.name)

@@ -97,7 +97,7 @@ def _download(
             f"{repo} is not on the Hub, or not open to you: check its name, or log in with `hf auth login`."
         ) from error
     except RevisionNotFoundError as error:
-        raise CheckpointError(f"{repo} has no revision {revision!r}: name another one, or none.") from error
+        raise CheckpointError(f"{repo} has no revision {revision!r}: name another one, or just {repo}.") from error
     except EntryNotFoundError as error:
         raise MissingFileError(f"{repo} has no {filename}, so it cannot be used here.") from error
     except Exception as error:  # its HTTP library changes between versions, so the errors of that have no name here

@@ -1,7 +1,7 @@
 """The public checkpoints that have a name here: timm's, on the Hub, with the preprocessing that timm publishes.
 
-The figures in the notes are top-1 on ImageNet's validation set, as published with timm; for other patch sizes see
-``elsewhere``.
+Each is pinned to a commit of its repository that at least two unrelated public projects pin, too. The figures in the
+notes are top-1 on ImageNet's validation set, as published with timm; for other patch sizes see ``elsewhere``.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def _public(
     mean: tuple[float, ...] = HALF,
     std: tuple[float, ...] = HALF,
     crop_fraction: float = 0.9,
+    revision: str = "main",
 ) -> Preset:
     return Preset(
         name=name,
@@ -62,9 +63,7 @@ def _public(
         std=std,
         crop_fraction=crop_fraction,
         repo=repo,
-        # The branch: no commit could be looked up where this was written. What is fetched has the hash the Hub names
-        # at that moment, stays in the cache, and must fit ``config``.
-        revision="main",
+        revision=revision,
         note=note,
     )
 
@@ -79,6 +78,7 @@ PUBLIC: tuple[Preset, ...] = (
         "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k",
         _sized("ti"),
         _NATIVE.format(75.5),
+        revision="7d3afdd0cf93ad84d986eb2d6bcc5812ebd0b106",
     ),
     _public(
         "vit-s16",
@@ -86,6 +86,7 @@ PUBLIC: tuple[Preset, ...] = (
         "timm/vit_small_patch16_224.augreg_in21k_ft_in1k",
         _sized("s"),
         _NATIVE.format(81.4),
+        revision="7e2c55630205e1266030f18370f4c6ed1a514b52",
     ),
     _public(
         "vit-b16",
@@ -93,6 +94,7 @@ PUBLIC: tuple[Preset, ...] = (
         "timm/vit_base_patch16_224.augreg_in21k_ft_in1k",
         _sized("b"),
         _NATIVE.format(84.5),
+        revision="2ec9fb3d7bb664aac471ac44582c94d18de33780",
     ),
     _public(
         "deit-ti16",
@@ -102,7 +104,9 @@ PUBLIC: tuple[Preset, ...] = (
         _NATIVE.format(72.2),
         mean=IMAGENET_MEAN,
         std=IMAGENET_STD,
+        revision="80e968688553f219e4a86f940ed945a23709c16f",
     ),
+    # Of these two no commit could be found that others pin: they follow the branch.
     *(
         _public(
             f"flexivit-{letter}",
@@ -133,6 +137,7 @@ PUBLIC: tuple[Preset, ...] = (
         mean=IMAGENET_MEAN,
         std=IMAGENET_STD,
         crop_fraction=1.0,
+        revision="c04b5193082a8d5b0c4856c7937384a48136c5de",
     ),
 )
 """In the order in which a page lists them, after what is bundled."""
