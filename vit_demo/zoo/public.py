@@ -1,7 +1,8 @@
 """The public checkpoints that have a name here: timm's, on the Hub, with the preprocessing that timm publishes.
 
-Each is pinned to a commit of its repository that at least two unrelated public projects pin, too. The figures in the
-notes are top-1 on ImageNet's validation set, as published with timm; for other patch sizes see ``elsewhere``.
+All but FlexiViT are pinned to a commit of their repository that at least two unrelated public projects pin, too. The
+figures in the notes are top-1 on ImageNet's validation set, as published with timm; for other patch sizes see
+``elsewhere``.
 """
 
 from __future__ import annotations
