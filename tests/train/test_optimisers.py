@@ -3,6 +3,7 @@ import torch
 
 from vit_demo.train.optimisers import make_optimisers
 from vit_demo.train.recipes import Recipe
+from vit_demo.train.student import Student
 from vit_demo.vit import ViT, ViTConfig
 
 SHAPE = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=16, depth=2, num_heads=2)
@@ -38,3 +39,10 @@ def test_muon_moves_a_block_s_matrix_alike_in_all_directions_and_adamw_does_not(
         values = torch.linalg.svdvals(weight.detach() - before)
         spread[optimiser] = float(values[0] / values[-4])
     assert spread["muon"] < 3 < spread["adamw"]
+
+
+def test_muon_moves_a_student_s_blocks_and_not_the_maps_that_guess():
+    student = Student(ViT(SHAPE), 5, 7)
+    _, muon = make_optimisers(student, Recipe(**ANY, optimiser="muon"), 1e-3)
+    matrices = [p for p in student.vit.blocks.parameters() if p.ndim == 2]
+    assert {id(p) for group in muon.param_groups for p in group["params"]} == {id(p) for p in matrices}
