@@ -220,11 +220,11 @@ def test_an_example_photo_is_one_click_away(opened: Page):
     wait_for_news(opened, run)
 
 
-def test_a_phone_shows_paper_picture_and_answer_without_sideways_scrolling(phone: Page, address: str):
+def test_a_phone_shows_paper_picture_choices_and_answers_without_sideways_scrolling(phone: Page, address: str):
     phone.goto(address)
     phone.wait_for_selector(READY)
     assert phone.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    places = {name: phone.locator(name).bounding_box()["y"] for name in (".paper", ".picture", ".answers", "#preset")}
+    places = {name: phone.locator(name).bounding_box()["y"] for name in (".paper", ".picture", "#preset", ".answers")}
     assert list(places) == sorted(places, key=places.get)
     assert phone.locator(".verdict").inner_text().startswith("It says 7")
 
