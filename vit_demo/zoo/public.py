@@ -1,7 +1,7 @@
 """The public checkpoints that have a name here: timm's, on the Hub, with the preprocessing that timm publishes.
 
-All but FlexiViT are pinned to a commit of their repository that at least two unrelated public projects pin, too. The
-figures in the notes are top-1 on ImageNet's validation set, as published with timm; for other patch sizes see
+All but FlexiViT-S are pinned to a commit of their repository: one that at least two unrelated public projects pin, too,
+or, for FlexiViT-B, that the Hub's own page lists with these weights. The figures in the notes are top-1 on ImageNet's validation set, as published with timm; for other patch sizes see
 ``elsewhere``.
 """
 
@@ -107,7 +107,6 @@ PUBLIC: tuple[Preset, ...] = (
         std=IMAGENET_STD,
         revision="80e968688553f219e4a86f940ed945a23709c16f",
     ),
-    # Of these two no commit could be found that others pin: they follow the branch.
     *(
         _public(
             f"flexivit-{letter}",
@@ -117,8 +116,12 @@ PUBLIC: tuple[Preset, ...] = (
             f"One set of weights, trained for all patch sizes at once (published: {accuracy} %).",
             patch_sizes=_FLEXIBLE,
             crop_fraction=0.95,
+            revision=revision,
         )
-        for letter, size, accuracy in (("s", "small", 82.6), ("b", "base", 84.7))
+        for letter, size, accuracy, revision in (
+            ("s", "small", 82.6, "main"),  # no commit of it was found
+            ("b", "base", 84.7, "495667866514ad9af81d26ed070e8c10532cf3f9"),
+        )
     ),
     _public(
         "dinov2-s14",
