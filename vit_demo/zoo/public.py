@@ -1,8 +1,8 @@
 """The public checkpoints that have a name here: timm's, on the Hub, with the preprocessing that timm publishes.
 
 All but FlexiViT-S are pinned to a commit of their repository: one that at least two unrelated public projects pin, too,
-or, for FlexiViT-B, that the Hub's own page lists with these weights. The figures in the notes are top-1 on ImageNet's validation set, as published with timm; for other patch sizes see
-``elsewhere``.
+or, for FlexiViT-B, that the Hub's own page lists with these weights. The figures in the notes are top-1 on ImageNet's
+validation set, as published with timm; for other patch sizes see ``elsewhere``.
 """
 
 from __future__ import annotations
