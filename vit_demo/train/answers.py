@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from vit_demo.train.augment import cut, draw_crops, mirror
 from vit_demo.train.data import PHOTO_SETS, Labelled, find_file
-from vit_demo.vit import ViT
+from vit_demo.vit import Trace, ViT
 from vit_demo.vit.config import VIT_TINY
 from vit_demo.vit.model import Block
 
@@ -141,16 +141,11 @@ def ask(
 def _say(teacher: ViT, images: Tensor, crops: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Probabilities, features and patches in half precision, of uint8 ``[B, 3, side, side]``."""
     x = F.interpolate(cut(images.float() / 255, crops), size=SIDE, mode="bicubic", antialias=True)
-    x = x.clamp(0, 1) * 2 - 1
-    rows = cols = SIDE // teacher.patch_size
+    trace = Trace(full=True)
     with torch.autocast(images.device.type, torch.bfloat16, enabled=images.device.type != "mps"):
-        x = teacher.embed(x, (rows, cols), teacher.patch_size)  # [B, N, D]
-        for block in teacher.blocks[:-1]:
-            x = block(x)
-        # What the last block makes of the patches is read by nobody, and nothing taught it: so what it is given.
-        last = cast(Block, teacher.blocks[-1])
-        patches = last.norm1(x)[:, teacher.config.num_prefix :].mT.unflatten(2, (rows, cols))
-        features = teacher.pool(teacher.norm(last(x)))
+        features = teacher.pool(teacher.encode(x.clamp(0, 1) * 2 - 1, trace))
         logits = teacher.head(features)
-    patches = F.avg_pool2d(patches.float(), 2).contiguous()  # [B, D, rows / 2, cols / 2]
+        # What the last block makes of the patches is read by nobody, and nothing taught it: so what it is given.
+        given = cast(Block, teacher.blocks[-1]).norm1(trace.x[-2])[:, trace.num_prefix :]  # [B, rows * cols, D]
+    patches = F.avg_pool2d(given.float().mT.unflatten(2, trace.grid), 2).contiguous()  # [B, D, rows / 2, cols / 2]
     return logits.float().softmax(1).half().cpu(), features.half().cpu(), patches.half().cpu()
