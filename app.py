@@ -5,7 +5,7 @@ import contextlib
 with contextlib.suppress(ImportError):
     import spaces  # noqa: F401  (only on a Space; must come before anything that touches CUDA)
 
-from vit_demo.ui import launch
+from vit_demo.web import launch
 
 if __name__ == "__main__":
     launch()

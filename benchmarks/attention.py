@@ -26,8 +26,8 @@ from torch import Tensor
 
 from benchmarks.cases import BASELINE, CASES, MANY_PASSES, Run, timm_extract, timm_plain, transformers_attentions
 from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
-from vit_demo.explain import attention_from, relevance, rollout, to_grid
-from vit_demo.vit import Trace, ViT, ViTConfig
+from vit_demo.methods import attention_from, relevance, rollout, to_grid
+from vit_demo.model import Trace, ViT, ViTConfig
 
 THREADS = 2
 SIZES = {197: (224, 16), 785: (224, 8), 2305: (384, 8), 9217: (768, 8)}

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
-from vit_demo.explain import attention_from, attnlrp, occlusion, patch_dropping, relevance, rollout
-from vit_demo.vit import Trace, ViT
+from vit_demo.methods import attention_from, attnlrp, occlusion, patch_dropping, relevance, rollout
+from vit_demo.model import Trace, ViT
 
 Run = Callable[[Tensor], object]
 

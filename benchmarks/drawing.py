@@ -18,7 +18,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from vit_demo.ui import launch
+from vit_demo.web import launch
 
 Stroke = list[tuple[float, float]]
 

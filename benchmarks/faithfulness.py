@@ -26,13 +26,13 @@ from tqdm import tqdm
 
 from benchmarks.attention import machine
 from vit_demo import load
-from vit_demo.explain import METHODS, faithfulness, relevance
 from vit_demo.images import preprocess, read_image
-from vit_demo.train.run import load_part, some
-from vit_demo.train.scoring import prepare
-from vit_demo.vit import ViT
-from vit_demo.vit.config import VIT_TINY
-from vit_demo.zoo import find_preset
+from vit_demo.methods import METHODS, faithfulness, relevance
+from vit_demo.model import ViT
+from vit_demo.model.config import VIT_TINY
+from vit_demo.training.run import load_part, some
+from vit_demo.training.scoring import prepare
+from vit_demo.weights import find_preset
 
 Map = Callable[[ViT, Tensor, int], Tensor]
 """(model, image ``[1, 3, 224, 224]``, class) -> ``[rows, cols]``."""

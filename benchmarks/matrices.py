@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from vit_demo.vit import ViT
+from vit_demo.model import ViT
 
 
 def full_matrix_rollout(model: ViT) -> Callable[[Tensor], Tensor]:

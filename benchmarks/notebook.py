@@ -15,12 +15,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from vit_demo.train.data import load_digits
-from vit_demo.train.loop import Trainer
-from vit_demo.train.recipes import RECIPES, Recipe
-from vit_demo.train.scoring import score
-from vit_demo.vit import ViT
-from vit_demo.zoo import find_preset
+from vit_demo.model import ViT
+from vit_demo.training.data import load_digits
+from vit_demo.training.loop import Trainer
+from vit_demo.training.recipes import RECIPES, Recipe
+from vit_demo.training.scoring import score
+from vit_demo.weights import find_preset
 
 PRESET = find_preset("digits-notebook")
 

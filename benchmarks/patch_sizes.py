@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from vit_demo.images import preprocess, read_image
-from vit_demo.vit import ViT
-from vit_demo.zoo.convert import Untold, convert
+from vit_demo.model import ViT
+from vit_demo.weights.convert import Untold, convert
 
 IMAGE_SIZE = 224
 SIZES = (8, 12, 14, 16, 20, 24, 28, 32, 48)

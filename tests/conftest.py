@@ -1,11 +1,16 @@
-"""For all tests."""
+"""For all tests: one thread; tiny, seeded networks, their traces, their passes written out with softmax matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 import torch
+from torch import Tensor
+
+from vit_demo.model import Trace, ViT, ViTConfig
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +21,89 @@ def _seeded_on_one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def trace_of() -> Callable[..., Trace]:
+    """Makes the trace of one pass; keywords are fields of the config."""
+
+    def run(batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields) -> Trace:
+        shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
+        model, trace = ViT(ViTConfig(**{**shape, **fields})).eval(), Trace()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter), alpha=0.3)
+        with torch.inference_mode():
+            model.to(dtype)(torch.randn(batch, fields.get("in_channels", 3), *size, dtype=dtype), trace)
+        return trace
+
+    return run
+
+
+@pytest.fixture
+def network() -> Callable[..., ViT]:
+    """Makes a network whose every parameter is random; keywords are fields of the config."""
+
+    def make(**fields) -> ViT:
+        shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
+        model = ViT(ViTConfig(**{**shape, **fields})).eval().requires_grad_(False)
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+        return model
+
+    return make
+
+
+@dataclass
+class Explicit:
+    """A pass in float64 with every attention matrix in its graph: ``[B, H, N, N]``, values ``[B, H, N, d]``."""
+
+    logits: Tensor
+    attention: list[Tensor]
+    values: list[Tensor]
+    tokens: list[Tensor]
+
+
+@pytest.fixture
+def explicit() -> Callable[..., Explicit]:
+    """The whole network by the definition; ``hidden`` lists tokens that no token may look at."""
+
+    def run(model: ViT, images: Tensor, patch_size: int | None = None, hidden: Sequence[int] = ()) -> Explicit:
+        model, p = copy.deepcopy(model).double(), patch_size or model.patch_size
+        images = images.double().requires_grad_()
+        x = model.embed(images, (images.shape[2] // p, images.shape[3] // p), p)
+        found = Explicit(torch.empty(0), [], [], [x])
+        for block in model.blocks:
+            qkv = block.attn.qkv(block.norm1(x)).unflatten(2, (3, model.config.num_heads, -1))
+            q, k, v = qkv.permute(2, 0, 3, 1, 4)
+            scores = q @ k.mT / q.shape[-1] ** 0.5
+            if hidden:
+                scores[..., list(hidden)] = float("-inf")
+            attention = scores.softmax(-1)
+            x = x + block.ls1(block.attn.proj((attention @ v).transpose(1, 2).flatten(2)))
+            x = x + block.ls2(block.mlp(block.norm2(x)))
+            found.attention.append(attention)
+            found.values.append(v)
+            found.tokens.append(x)
+        found.logits = model.head(model.pool(model.norm(x)))
+        return found
+
+    return run
+
+
+@pytest.fixture
+def written_out() -> Callable[[Trace, int], Tensor]:
+    """A block's attention ``[B, H, N, N]`` in float64, one row of one head at a time."""
+
+    def matrix(trace: Trace, layer: int) -> Tensor:
+        q, k = trace.q[layer].double(), trace.k[layer].double()
+        batch, heads, n, d = q.shape
+        full = torch.empty(batch, heads, n, n, dtype=torch.float64)
+        for b in range(batch):
+            for h in range(heads):
+                for i in range(n):
+                    weights = torch.exp(k[b, h] @ q[b, h, i] / d**0.5)
+                    full[b, h, i] = weights / weights.sum()
+        return full
+
+    return matrix

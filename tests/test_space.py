@@ -55,12 +55,12 @@ def zero_gpu(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "spaces", types.SimpleNamespace(GPU=gpu))
     monkeypatch.setattr("vit_demo.accelerator.ZERO_GPU", True)
-    monkeypatch.setattr("vit_demo.explorer.ZERO_GPU", True)
+    monkeypatch.setattr("vit_demo.inference.engine.ZERO_GPU", True)
     return calls
 
 
 def test_on_zero_gpu_only_the_pass_itself_borrows_a_gpu(zero_gpu):
-    from vit_demo.explorer import Explorer
+    from vit_demo.inference.engine import Explorer
 
     sketch = np.full((64, 64), 255, np.uint8)
     sketch[10:54, 30:36] = 0
@@ -92,7 +92,7 @@ def test_spaces_is_imported_before_anything_that_could_touch_cuda(monkeypatch):
             if name in ("spaces", "torch", "vit_demo", "gradio"):
                 order.append(name)
 
-    for name in ("spaces", "vit_demo", "vit_demo.ui"):
+    for name in ("spaces", "vit_demo", "vit_demo.web"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)

@@ -7,11 +7,11 @@ Example:
 """
 
 from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, LabelError, PresetError
-from vit_demo.exploration import Exploration
-from vit_demo.explorer import Explorer, explore
+from vit_demo.inference.engine import Explorer, explore
+from vit_demo.inference.exploration import Exploration
+from vit_demo.model import ViT
 from vit_demo.version import __version__
-from vit_demo.vit import ViT
-from vit_demo.zoo import PRESETS, Preset, find_preset, load_model
+from vit_demo.weights import PRESETS, Preset, find_preset, load_model
 
 __all__ = [
     "CheckpointError",

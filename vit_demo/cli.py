@@ -13,11 +13,11 @@ from typing import NoReturn
 from vit_demo import render
 from vit_demo.accelerator import best_device
 from vit_demo.errors import PresetError
-from vit_demo.explain import METHODS
-from vit_demo.explorer import explorer_on
+from vit_demo.inference.engine import explorer_on
+from vit_demo.methods import METHODS
 from vit_demo.version import __version__
-from vit_demo.zoo import PRESETS, Preset
-from vit_demo.zoo.checkpoints import BUNDLED
+from vit_demo.weights import PRESETS, Preset
+from vit_demo.weights.checkpoints import BUNDLED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +67,7 @@ def _explain(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from vit_demo.train import evaluate
+    from vit_demo.training import evaluate
 
     preset = _trained_here(options.preset)
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
@@ -108,7 +108,7 @@ def _print_confusion(labels: tuple[str, ...], table: list[list[int]]) -> None:
 
 
 def _train(options: argparse.Namespace) -> None:
-    from vit_demo.train.run import train_preset
+    from vit_demo.training.run import train_preset
 
     paths = train_preset(
         _trained_here(options.preset),
@@ -138,7 +138,7 @@ def _trained_here(name: str) -> Preset:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    from vit_demo.ui import launch
+    from vit_demo.web import launch
 
     launch(options.host, options.port)
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from vit_demo.explorer import explorer_on
-from vit_demo.ui import launch
+from vit_demo.inference.engine import explorer_on
+from vit_demo.web import launch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from vit_demo.exploration import Exploration
+    from vit_demo.inference.exploration import Exploration
 
 STAGE = "document.querySelector('.stage').__stage"
 

@@ -12,12 +12,12 @@ import timm
 import torch
 from safetensors.torch import save
 
-from vit_demo.explorer import explorer_on
-from vit_demo.ui import launch
-from vit_demo.zoo import PRESETS
-from vit_demo.zoo.public import IMAGENET_LABELS
+from vit_demo.inference.engine import explorer_on
+from vit_demo.web import launch
+from vit_demo.weights import PRESETS
+from vit_demo.weights.public import IMAGENET_LABELS
 
-from ..zoo.hub_server import HubServer
+from ..weights.hub_server import HubServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -106,7 +106,7 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
     message = photos.locator(".message")
     for name, sentence in {
         "cats": "not the name of a model on the Hub",
-        "vit_demo/ui": "not the name of a model on the Hub",  # a folder of this server
+        "vit_demo/web": "not the name of a model on the Hub",  # a folder of this server
         "nobody/nothing": "nobody/nothing is not on the Hub",
         "someone/swin": "swin_tiny_patch4_window7_224 is not supported",
     }.items():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vit_demo.ui.pad import DigitPad, example_picture
+from vit_demo.web.components.pad import DigitPad, example_picture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -16,8 +16,8 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.images import to_mnist
-from vit_demo.ui import launch
-from vit_demo.ui.pad import DIGITS, example_picture, smooth
+from vit_demo.web import launch
+from vit_demo.web.components.pad import DIGITS, example_picture, smooth
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.ui import launch
+from vit_demo.web import launch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vit_demo.ui.stage import Stage
+from vit_demo.web.components.stage import Stage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -1,0 +1,251 @@
+"""The service, on a tiny network with seeded weights, against the network called by hand."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vit_demo import features, methods, metrics
+from vit_demo.errors import EmptySketchError, ImageError, LabelError, PresetError
+from vit_demo.images import preprocess
+from vit_demo.inference import engine as module
+from vit_demo.inference.engine import Explorer
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.weights import PRESETS
+
+CONFIG = ViTConfig(image_size=32, patch_size=8, num_classes=3, embed_dim=16, depth=3, num_heads=2)
+HALF = (0.5, 0.5, 0.5)
+
+
+@pytest.fixture
+def photo():
+    noise = np.random.default_rng(0).integers(0, 256, (40, 64, 3), np.uint8)
+    return Image.fromarray(noise)
+
+
+@pytest.fixture(params=["cls", "mean"])
+def tiny(request, monkeypatch):
+    """An explorer whose only photo preset is a small random network."""
+    torch.manual_seed(0)
+    config = replace(CONFIG, pool=request.param, class_token=request.param == "cls")
+    preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), patch_sizes=(4, 8), mean=HALF)
+    model = ViT(config).eval()
+    monkeypatch.setitem(PRESETS, "photos-tiny", preset)
+    loads = []
+    monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)
+    explorer = Explorer("cpu")
+    return explorer, model, loads
+
+
+def full_attention(model, tensor, patch_size):
+    """Every block's attention by the definition, ``[blocks, heads, N, N]``."""
+    maps = []
+    x = model.embed(tensor, (tensor.shape[2] // patch_size, tensor.shape[3] // patch_size), patch_size)
+    for block in model.blocks:
+        attention = block.attn
+        q, k, _ = attention.qkv(block.norm1(x)).unflatten(2, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        maps.append((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)[0])
+        x = block(x)
+    return torch.stack(maps).detach().numpy()
+
+
+@pytest.mark.parametrize(("patch_size", "fit"), [(8, "crop"), (4, "keep"), (8, "squash")])
+def test_an_exploration_tells_what_the_network_did(tiny, photo, patch_size, fit):
+    explorer, model, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", patch_size, fit)
+    tensor, _ = preprocess(photo, image_size=32, patch_size=patch_size, mean=HALF, std=HALF, mode=fit)
+    with torch.no_grad():
+        expected = model(tensor, patch_size=patch_size)[0]
+    np.testing.assert_allclose(ex.logits, expected, atol=1e-5)
+    best = int(expected.argmax())
+    assert ex.top(1)[0] == ("abc"[best], pytest.approx(float(expected.softmax(0)[best]), abs=1e-6))
+    assert sum(p for _, p in ex.top(5)) == pytest.approx(1)
+    rows, cols = ex.grid
+    assert (rows * patch_size, cols * patch_size) == tensor.shape[2:]
+    prefix = model.config.num_prefix
+    maps = full_attention(model, tensor, patch_size)
+    for layer, head, query in [(0, None, (0, 0)), (-1, 1, (rows - 1, cols - 1)), (1, 0, (1, 2))]:
+        wanted = maps[layer].mean(0) if head is None else maps[layer][head]
+        token = prefix + query[0] * cols + query[1]
+        np.testing.assert_allclose(
+            ex.attention(layer, head, query), wanted[token, prefix:].reshape(rows, cols), atol=1e-5
+        )
+        np.testing.assert_allclose(
+            ex.attention(layer, head, query, "to"), wanted[prefix:, token].reshape(rows, cols), atol=1e-5
+        )
+    summary = maps[:, :, 0] if prefix else maps.mean(2)
+    np.testing.assert_allclose(ex.attention_maps(), summary[..., prefix:].reshape(3, 2, rows, cols), atol=1e-5)
+    rollout = np.eye(maps.shape[-1])
+    for attention in maps.mean(1):
+        rollout = (attention + np.eye(len(attention))) / 2 @ rollout
+    carried = rollout[0] if prefix else rollout.mean(0)
+    np.testing.assert_allclose(ex.rollout(), carried[prefix:].reshape(rows, cols), atol=1e-5)
+    assert ex.overlay(ex.rollout()).size == ex.image.size
+
+
+def test_the_same_picture_costs_one_pass_and_one_load(tiny, photo):
+    explorer, _, loads = tiny
+    first = explorer.explore(photo, "photos-tiny", 8)
+    assert explorer.explore(photo.copy(), "photos-tiny", 8) is first
+    assert explorer.recall(first.key) is first
+    assert explorer.explore(photo, "photos-tiny", 4) is not first
+    assert explorer.explore(photo, "photos-tiny", 8, "keep") is not first
+    assert loads == [8] and explorer.loaded == ["photos-tiny"]
+
+
+def test_the_memory_is_bounded(tiny, photo, monkeypatch):
+    explorer, _, _ = tiny
+    one = module._weight(explorer.explore(photo, "photos-tiny", 8))
+    monkeypatch.setattr(module, "CACHE_BYTES", int(2.5 * one))
+    explorer = Explorer("cpu")
+    keys = [explorer.explore(photo.rotate(angle), "photos-tiny", 8).key for angle in (0, 90, 180, 270)]
+    assert [explorer.recall(key) is not None for key in keys] == [False, False, True, True]
+
+
+def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
+    explorer, _, loads = tiny
+    pictures = [photo.rotate(angle) for angle in range(0, 360, 30)]
+    alone = [Explorer.explore(explorer, p, "photos-tiny", 8).logits for p in pictures]
+    explorer = Explorer("cpu")
+    found = [None] * len(pictures)
+
+    def work(i):
+        found[i] = explorer.explore(pictures[i], "photos-tiny", 8).logits
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(pictures))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_allclose(found, alone, atol=1e-6)
+    assert len(loads) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"layer": 3}, "no block 3"),
+        ({"head": 2}, "no head 2"),
+        ({"query": (4, 0)}, "no patch"),
+        ({"query": (0, -1)}, "no patch"),
+        ({"direction": "up"}, "direction"),
+    ],
+)
+def test_a_map_that_is_not_there_is_refused_in_words(tiny, photo, arguments, words):
+    explorer, _, _ = tiny
+    with pytest.raises(ValueError, match=words):
+        explorer.explore(photo, "photos-tiny", 8).attention(**arguments)
+
+
+def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
+    explorer, _, _ = tiny
+    with pytest.raises(ImageError):
+        explorer.explore(b"not a picture", "photos-tiny", 8)
+    with pytest.raises(PresetError):
+        explorer.explore(photo, "photos-tiny", 5)
+    with pytest.raises(PresetError):
+        explorer.explore(photo, "nothing", 8)
+    with pytest.raises(EmptySketchError):
+        explorer.explore(np.zeros((100, 100), np.uint8), "digits-tiny", 4)
+    assert explorer.explore(photo, "photos-tiny", 8).grid == (4, 4)
+
+
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
+    explorer, model, _ = tiny
+    ex, specific = explorer.explore(photo, "photos-tiny", 4), methods.METHODS[method].class_specific
+    for label, target in ((None, int(ex.logits.argmax())), ("c", 2)):
+        wanted = methods.METHODS[method].compute(model, ex.pixels, target, patch_size=4, keep=None)[0]
+        found = ex.heatmap(method, label)
+        assert found.shape == (8, 8) and found.dtype == np.float32
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        assert ex.overlay(found).size == ex.image.size
+    if specific:
+        assert np.abs(getattr(ex, method)("a") - getattr(ex, method)(1)).max() > 1e-6
+
+
+def test_the_lens_names_what_each_depth_says(tiny, photo):
+    explorer, model, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    depths = ex.lens()
+    wanted = features.lens(model, ex.pixels, patch_size=8)[0].softmax(1)
+    assert len(depths) == 4 and all(len(depth) == 3 for depth in depths)
+    for depth, row in zip(depths, wanted, strict=True):
+        assert [p for _, p in depth] == sorted((p for _, p in depth), reverse=True)
+        assert {label: pytest.approx(p, abs=1e-5) for label, p in depth} == dict(zip("abc", row.tolist(), strict=True))
+    assert depths[-1] == [(label, pytest.approx(p, abs=1e-5)) for label, p in ex.top(3)]
+
+
+def test_without_drops_patches_and_every_map_keeps_its_grid(tiny, photo):
+    explorer, model, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    gone = [(0, 1), (2, 2), (3, 0)]
+    left = ex.without(gone[:1]).without(gone[1:])
+    keep = torch.tensor([[i for i in range(16) if divmod(i, 4) not in gone]])
+    with torch.no_grad():
+        expected = model(ex.pixels, patch_size=8, keep=keep)[0]
+    np.testing.assert_allclose(left.logits, expected, atol=1e-5)
+    assert left.dropped == tuple(gone) and left.grid == (4, 4) and ex.dropped == ()
+    for method in methods.METHODS:
+        values = left.heatmap(method, "b")
+        assert all(values[at] == 0 for at in gone) and np.count_nonzero(values) > 6
+    wanted = methods.relevance(model, ex.pixels, 1, patch_size=8, keep=keep)[0]
+    np.testing.assert_allclose(left.relevance("b"), wanted, atol=1e-6)
+    maps = left.attention_maps(query=(3, 3))
+    np.testing.assert_allclose(maps[:, 0], [left.attention(layer, 0, (3, 3)) for layer in range(3)], atol=1e-6)
+    if model.config.pool == "mean":
+        np.testing.assert_allclose(maps.sum((2, 3)), 1, atol=1e-5)
+    # Who looks at a patch is read at that patch's own place: its row holds what it gives to itself.
+    own = left.attention(-1, None, (3, 3), "to")[3, 3]
+    assert own == pytest.approx(left.attention(-1, None, (3, 3))[3, 3], abs=1e-6)
+    assert left.key == ex.without(gone[::-1]).key != ex.key
+    assert ex.without([]) is ex and left.without(gone) is left
+
+
+def test_without_refuses_in_words(tiny, photo):
+    explorer, _, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    with pytest.raises(ValueError, match="no patch"):
+        ex.without([(4, 0)])
+    with pytest.raises(ValueError, match="must stay"):
+        ex.without([divmod(i, 4) for i in range(16)])
+    with pytest.raises(ValueError, match="was dropped"):
+        ex.without([(1, 1)]).attention(query=(1, 1))
+
+
+@pytest.mark.parametrize("baseline", ["mean", "blur", "black"])
+def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
+    explorer, model, _ = tiny
+    ex = explorer.explore(photo, "photos-tiny", 8)
+    found = ex.faithfulness("relevance", steps=4, label="b", baseline=baseline, seeds=2)
+    empty = {"mean": torch.zeros(1), "black": torch.full((1,), -1.0), "blur": metrics.blurred(ex.pixels, 32)}[baseline]
+    wanted = metrics.faithfulness(
+        model, ex.pixels, 1, torch.from_numpy(ex.relevance("b")), empty, steps=4, seeds=2, patch_size=8
+    )
+    np.testing.assert_allclose(found.deletion, wanted.deletion, atol=1e-5)
+    np.testing.assert_allclose(found.random_insertion, wanted.random_insertion, atol=1e-5)
+    own = ex.faithfulness(ex.relevance("b"), steps=4, label="b", baseline=baseline, seeds=2)
+    assert own.insertion_area == pytest.approx(found.insertion_area)
+    assert len(ex.randomisation("rollout")) == 5
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "words"),
+    [
+        (lambda ex: ex.relevance("dog"), LabelError, "no class 'dog'"),
+        (lambda ex: ex.relevance(3), LabelError, "no class 3"),
+        (lambda ex: ex.occlusion(-1), LabelError, "no class -1"),
+        (lambda ex: ex.heatmap("magic"), ValueError, "no method 'magic'"),
+        (lambda ex: ex.faithfulness("magic"), ValueError, "no method 'magic'"),
+        (lambda ex: ex.faithfulness("rollout", baseline="pink"), ValueError, "no baseline 'pink'"),
+        (lambda ex: ex.faithfulness(np.zeros((2, 2))), ValueError, r"the shape \(4, 4\)"),
+        (lambda ex: ex.value_weighted(3), ValueError, "no block 3"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(tiny, photo, ask, error, words):
+    explorer, _, _ = tiny
+    with pytest.raises(error, match=words):
+        ask(explorer.explore(photo, "photos-tiny", 8))

@@ -1,0 +1,151 @@
+"""Rows, columns and maps of attention against the full matrix, made in other ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from timm.models.vision_transformer import VisionTransformer
+from torch import Tensor
+
+from vit_demo.methods import attention_from, attention_matrix, attention_to, log_normalisers, to_grid
+from vit_demo.methods.attention import row_chunks
+from vit_demo.model import Trace, ViT, ViTConfig
+
+MakeTrace = Callable[..., Trace]
+WriteOut = Callable[[Trace, int], Tensor]
+
+
+@pytest.mark.parametrize("fields", [{}, {"num_registers": 2}, {"projection": "per_head"}], ids=str)
+@pytest.mark.parametrize("layer", [0, 2, -1])
+def test_rows_columns_and_matrix_equal_the_softmax_written_out(
+    trace_of: MakeTrace, written_out: WriteOut, fields: dict[str, object], layer: int
+) -> None:
+    trace = trace_of(**fields)
+    full = written_out(trace, layer).float()
+    assert full.amax() > 2 * full.mean(), "attention must be far from uniform"
+    torch.testing.assert_close(attention_matrix(trace, layer), full, atol=1e-5, rtol=0)
+    for token in range(trace.num_tokens):
+        torch.testing.assert_close(attention_from(trace, layer, token), full[:, :, token], atol=1e-5, rtol=0)
+        torch.testing.assert_close(attention_to(trace, layer, token), full[..., token], atol=1e-5, rtol=0)
+
+
+def test_maps_equal_what_timm_computes_without_its_fused_kernel() -> None:
+    shape = {"patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
+    theirs = VisionTransformer(img_size=16, **shape).eval()
+    captured: list[Tensor] = []
+    with torch.no_grad():
+        for parameter in theirs.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.3)
+    for block in theirs.blocks:
+        block.attn.fused_attn = False
+        block.attn.attn_drop.register_forward_hook(lambda _, __, attention: captured.append(attention))
+    ours, trace = ViT(ViTConfig(image_size=16, **shape)).eval(), Trace()
+    ours.load_state_dict(theirs.state_dict())
+    images = torch.randn(2, 3, 16, 16)
+    with torch.inference_mode():
+        theirs(images)
+        ours(images, trace)
+    assert len(captured) == trace.num_blocks == 3
+    for layer, expected in enumerate(captured):
+        torch.testing.assert_close(attention_matrix(trace, layer), expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(attention_from(trace, layer, 3), expected[:, :, 3], atol=1e-5, rtol=0)
+        torch.testing.assert_close(attention_to(trace, layer, 3), expected[..., 3], atol=1e-5, rtol=0)
+
+
+def test_rows_sum_to_one_and_columns_need_not(trace_of: MakeTrace) -> None:
+    trace = trace_of()
+    row, column = attention_from(trace, -1, 5), attention_to(trace, -1, 5)
+    assert row.shape == column.shape == (2, 3, 17)
+    torch.testing.assert_close(row.sum(-1), torch.ones(2, 3))
+    torch.testing.assert_close(attention_matrix(trace, -1).sum(-1), torch.ones(2, 3, 17))
+    assert (column.sum(-1) - 1).abs().min() > 1e-3
+    assert column.min() >= 0
+    assert column.max() <= 1
+
+
+def test_a_column_is_a_column_of_the_matrix(trace_of: MakeTrace) -> None:
+    trace = trace_of()
+    matrix = attention_matrix(trace, 1)
+    columns = torch.stack([attention_to(trace, 1, token) for token in range(17)], dim=-1)
+    rows = torch.stack([attention_from(trace, 1, token) for token in range(17)], dim=-2)
+    torch.testing.assert_close(columns, matrix)
+    torch.testing.assert_close(rows, matrix)
+
+
+@pytest.mark.parametrize("chunk_values", [1, 2 * 3 * 17, 4 * 2 * 3 * 17, 1 << 20])
+def test_chunks_cover_every_query_once_and_stay_small(
+    trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch, chunk_values: int
+) -> None:
+    trace = trace_of()
+    whole = attention_matrix(trace, 0)
+    monkeypatch.setattr("vit_demo.methods.attention.CHUNK_VALUES", chunk_values)
+    parts = [(part, chunk.clone()) for part, chunk in row_chunks(trace.q[0], trace.k[0])]
+    assert [query for part, _ in parts for query in range(part.start, part.stop)] == list(range(17))
+    assert all(chunk.numel() <= max(chunk_values, 2 * 3 * 17) for _, chunk in parts)
+    for part, chunk in parts:
+        torch.testing.assert_close(chunk, whole[:, :, part])
+
+
+def test_chunking_changes_no_column_and_no_normaliser(trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = trace_of()
+    column, normalisers = attention_to(trace, 0, 4), log_normalisers(trace.q[0], trace.k[0])
+    monkeypatch.setattr("vit_demo.methods.attention.CHUNK_VALUES", 500)  # 4 queries of 17, and 1 left over
+    torch.testing.assert_close(attention_to(trace, 0, 4), column)
+    torch.testing.assert_close(log_normalisers(trace.q[0], trace.k[0]), normalisers)
+
+
+def test_log_normalisers_turn_one_dot_product_into_one_value(trace_of: MakeTrace, written_out: WriteOut) -> None:
+    trace = trace_of()
+    full, normalisers = written_out(trace, 1).float(), log_normalisers(trace.q[1], trace.k[1])
+    assert normalisers.shape == (2, 3, 17)
+    for i, j in [(0, 0), (0, 16), (7, 3), (16, 1)]:
+        dot = (trace.q[1][:, :, i] * trace.k[1][:, :, j]).sum(-1)
+        value = torch.exp(dot / 8**0.5 - normalisers[:, :, i])
+        torch.testing.assert_close(value, full[:, :, i, j], atol=1e-5, rtol=0)
+
+
+def test_large_scores_do_not_overflow() -> None:
+    q = torch.full((1, 1, 3, 4), 100.0)
+    trace = Trace(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])
+    expected = torch.tensor([0.0, 0.0, 1.0]).expand(1, 1, 3, 3)
+    torch.testing.assert_close(attention_matrix(trace, 0), expected)
+    assert log_normalisers(trace.q[0], trace.k[0]).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_traces_give_float32_maps(
+    trace_of: MakeTrace, written_out: WriteOut, dtype: torch.dtype
+) -> None:
+    trace = trace_of(dtype=dtype)
+    full = written_out(trace, 1).float()
+    maps = [attention_matrix(trace, 1), attention_from(trace, 1, 3), attention_to(trace, 1, 3)]
+    assert trace.q[1].dtype == dtype
+    assert {one.dtype for one in (*maps, log_normalisers(trace.q[1], trace.k[1]))} == {torch.float32}
+    for ours, expected in zip(maps, (full, full[:, :, 3], full[..., 3]), strict=True):
+        torch.testing.assert_close(ours, expected, atol=1e-5, rtol=0)
+
+
+def test_samples_of_a_batch_keep_apart(trace_of: MakeTrace) -> None:
+    trace = trace_of(batch=3)
+    alone = Trace(trace.grid, trace.num_prefix, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v)))
+    torch.testing.assert_close(attention_from(alone, 1, 3)[0], attention_from(trace, 1, 3)[1])
+    torch.testing.assert_close(attention_to(alone, 1, 3)[0], attention_to(trace, 1, 3)[1])
+
+
+@pytest.mark.parametrize("fields", [{}, {"num_registers": 4}, {"class_token": False, "pool": "mean"}], ids=str)
+@pytest.mark.parametrize("size", [(16, 16), (8, 24), (24, 4)])
+def test_a_grid_shows_each_patch_at_its_place(
+    trace_of: MakeTrace, fields: dict[str, object], size: tuple[int, int]
+) -> None:
+    trace = trace_of(size=size, **fields)
+    rows, columns = size[0] // 4, size[1] // 4
+    values = attention_from(trace, 0, 0)
+    grid = to_grid(values, trace)
+    assert grid.shape == (2, 3, rows, columns)
+    first = trace.num_tokens - rows * columns
+    for row in range(rows):
+        for column in range(columns):
+            assert torch.equal(grid[..., row, column], values[..., first + row * columns + column])
+    assert to_grid(attention_matrix(trace, 0), trace).shape == (2, 3, trace.num_tokens, rows, columns)

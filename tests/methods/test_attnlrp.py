@@ -1,0 +1,145 @@
+"""AttnLRP, written as another backward, against its rules applied layer by layer to relevance itself."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from vit_demo.methods import attnlrp
+from vit_demo.methods.attnlrp import GAMMA
+from vit_demo.model import ViT
+
+Network = Callable[..., ViT]
+SHAPES = [{}, {"num_registers": 2, "layer_scale": 0.5}, {"class_token": False, "pool": "mean"}, {"pool": "all"}]
+
+
+def _divide(shares: Tensor, worth: Tensor) -> Tensor:
+    """What the inputs ``[..., in]`` of each output ``[..., out]`` get, from their part of it ``[..., out, in]``."""
+    return (shares * worth[..., None]).sum(-2)
+
+
+def _through_linear(layer: nn.Module, x: Tensor, worth: Tensor) -> Tensor:
+    parts, bias = x[..., None, :] * layer.weight, layer.bias  # [..., out, in]
+    total = parts.sum(-1) + bias
+    above = total[..., None] > 0
+    parts = parts + GAMMA * torch.where(above, parts.clamp(min=0), parts.clamp(max=0))
+    bias = bias + GAMMA * torch.where(above[..., 0], bias.clamp(min=0), bias.clamp(max=0))
+    return _divide(parts / (parts.sum(-1) + bias)[..., None], worth)
+
+
+def _through_norm(layer: nn.Module, x: Tensor, worth: Tensor) -> Tensor:
+    width = x.shape[-1]
+    deviation = (x.var(-1, unbiased=False, keepdim=True) + layer.eps).sqrt()
+    matrix = layer.weight[:, None] * (torch.eye(width) - 1 / width)  # [out, in]
+    return _divide(matrix * (x / deviation)[..., None, :] / layer(x)[..., None], worth)
+
+
+def _through_block(block: nn.Module, x: Tensor, worth: Tensor, heads: int) -> Tensor:
+    # The pass, written out.
+    first = block.norm1(x)
+    qkv = block.attn.qkv(first)
+    q, k, v = qkv.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+    scores = torch.einsum("bhid,bhjd->bhij", q, k) / q.shape[-1] ** 0.5
+    attention = scores.softmax(-1)
+    heads_out = torch.einsum("bhij,bhjd->bhid", attention, v)
+    mixed = heads_out.transpose(1, 2).flatten(2)
+    branch = block.ls1(block.attn.proj(mixed))
+    middle = x + branch
+    second = block.norm2(middle)
+    hidden = block.mlp.fc1(second)
+    bent = nn.functional.gelu(hidden)
+    thought = block.ls2(block.mlp.fc2(bent))
+    # And back: a sum is shared by its terms, a factor of its own for each channel, and a GELU, hand everything on.
+    of_mlp = worth * thought / (middle + thought)
+    kept = worth - of_mlp
+    of_mlp = _through_linear(block.mlp.fc1, second, _through_linear(block.mlp.fc2, bent, of_mlp))
+    worth = kept + _through_norm(block.norm2, middle, of_mlp)
+    of_attention = worth * branch / middle
+    kept = worth - of_attention
+    of_heads = _through_linear(block.attn.proj, mixed, of_attention)
+    of_heads = of_heads.unflatten(2, (heads, -1)).transpose(1, 2)  # [B, H, N, d]
+    terms = attention[..., None] * v[:, :, None] / (2 * heads_out[:, :, :, None]) * of_heads[:, :, :, None]
+    of_a, of_v = terms.sum(-1), terms.sum(2)  # [B, H, i, j], [B, H, j, d]
+    of_scores = scores * (of_a - attention * of_a.sum(-1, keepdim=True))
+    terms = q[:, :, :, None] * k[:, :, None] / q.shape[-1] ** 0.5 / (2 * scores[..., None]) * of_scores[..., None]
+    of_qkv = torch.stack([terms.sum(3), terms.sum(2), of_v]).permute(1, 3, 0, 2, 4).flatten(2)  # [B, N, 3 * D]
+    return kept + _through_norm(block.norm1, x, _through_linear(block.attn.qkv, first, of_qkv))
+
+
+def _by_the_rules(model: ViT, images: Tensor, target: Tensor, patch_size: int | None = None) -> Tensor:
+    """Each token's share ``[B, N]``, in float64."""
+    model, p, images = copy.deepcopy(model).double(), patch_size or model.patch_size, images.double()
+    tokens = [model.embed(images, (images.shape[2] // p, images.shape[3] // p), p)]
+    for block in model.blocks:
+        tokens.append(block(tokens[-1]))
+    pooled = model.pool(model.norm(tokens[-1]))
+    rows = torch.arange(len(target))
+    worth = torch.zeros(len(target), model.config.num_classes)
+    worth[rows, target] = model.head(pooled)[rows, target]
+    worth = _through_linear(model.head, pooled, worth)
+    prefix = 0 if model.config.pool == "all" else model.config.num_prefix
+    if model.config.pool == "cls":
+        worth = torch.zeros_like(tokens[-1]).index_copy(1, torch.tensor([0]), worth[:, None])
+        worth[:, 0] = _through_norm(model.norm, tokens[-1], worth)[:, 0]
+    else:
+        mean = tokens[-1][:, prefix:].mean(1)
+        worth = _through_norm(model.fc_norm, mean, worth)[:, None]
+        shared = tokens[-1][:, prefix:] / (tokens[-1].shape[1] - prefix) / mean[:, None] * worth
+        worth = torch.cat([torch.zeros_like(tokens[-1][:, :prefix]), shared], dim=1)
+    for block, x in zip(reversed(model.blocks), reversed(tokens[:-1]), strict=True):
+        worth = _through_block(block, x, worth, model.config.num_heads)
+    return worth.sum(2)
+
+
+@pytest.fixture(autouse=True)
+def _in_double() -> Any:
+    """The rules divide by sums that may be near zero, where float32 would compare noise."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("fields", SHAPES, ids=str)
+def test_it_equals_the_rules_applied_to_relevance_itself(network: Network, fields) -> None:
+    model, images, target = network(**fields), torch.randn(2, 3, 8, 24), torch.tensor([3, 1])
+    expected = _by_the_rules(model, images, target)[:, model.config.num_prefix :].reshape(2, 2, 6)
+    found = attnlrp(model, images, target)
+    assert found.dtype == torch.float32 and expected.std() > 1e-3
+    torch.testing.assert_close(found, expected.float(), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(attnlrp(model, images[1:], 1)[0], found[1], atol=1e-5, rtol=1e-5)
+
+
+def test_another_patch_size_has_another_grid(network: Network) -> None:
+    model, images = network(), torch.randn(1, 3, 16, 16)
+    expected = _by_the_rules(model, images, torch.tensor([4]), 2)[0, 1:].reshape(8, 8)
+    torch.testing.assert_close(attnlrp(model, images, 4, patch_size=2)[0], expected.float(), atol=1e-5, rtol=1e-5)
+
+
+def test_the_likeliest_class_by_default_and_none_at_dropped_patches(network: Network) -> None:
+    model, images, keep = network(), torch.randn(2, 3, 16, 16), torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])
+    likeliest = model(images, keep=keep).argmax(1)
+    found = attnlrp(model, images, keep=keep)
+    torch.testing.assert_close(found, attnlrp(model, images, likeliest, keep=keep))
+    assert [(one != 0).flatten().nonzero()[:, 0].tolist() for one in found] == keep.tolist()
+
+
+def test_without_biases_and_attention_the_shares_of_all_tokens_make_the_logit(network: Network) -> None:
+    model, images = network(class_token=False, pool="mean"), torch.randn(1, 3, 16, 16)
+    for name, parameter in model.named_parameters():
+        if "bias" in name or "qkv" in name:
+            parameter.zero_()  # a bias keeps a share to itself, and the softmax loses some
+    torch.testing.assert_close(attnlrp(model, images).sum((1, 2)).double(), model(images).amax(1), atol=1e-5, rtol=1e-5)
+
+
+def test_half_precision_gives_float32_maps_near_the_exact_ones(network: Network) -> None:
+    torch.set_default_dtype(torch.float32)
+    model, images = network(), torch.randn(1, 3, 16, 16)
+    exact = attnlrp(model, images, 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(attnlrp(model, images, 1), exact)
+    assert attnlrp(model.bfloat16(), images.bfloat16(), 1).dtype == torch.float32

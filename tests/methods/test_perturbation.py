@@ -1,0 +1,186 @@
+"""Occlusion and patch dropping: against masked attention, and on networks whose answer is known beforehand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from vit_demo.methods import attnlrp, occlusion, patch_dropping, relevance
+from vit_demo.methods.gaussian_process import posterior_mean
+from vit_demo.methods.patch_dropping import class_score, random_subsets
+from vit_demo.methods.ranks import ranks, spearman
+from vit_demo.model import ViT
+
+Network = Callable[..., ViT]
+
+
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("batch_tokens", [1, 40, 8192])
+def test_occlusion_is_the_loss_when_no_one_may_look_at_a_window(
+    network: Network, explicit, monkeypatch: pytest.MonkeyPatch, window: int, batch_tokens: int
+) -> None:
+    monkeypatch.setattr("vit_demo.methods.subsets.BATCH_TOKENS", batch_tokens)
+    model, images, told = network(num_registers=1), torch.randn(1, 3, 16, 20), []
+    found = occlusion(model, images, 3, window=window, progress=lambda *counts: told.append(counts))
+    whole = explicit(model, images).logits.log_softmax(1)[0, 3]
+    reach = window // 2
+    for row in range(4):
+        for col in range(5):
+            hidden = [
+                2 + r * 5 + c
+                for r in range(max(0, row - reach), min(4, row + reach + 1))
+                for c in range(max(0, col - reach), min(5, col + reach + 1))
+            ]
+            left = explicit(model, images, hidden=hidden).logits.log_softmax(1)[0, 3]
+            assert float(found[0, row, col]) == pytest.approx(float((whole - left).detach()), abs=1e-5)
+    assert told[-1] == (20, 20) and [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_occlusion_of_what_is_left_and_impossible_windows(network: Network, explicit) -> None:
+    model, images, keep = network(), torch.randn(1, 3, 16, 16), torch.tensor([[1, 6, 12]])
+    found = occlusion(model, images, 0, keep=keep)
+    gone = [1 + i for i in range(16) if i not in keep]
+    whole = explicit(model, images, hidden=gone).logits.log_softmax(1)[0, 0]
+    left = explicit(model, images, hidden=[*gone, 7]).logits.log_softmax(1)[0, 0]
+    assert float(found[0, 1, 2]) == pytest.approx(float((whole - left).detach()), abs=1e-5)
+    assert found.flatten().nonzero()[:, 0].tolist() == [1, 6, 12]
+    with pytest.raises(ValueError, match="odd"):
+        occlusion(model, images, 0, window=2)
+    with pytest.raises(ValueError, match="leaves nothing"):
+        occlusion(model, images, 0, window=9)
+
+
+class Planted(ViT):
+    """Says log p(class 1) = a sum over the patches that are there, of weights hidden in the image."""
+
+    def forward(self, images: Tensor, trace=None, *, patch_size=None, keep=None) -> Tensor:
+        worth = images.unfold(2, 4, 4).unfold(3, 4, 4).mean((1, 4, 5)).flatten(1)  # [B, 16]
+        log_p = worth.gather(1, keep).sum(1) - 10
+        return torch.stack([torch.log1p(-log_p.exp()), log_p], dim=1)
+
+
+def test_patch_dropping_recovers_a_planted_order(network: Network) -> None:
+    model = Planted(network(num_classes=2).config)
+    worth = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
+    images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
+    found = patch_dropping(model, images, 1, budget=200, with_hint=False)[0]
+    assert spearman(found, worth) > 0.98
+    keep = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
+    some = patch_dropping(model, images, 1, budget=200, with_hint=False, keep=keep)[0].flatten()
+    assert spearman(some[keep[0]], worth.flatten()[keep[0]]) > 0.98
+    assert some.count_nonzero() == 8
+
+
+def test_the_score_rises_with_the_probability_and_stays_finite_at_its_ends() -> None:
+    log_p = torch.tensor([-200.0, -9.0, -2.0, -0.7, -0.01, -1e-12, 0.0])
+    score = class_score(log_p)
+    assert score.isfinite().all() and (score.diff() >= 0).all() and (score[:5].diff() > 0).all()
+    p = log_p[1:5].exp()
+    roots, odds = p.sqrt(), (p / (1 - p)).log()
+    torch.testing.assert_close(class_score(log_p[1:5]), roots / roots.std() + odds / odds.std())
+    assert class_score(torch.full((5,), -3.0)).std() == 0
+
+
+def grid_places(side: int) -> torch.Tensor:
+    return torch.cartesian_prod(torch.arange(side), torch.arange(side)) / side
+
+
+def test_the_posterior_mean_is_that_of_the_book_for_the_hyperparameters_of_most_evidence() -> None:
+    """Against the textbook's formulas with explicit inverses and determinants, constants integrated out by hand."""
+    generator = torch.Generator().manual_seed(1)
+    places, hints = grid_places(4).double(), torch.randn(2, 16, generator=generator).double()
+    present = (torch.rand(40, 16, generator=generator) < 0.4).double()
+    group = torch.arange(40) % 2
+    scores = present @ torch.randn(16, generator=generator).double() + 3.0 * group
+    scores = scores + 0.3 * torch.randn(40, generator=generator)
+    found = posterior_mean(present.float(), scores.float(), group, places.float(), hints.float())
+    constants = torch.nn.functional.one_hot(group).double()
+    basis = torch.linalg.svd(constants)[0][:, 2:].T  # [38, 40]: all directions in which no constant can be seen
+    x, y = basis @ present, basis @ scores
+    hints = (hints - hints.mean(1, keepdim=True)) / hints.std(1, correction=0, keepdim=True)
+    best = (-float("inf"), torch.zeros(16))
+    for reach in (1 / 28, 1 / 14, 1 / 7):
+        near = torch.exp(-(torch.cdist(places, places) ** 2) / (2 * reach**2))
+        for prior in (near, near + hints.T @ hints):
+            for noise in torch.linalg.eigvalsh(x @ prior @ x.T).max() * torch.logspace(-5, 1, 25).double():
+                covariance = x @ prior @ x.T + noise * torch.eye(38)
+                scale = y @ torch.linalg.inv(covariance) @ y / 38
+                likelihood = torch.distributions.MultivariateNormal(torch.zeros(38).double(), scale * covariance)
+                evidence = float(likelihood.log_prob(y))
+                if evidence > best[0]:
+                    best = (evidence, prior @ x.T @ torch.linalg.inv(covariance) @ y)
+    torch.testing.assert_close(found, best[1].float(), atol=1e-4, rtol=1e-4)
+
+
+def test_noise_is_not_taken_for_worth_and_a_true_hint_is_trusted() -> None:
+    generator = torch.Generator().manual_seed(2)
+    places, worths = grid_places(10), torch.randn(100, generator=generator)
+    present = torch.zeros(80, 100).scatter(1, random_subsets(100, 80, 0.25, seed=2), 1.0)
+    noise, group = torch.randn(80, generator=generator), torch.zeros(80, dtype=torch.long)
+    least_squares = torch.linalg.lstsq(present - present.mean(0), (noise - noise.mean())[:, None], driver="gelsd")
+    found = posterior_mean(present, noise, group, places, torch.empty(0, 100))
+    assert found.norm() < 0.5 * least_squares.solution.norm()
+    torch.testing.assert_close(posterior_mean(present, 0 * noise, group, places, worths[None]), 0 * worths)
+    scores = present @ worths + 0.1 * noise
+    blind, told, misled = (
+        torch.corrcoef(torch.stack([posterior_mean(present, scores, group, places, hint), worths]))[0, 1]
+        for hint in (torch.empty(0, 100), worths[None], torch.randn(1, 100, generator=generator))
+    )
+    assert told > 0.98 > blind > 0.5 and misled > blind - 0.1
+
+
+def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
+    chosen = random_subsets(30, 500, 0.25, seed=3)
+    assert chosen.shape == (500, 8)
+    assert all(len(set(row)) == 8 for row in chosen.tolist())
+    assert torch.equal(chosen, random_subsets(30, 500, 0.25, seed=3))
+    assert not torch.equal(chosen, random_subsets(30, 500, 0.25, seed=4))
+    counts = chosen.flatten().bincount(minlength=30)
+    assert counts.min() > 80 and counts.max() < 190  # 133 each on average
+    assert random_subsets(2, 5, 0.25, seed=0).shape == (5, 1)
+
+
+def test_patch_dropping_asks_about_quarters_and_halves_and_listens_to_two_hints(network: Network, monkeypatch) -> None:
+    model, images, told, given = network(), torch.randn(1, 3, 16, 16), [], []
+    keep = torch.tensor([[0, 2, 3, 5, 7, 8, 13, 15]])
+
+    def remember(*arguments: torch.Tensor) -> torch.Tensor:
+        given.append(arguments)
+        return posterior_mean(*arguments)
+
+    monkeypatch.setattr(sys.modules[patch_dropping.__module__], "posterior_mean", remember)
+    options = {"budget": 51, "keep": keep}
+    found = patch_dropping(model, images, 2, **options, progress=lambda *counts: told.append(counts))
+    assert told == [(17, 51), (34, 51), (51, 51)]
+    present, scores, group, places, hints = given[0]
+    assert present.sum(1).tolist() == [2] * 17 + [4] * 34 and group.tolist() == [0] * 17 + [1] * 17 + [2] * 17
+    there = [keep[:, row.bool()] for row in present]
+    log_p = torch.cat([model(images, keep=patches).log_softmax(1)[:, 2] for patches in there])
+    torch.testing.assert_close(scores, class_score(log_p))
+    assert (4 * places).tolist() == [[i // 4, i % 4] for i in keep[0].tolist()]
+    maps = relevance(model, images, 2, keep=keep, average_heads_first=True), attnlrp(model, images, 2, keep=keep)
+    first, second = (ranks(one.flatten()[keep[0]]) for one in maps)
+    torch.testing.assert_close(hints, (first + second)[None] / 2)
+    worth, hint = posterior_mean(*given[0]).double().numpy(), hints[0].double().numpy()
+    expected = worth + worth.std() / 4 * (hint - hint.mean()) / hint.std()
+    np.testing.assert_allclose(found.flatten()[keep[0]], expected, atol=1e-5)
+    assert torch.equal(found, patch_dropping(model, images, 2, **options))
+    patch_dropping(model, images, 2, **options, with_hint=False)
+    assert given[2][4].shape == (0, 8)
+    with pytest.raises(ValueError, match="leaves nothing to learn from"):
+        patch_dropping(model, images, 2, budget=5)
+
+
+def test_ranks_share_their_place_and_spearman_is_that_of_the_books() -> None:
+    values = torch.tensor([3.0, 1.0, 3.0, 7.0, -2.0])
+    torch.testing.assert_close(ranks(values), torch.tensor([2.5, 1.0, 2.5, 4.0, 0.0]) / 4)
+    assert spearman(values, values.exp()) == pytest.approx(1)
+    assert spearman(values, -values) == pytest.approx(-1)
+    # 1 - 6 sum d^2 / (n (n^2 - 1)), with differences 1, -1, 1, -1, 0
+    assert spearman(torch.tensor([1.0, 2, 3, 4, 5]), torch.tensor([2.0, 1, 4, 3, 5])) == pytest.approx(1 - 6 * 4 / 120)
+    assert spearman(values, torch.ones(5)) == 0

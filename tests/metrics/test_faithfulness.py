@@ -1,0 +1,142 @@
+"""Deletion and insertion against a plain loop and known cases; what forgetting does to a map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from vit_demo.methods import METHODS, find_method
+from vit_demo.metrics import blurred, faithfulness, randomisation
+from vit_demo.model import ViT
+
+Network = Callable[..., ViT]
+
+
+@pytest.mark.parametrize("steps", [1, 5, 100])
+@pytest.mark.parametrize("batch_tokens", [1, 8192])
+def test_curves_equal_a_plain_loop(network: Network, monkeypatch: pytest.MonkeyPatch, steps: int, batch_tokens: int):
+    monkeypatch.setattr("vit_demo.methods.subsets.BATCH_TOKENS", batch_tokens)
+    model, images, values = network(), torch.randn(1, 3, 16, 20), torch.randn(4, 5)
+    baseline = torch.randn(1, 3, 16, 20)
+    found = faithfulness(model, images, 2, values, baseline, steps=steps, seeds=2)
+    places = sorted(((r, c) for r in range(4) for c in range(5)), key=lambda at: -float(values[at]))
+    counts = [round(float(f) * 20) for f in found.fractions]
+    assert counts[0] == 0 and counts[-1] == 20 and len(counts) == min(steps, 20) + 1
+    for i, count in enumerate(counts):
+        deleted, inserted = images.clone(), baseline.clone()
+        for r, c in places[:count]:
+            patch = (..., slice(4 * r, 4 * r + 4), slice(4 * c, 4 * c + 4))
+            deleted[patch], inserted[patch] = baseline[patch], images[patch]
+        for curve, picture in ((found.deletion, deleted), (found.insertion, inserted)):
+            assert curve[i] == pytest.approx(float(model(picture).softmax(1)[0, 2]), abs=1e-5)
+    for area, curve in ((found.deletion_area, found.deletion), (found.insertion_area, found.insertion)):
+        assert area == pytest.approx(np.trapezoid(curve, found.fractions), abs=1e-6)
+    assert found.random_deletion.shape == found.random_insertion.shape == (2, len(counts))
+
+
+def test_both_ends_are_the_picture_and_the_baseline_exactly(network: Network) -> None:
+    model, images = network(), torch.randn(1, 3, 16, 16)
+    found = faithfulness(model, images, 1, torch.rand(4, 4), torch.zeros(1), steps=3)
+    whole, empty = (float(model(x).softmax(1)[0, 1]) for x in (images, torch.zeros_like(images)))
+    for down, up in (
+        (found.deletion, found.insertion),
+        *zip(found.random_deletion, found.random_insertion, strict=True),
+    ):
+        assert [down[0], up[-1]] == pytest.approx([whole, whole], abs=1e-6)
+        assert [down[-1], up[0]] == pytest.approx([empty, empty], abs=1e-6)
+
+
+class Counting(ViT):
+    """Its probability of class 0 is the share of the worth of the patches that are not zero."""
+
+    def forward(self, images: Tensor, trace=None, *, patch_size=None, keep=None) -> Tensor:
+        share = images[:, 0].unfold(1, 4, 4).unfold(2, 4, 4).amax((3, 4)).flatten(1).sum(1) / 120  # 0 + 1 + ... + 15
+        return torch.stack([share, 1 - share], dim=1).clamp(min=1e-12).log()
+
+
+def test_a_right_map_beats_chance_and_a_wrong_one_loses_by_as_much(network: Network) -> None:
+    model, worth = Counting(network(num_classes=2).config), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
+    images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
+    right, wrong = (
+        faithfulness(model, images, 0, sign * worth, torch.zeros(1), steps=16, seeds=50) for sign in (1, -1)
+    )
+    lost = np.cumsum([0, *range(15, -1, -1)]) / 120  # the most valuable first
+    np.testing.assert_allclose(right.deletion, 1 - lost, atol=1e-5)
+    np.testing.assert_allclose(right.insertion, lost, atol=1e-5)
+    np.testing.assert_allclose(wrong.deletion, lost[::-1], atol=1e-5)
+    assert right.deletion_area < right.random_deletion_area < wrong.deletion_area
+    assert right.orders_beaten == (50, 50) and wrong.orders_beaten == (0, 0)
+    assert right.random_deletion_area == pytest.approx(0.5, abs=0.05)
+    assert right.random_insertion_area == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_network_that_does_not_look_gives_equal_areas(network: Network) -> None:
+    model = network()
+    model.head.weight.zero_()
+    found = faithfulness(model, torch.randn(1, 3, 16, 16), 3, torch.rand(4, 4), torch.zeros(1))
+    says = float(model.head.bias.softmax(0)[3])
+    areas = [found.deletion_area, found.insertion_area, found.random_deletion_area, found.random_insertion_area]
+    assert areas == pytest.approx([says] * 4, abs=1e-6)
+
+
+def test_only_the_patches_of_the_sequence_are_replaced(network: Network) -> None:
+    model, images, keep = network(), torch.randn(1, 3, 16, 16), torch.tensor([[2, 3, 9, 14]])
+    values = torch.arange(16.0).reshape(4, 4)
+    found = faithfulness(model, images, 1, values, torch.zeros(1), steps=14, keep=keep)
+    assert found.fractions.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    mixed = images.clone()
+    mixed[..., 12:16, 8:12] = 0  # patch 14, the highest of the four
+    assert found.deletion[1] == pytest.approx(float(model(mixed, keep=keep).softmax(1)[0, 1]), abs=1e-6)
+    with pytest.raises(ValueError, match="cannot be"):
+        faithfulness(model, images, 1, values, torch.zeros(1), steps=0)
+
+
+def test_a_blurred_picture_keeps_its_mean_and_loses_its_detail() -> None:
+    images = torch.randn(1, 3, 32, 32) + 2
+    soft = blurred(images, 16)
+    assert soft.shape == images.shape
+    assert float(soft.std()) < 0.2
+    torch.testing.assert_close(soft.mean(), images.mean(), atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_forgetting_leaves_the_network_alone_and_class_free_maps_do_not_mind_the_head(network, method) -> None:
+    model, images = network(), torch.randn(1, 3, 16, 16)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    likeness = randomisation(model, images, 1, method)
+    assert len(likeness) == 5 and likeness[0] == pytest.approx(1)
+    assert all(-1 <= one <= 1.001 for one in likeness)
+    assert likeness[-1] < 0.999
+    assert (likeness[1] == pytest.approx(1)) is not METHODS[method].class_specific
+    assert likeness == randomisation(model, images, 1, method), "the seed decides"
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_the_cascade_goes_from_the_top_down(network: Network) -> None:
+    """Attention of the last block sees the last block change, and a map of the first block's would not."""
+    model, images, seen = network(), torch.randn(1, 3, 16, 16), []
+    changed = METHODS["attention"].compute
+
+    def spy(forgetful, *arguments, **options):
+        seen.append(
+            [
+                not torch.equal(a.mlp.fc1.weight, b.mlp.fc1.weight)
+                for a, b in zip(forgetful.blocks, model.blocks, strict=True)
+            ]
+        )
+        return changed(forgetful, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(METHODS, "attention", type(METHODS["attention"])(spy, class_specific=False))
+        randomisation(model, images, 1, "attention")
+    assert seen == [[False] * 3, [False] * 3, [False, False, True], [False, True, True], [True] * 3]
+
+
+def test_an_unknown_method_is_refused_in_words() -> None:
+    with pytest.raises(ValueError, match="There is no method 'magic': choose one of attention, rollout"):
+        find_method("magic")

@@ -1,0 +1,142 @@
+"""What is derived from a parameter is remembered while that parameter is unchanged, and no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.model.resample import SizeCache, resample_kernel
+
+
+@pytest.fixture
+def model(tiny: ViTConfig, randomise: Callable[..., nn.Module]) -> ViT:
+    return randomise(ViT(tiny))
+
+
+def _kernel(model: ViT, patch_size: int) -> Tensor:
+    embedding = model.patch_embed
+    return embedding.kernels.get(embedding.proj.weight, patch_size, resample_kernel)
+
+
+def _check_fresh(model: ViT, before: Tensor) -> None:
+    """Kernel and positions were derived again, from the parameters as they are now."""
+    with torch.no_grad():
+        now = _kernel(model, 2)
+        assert not torch.equal(now, before.to(now.dtype))
+        assert torch.equal(now, resample_kernel(model.patch_embed.proj.weight, 2))
+        assert torch.equal(model.positions((8, 8)), model._interpolate(model.pos_embed, (8, 8)))
+
+
+def test_unchanged_weights_give_the_same_object(model: ViT) -> None:
+    with torch.no_grad():
+        kernel, positions = _kernel(model, 2), model.positions((8, 8))
+        assert _kernel(model, 8) is _kernel(model, 8)
+        assert _kernel(model, 2) is kernel, "several sizes are remembered side by side"
+        assert model.positions((8, 8)) is positions
+
+
+def test_frozen_weights_are_remembered_with_gradients_on(model: ViT) -> None:
+    model.requires_grad_(False)
+    assert _kernel(model, 2) is _kernel(model, 2)
+
+
+@pytest.mark.parametrize("assign", [False, True], ids=["copied", "assigned"])
+def test_loading_weights_forgets(
+    model: ViT, tiny: ViTConfig, randomise: Callable[..., nn.Module], assign: bool
+) -> None:
+    with torch.no_grad():
+        before = _kernel(model, 2)
+        model.positions((8, 8))
+    model.load_state_dict(randomise(ViT(tiny)).state_dict(), assign=assign)
+    _check_fresh(model, before)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_an_optimiser_step_forgets(model: ViT, fused: bool) -> None:
+    optimiser = torch.optim.AdamW(model.parameters(), lr=0.1, fused=fused)
+    images = torch.randn(2, 3, 16, 16)
+    with torch.no_grad():
+        before = _kernel(model, 2)
+        model.positions((8, 8))
+    model(images, patch_size=2).square().sum().backward()
+    optimiser.step()
+    _check_fresh(model, before)
+
+
+def test_a_moving_average_of_the_weights_forgets(model: ViT) -> None:
+    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.5))
+    average.update_parameters(model)
+    with torch.no_grad():
+        before = _kernel(average.module, 2)
+        average.module.positions((8, 8))
+        for parameter in model.parameters():
+            parameter += 1.0
+    average.update_parameters(model)
+    _check_fresh(average.module, before)
+
+
+def test_another_dtype_forgets(model: ViT) -> None:
+    with torch.no_grad():
+        before = _kernel(model, 2)
+        model.to(torch.bfloat16)
+        assert _kernel(model, 2).dtype == torch.bfloat16
+        assert model.positions((8, 8)).dtype == torch.bfloat16
+        assert model(torch.randn(1, 3, 16, 16, dtype=torch.bfloat16), patch_size=2).dtype == torch.bfloat16
+        model.to(torch.float32)  # rounded by now
+    _check_fresh(model, before)
+
+
+def test_a_copy_remembers_for_itself(model: ViT) -> None:
+    with torch.no_grad():
+        before = _kernel(model, 2)
+        copy = deepcopy(model)
+        copy.patch_embed.proj.weight += 1.0
+        assert not torch.equal(_kernel(copy, 2), before)
+        assert _kernel(model, 2) is before
+
+
+def test_nothing_is_remembered_under_gradients(model: ViT) -> None:
+    first, second = _kernel(model, 2), _kernel(model, 2)
+    assert first is not second
+    assert first.requires_grad
+    with torch.no_grad():
+        assert not _kernel(model, 2).requires_grad
+    assert _kernel(model, 2).requires_grad
+
+
+def test_what_was_derived_in_inference_mode_serves_a_later_backward(model: ViT) -> None:
+    model.requires_grad_(False)
+    images = torch.randn(1, 3, 16, 16)
+    with torch.inference_mode():
+        expected = model(images, patch_size=2)
+    images.requires_grad_()
+    logits = model(images, patch_size=2)
+    torch.testing.assert_close(logits, expected.clone())
+    logits.sum().backward()
+    assert images.grad.abs().max() > 0
+
+
+def test_weights_made_in_inference_mode_are_never_stale(tiny: ViTConfig) -> None:
+    with torch.inference_mode():
+        model = ViT(tiny).eval()
+        before = _kernel(model, 2)
+        model.patch_embed.proj.weight += 1.0
+        _check_fresh(model, before)
+
+
+def test_each_size_is_derived_once() -> None:
+    cache, parameter, derived = SizeCache(), torch.zeros(3), []
+
+    def derive(tensor: Tensor, size: int) -> Tensor:
+        derived.append(size)
+        return tensor + size
+
+    for size in (1, 2, 1, 2, 3, 1):
+        assert cache.get(parameter, size, derive)[0] == size
+    assert derived == [1, 2, 3]

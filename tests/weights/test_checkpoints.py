@@ -1,0 +1,95 @@
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from vit_demo.errors import CheckpointError, PresetError
+from vit_demo.model import ViT
+from vit_demo.weights import PRESETS, load_model
+from vit_demo.weights.checkpoints import BUNDLED, load_checkpoint, save_checkpoint
+
+PRESET = PRESETS["digits-notebook"]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    torch.manual_seed(0)
+    model = ViT(PRESET.config_at(4))
+    path = tmp_path / "digits-notebook-4.safetensors"
+    save_checkpoint(path, model, {"seed": 0, "test_accuracy": {"4": 0.5}})
+    return path, model
+
+
+def test_what_is_written_is_read_back_in_eval_mode(saved):
+    path, model = saved
+    loaded, record = load_checkpoint(path)
+    assert record == {"seed": 0, "test_accuracy": {"4": 0.5}}
+    assert not loaded.training and not any(p.requires_grad for p in loaded.parameters())
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor.half().float())
+
+
+def test_load_model_cuts_patches_of_the_size_asked_for(saved):
+    path, _ = saved
+    assert load_model(PRESET, 4, path.parent).patch_size == 4
+
+
+def test_unknown_patch_size_names_the_known_ones():
+    with pytest.raises(PresetError, match=r"choose one of 4, 7, 14"):
+        load_model(PRESET, 5)
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="missing"):
+        load_model(PRESET, 4, tmp_path)
+
+
+def test_truncated_file_is_refused(saved):
+    path, _ = saved
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_checkpoint(path)
+
+
+def test_a_flipped_bit_is_noticed(saved):
+    path, _ = saved
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match="changed"):
+        load_checkpoint(path)
+
+
+def test_foreign_weights_are_refused(saved):
+    path, _ = saved
+    save_file(load_file(path), path)  # the same tensors, without our header
+    with pytest.raises(CheckpointError, match="not written by vit_demo"):
+        load_checkpoint(path)
+
+
+def test_another_networks_weights_are_refused(saved):
+    path, _ = saved
+    save_checkpoint(path, ViT(replace(PRESET.config, depth=1)), {})
+    with pytest.raises(CheckpointError, match="another network"):
+        load_model(PRESET, 4, path.parent)
+
+
+def test_weights_under_another_size_are_refused(saved):
+    path, _ = saved
+    shutil.copy(path, path.with_name("digits-notebook-7.safetensors"))
+    with pytest.raises(CheckpointError, match="another network"):
+        load_model(PRESET, 7, path.parent)
+
+
+@pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.source == "bundled"])
+def test_every_bundled_preset_is_trained(name):
+    """No preset without weights, and none whose record hides what they are worth."""
+    preset = PRESETS[name]
+    for patch_size in preset.patch_sizes:
+        load_model(preset, patch_size)
+        _, record = load_checkpoint(BUNDLED / f"{preset.weights_name(patch_size)}.safetensors")
+        assert record["test_accuracy"][str(patch_size)] > 2 / len(preset.labels)
+        assert record["command"].startswith("python -m vit_demo train")
+        assert {"seed", "epochs", "seconds", "data"} <= record.keys()

@@ -1,0 +1,182 @@
+"""The Hub for real, over HTTP, but on this machine: what is fetched, what is kept, and every way it can go wrong."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub import constants
+
+import vit_demo
+from vit_demo.errors import CheckpointError, PresetError
+from vit_demo.weights import PRESETS, Preset, load_model
+from vit_demo.weights.hub import MissingFileError, fetch
+
+from .hub_server import COMMIT
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.fixture
+def preset(hub, published, monkeypatch) -> Preset:
+    """``vit-ti16``, shortened, its repository on our own Hub."""
+    whole = PRESETS["vit-ti16"]
+    short = replace(whole, config=replace(whole.config, image_size=64, depth=1, num_classes=3), labels=("a", "b", "c"))
+    hub.repositories[whole.repo] = published.files
+    monkeypatch.setitem(PRESETS, "vit-ti16", short)
+    return short
+
+
+def test_first_use_fetches_once_and_gives_the_published_network(hub, published, preset):
+    model = load_model(preset, 16)
+    images = torch.randn(1, 3, 64, 64)
+    with torch.inference_mode():
+        torch.testing.assert_close(model(images), published.model(images), atol=1e-4, rtol=0)
+    assert not model.training and not any(p.requires_grad for p in model.parameters())
+    assert hub.gets(WEIGHTS) == 1 and load_model(preset, 32).patch_size == 32
+    assert hub.gets(WEIGHTS) == 1
+
+
+def test_what_is_in_the_cache_needs_no_network(hub, preset):
+    load_model(preset)
+    asked = len(hub.seen)
+    hub.close()
+    load_model(preset)
+    assert len(hub.seen) == asked
+
+
+def test_a_file_goes_into_the_hubs_own_cache_under_its_commit(hub, preset):
+    path = fetch(preset.repo, WEIGHTS, "main")
+    assert path.parent.name == COMMIT and "models--timm--" in str(path)
+    assert fetch(preset.repo, WEIGHTS, COMMIT) == path and hub.gets(WEIGHTS) == 1
+
+
+def test_a_preset_is_fetched_at_the_commit_that_it_is_pinned_to(hub, preset):
+    load_model(preset)
+    path = fetch(preset.repo, WEIGHTS, preset.revision)
+    assert path.parent.name == preset.revision != COMMIT and hub.gets(WEIGHTS) == 1
+
+
+def test_progress_is_told_up_to_the_last_byte(published, preset):
+    told = []
+    fetch(preset.repo, WEIGHTS, "main", lambda *news: told.append(news))
+    size = len(published.files[WEIGHTS])
+    assert told[-1] == (WEIGHTS, size, size)
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+
+
+def test_without_a_progress_function_there_is_a_bar_on_stderr(preset, capfd):
+    fetch(preset.repo, WEIGHTS, "main")
+    out, error = capfd.readouterr()
+    assert WEIGHTS in error and "100%" in error and not out
+
+
+def test_a_broken_connection_is_taken_up_where_it_broke(hub, published, preset, monkeypatch):
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+    hub.cuts = 1
+    path = fetch(preset.repo, WEIGHTS, "main")
+    assert path.read_bytes() == published.files[WEIGHTS]
+    assert len(hub.ranges) == 1 and hub.ranges[0] != "bytes=0-"
+
+
+def test_an_interrupted_download_leaves_nothing_and_may_be_repeated(hub, published, preset, tmp_path):
+    hub.cuts = 100
+    with pytest.raises(CheckpointError, match=r"could not be fetched .*: try again, or choose the bundled photos-tiny"):
+        fetch(preset.repo, WEIGHTS, "main")
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.stat().st_size > 1000]
+    hub.cuts = 0
+    assert fetch(preset.repo, WEIGHTS, "main").read_bytes() == published.files[WEIGHTS]
+
+
+def test_a_wrong_hash_is_refused_and_not_kept(hub, published, preset):
+    hub.tampered = True
+    with pytest.raises(CheckpointError, match="damaged: its hash is not the one that the Hub names"):
+        load_model(preset)
+    hub.tampered = False
+    load_model(preset)
+    assert hub.gets(WEIGHTS) == 2
+
+
+@pytest.mark.parametrize("filename", [WEIGHTS, "config.json"])
+def test_damage_in_the_cache_is_noticed(hub, preset, filename):
+    path = fetch(preset.repo, filename, "main")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.resolve().write_bytes(content)
+    with pytest.raises(CheckpointError, match="damaged"):
+        fetch(preset.repo, filename, "main")
+    fetch(preset.repo, filename, "main")
+
+
+def test_a_missing_file_is_named(hub, preset):
+    del hub.repositories[preset.repo][WEIGHTS]
+    with pytest.raises(MissingFileError, match=rf"{preset.repo} has no {WEIGHTS}"):
+        load_model(preset)
+
+
+def test_a_missing_repository_and_revision_are_named(preset):
+    with pytest.raises(CheckpointError, match="nobody/nothing is not on the Hub"):
+        fetch("nobody/nothing", WEIGHTS, "main")
+    with pytest.raises(CheckpointError, match="no revision 'v9'"):
+        fetch(preset.repo, WEIGHTS, "v9")
+    with pytest.raises(PresetError, match="org/name"):
+        fetch("a/b/c", WEIGHTS, "main")
+
+
+def test_a_huge_file_is_not_fetched(hub, preset, monkeypatch):
+    monkeypatch.setattr("vit_demo.weights.hub.MAX_BYTES", 1000)
+    with pytest.raises(CheckpointError, match="choose a model of at most"):
+        load_model(preset)
+    assert hub.gets(WEIGHTS) == 0
+
+
+@pytest.mark.parametrize("how", ["closed", "offline"])
+def test_without_a_network_one_sentence_offers_the_bundled_preset(hub, preset, monkeypatch, how):
+    if how == "closed":
+        hub.close()
+    else:
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(CheckpointError) as refused:
+        vit_demo.explore(torch.zeros(70, 80, 3, dtype=torch.uint8).numpy(), "vit-ti16")
+    sentence = str(refused.value)
+    assert {"closed": "the Hub does not answer", "offline": "set to stay offline"}[how] in sentence
+    assert "bundled photos-tiny" in sentence and "\n" not in sentence and "Error" not in sentence
+    assert not hub.seen
+
+
+def test_weights_of_another_network_are_refused(preset):
+    with pytest.raises(CheckpointError, match="another network"):
+        load_model(replace(preset, config=replace(preset.config, num_classes=4)))
+
+
+def test_weights_that_are_no_safetensors_are_refused(hub, preset):
+    hub.repositories[preset.repo][WEIGHTS] = b"x" * 6000
+    with pytest.raises(CheckpointError, match="damaged"):
+        load_model(preset)
+
+
+class Bomb:
+    """What opening a pickle can do."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_is_never_opened(hub, preset, tmp_path):
+    bomb = pickle.dumps(Bomb(tmp_path / "went-off"))
+    files = hub.repositories[preset.repo]
+    hub.repositories[preset.repo] = {"config.json": files["config.json"], "pytorch_model.bin": bomb * 200}
+    for name in (f"{preset.repo}", "vit-ti16"):
+        with pytest.raises(CheckpointError, match=WEIGHTS):
+            vit_demo.load(name)
+    hub.repositories[preset.repo][WEIGHTS] = bomb * 200
+    with pytest.raises(CheckpointError, match="damaged"):
+        vit_demo.load("vit-ti16")
+    assert not any("pytorch_model.bin" in request for request in hub.seen)
+    assert not (tmp_path / "went-off").exists()

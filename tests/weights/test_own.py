@@ -1,0 +1,205 @@
+"""A model of the user's own, from the Hub or a folder: its preprocessing, its labels, its answers; what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import timm
+import torch
+import transformers
+from PIL import Image
+from safetensors.torch import save_file
+
+import vit_demo
+from vit_demo.errors import CheckpointError, PresetError
+from vit_demo.images import preprocess
+from vit_demo.weights import find_preset
+from vit_demo.weights.described import HEADS, PLAIN, describe_timm, describe_transformers
+
+from .hub_server import COMMIT
+
+PHOTO = Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8))
+
+
+@pytest.fixture
+def folder(tmp_path, published):
+    for name, content in published.files.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+def answer(model, preset):
+    tensor, _ = preprocess(
+        PHOTO, image_size=preset.image_size, patch_size=preset.default_patch_size, mean=preset.mean, std=preset.std,
+        crop_fraction=preset.crop_fraction, interpolation=preset.interpolation,
+    )  # fmt: skip
+    with torch.inference_mode():
+        found = model(tensor)
+    return getattr(found, "logits", found)[0].numpy()
+
+
+def test_a_timm_repository_is_explored_by_its_name(hub, published):
+    hub.repositories["someone/cats"] = published.files
+    preset = find_preset("someone/cats")
+    assert (preset.mean, preset.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    assert (preset.crop_fraction, preset.interpolation) == (0.8, "bilinear")
+    assert preset.labels == ("cat (0)", "dog", "cat (2)") and preset.image_size == 64
+    assert preset.default_patch_size == 16 and 8 in preset.patch_sizes and preset.source == "hub"
+    result = vit_demo.explore(PHOTO, "someone/cats")
+    np.testing.assert_allclose(result.logits, answer(published.model, preset), atol=1e-4)
+    assert result.grid == (4, 4) and result.top(1)[0][0] in preset.labels
+    assert hub.gets("model.safetensors") == 1 and hub.gets("config.json") == 1
+    assert vit_demo.explore(PHOTO, "someone/cats", patch_size=8).grid == (8, 8)
+
+
+def test_a_revision_may_be_named(hub, published):
+    hub.repositories["someone/cats"] = published.files
+    assert find_preset("someone/cats@main").revision == find_preset("someone/cats").revision == COMMIT
+    with pytest.raises(CheckpointError, match="no revision 'v2'"):
+        find_preset("someone/cats@v2")
+
+
+def test_a_folder_is_explored_by_its_path(folder, published):
+    result = vit_demo.explore(PHOTO, str(folder))
+    np.testing.assert_allclose(result.logits, answer(published.model, find_preset(str(folder))), atol=1e-4)
+
+
+def test_a_transformers_folder_as_save_pretrained_writes_it(tmp_path, randomise):
+    config = transformers.ViTConfig(
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=3, intermediate_size=96, image_size=32, patch_size=8,
+        id2label={i: f"thing {i}" for i in range(12)}, layer_norm_eps=1e-3,
+    )  # fmt: skip
+    theirs = randomise(transformers.ViTForImageClassification(config))
+    theirs.save_pretrained(tmp_path)
+    transformers.ViTImageProcessor(
+        size={"height": 32, "width": 32}, image_mean=[0.1, 0.2, 0.3], image_std=[0.3, 0.2, 0.1], resample=3
+    ).save_pretrained(tmp_path)
+    preset = find_preset(str(tmp_path))
+    assert preset.labels == tuple(f"thing {i}" for i in range(12))
+    assert (preset.mean, preset.std, preset.interpolation) == ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1), "bicubic")
+    assert preset.config.norm_eps == 1e-3 and preset.num_heads == 3
+    np.testing.assert_allclose(vit_demo.explore(PHOTO, str(tmp_path)).logits, answer(theirs, preset), atol=1e-4)
+
+
+def test_a_model_without_classes_names_nothing(tmp_path, randomise):
+    config = transformers.Dinov2WithRegistersConfig(
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=28, patch_size=7
+    )
+    randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path)
+    result = vit_demo.explore(PHOTO, str(tmp_path))
+    assert result.logits.shape == (0,) and result.top() == [] and not result.is_sure
+    assert result.trace.num_prefix == 5 and result.rollout().shape == (4, 4)
+    assert "assumed" in find_preset(str(tmp_path)).note  # no preprocessor_config.json
+
+
+def test_a_distilled_deit_keeps_its_second_head(tmp_path, randomise):
+    config = transformers.DeiTConfig(
+        hidden_size=48, num_hidden_layers=1, num_attention_heads=3, intermediate_size=96, image_size=32, patch_size=8,
+        num_labels=4,
+    )  # fmt: skip
+    theirs = randomise(transformers.DeiTForImageClassificationWithTeacher(config))
+    theirs.save_pretrained(tmp_path)
+    result = vit_demo.explore(PHOTO, str(tmp_path))
+    np.testing.assert_allclose(result.logits, answer(theirs, find_preset(str(tmp_path))), atol=1e-4)
+
+
+def test_weights_in_half_precision_become_float32(folder, published):
+    save_file({k: v.half() for k, v in published.model.state_dict().items()}, folder / "model.safetensors")
+    assert {p.dtype for p in vit_demo.load(str(folder)).parameters()} == {torch.float32}
+
+
+def test_quantised_weights_are_refused(folder, published):
+    save_file({k: v.to(torch.int8) for k, v in published.model.state_dict().items()}, folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match="holds I8"):
+        find_preset(str(folder))
+
+
+def timm_config(**changes: Any) -> dict[str, Any]:
+    return {"architecture": "vit_base_patch16_224", "num_classes": 1000, **changes}
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (timm_config(architecture="resnet50"), "resnet50 is not supported"),
+        (timm_config(architecture="vit_base_r50_s16_224"), "not supported"),
+        (timm_config(architecture="vit_base_patch16_siglip_224"), "not supported"),
+        (timm_config(model_args={"act_layer": "quick_gelu"}), "made with act_layer"),
+        (timm_config(global_pool="map"), "pools its tokens by 'map'"),
+        (timm_config(pretrained_cfg={"input_size": [3, 224, 160]}), "224 x 160, not a square"),
+        ({"model_type": "swin"}, "type 'swin' is not supported"),
+        ({"model_type": "vit", "hidden_act": "quick_gelu"}, "activation is 'quick_gelu'"),
+        ({"model_type": "dinov2", "use_swiglu_ffn": True}, "MLP is SwiGLU"),
+        ({}, "type None is not supported"),
+    ],
+)
+def test_what_is_not_supported_is_named(folder, config, says):
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(PresetError, match=says) as refused:
+        find_preset(str(folder))
+    assert str(folder) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("config.json", None, "has no config.json"),
+        ("config.json", b"{", "not JSON"),
+        ("config.json", b"[]", "does not hold an object"),
+        ("config.json", b'{"model_type": "vit", "image_size": "large"}', "cannot be understood"),
+        ("model.safetensors", None, "pickled weights .* are never opened"),
+        ("model.safetensors", b"nonsense", "damaged"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(folder, file, content, says):
+    if content is None:
+        (folder / file).unlink()
+    else:
+        (folder / file).write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        find_preset(str(folder))
+
+
+@pytest.mark.parametrize("name", ["", " ", "/nowhere/at/all", "../nothing", "a/b/c", "not a/name"])
+def test_a_name_that_stands_for_nothing_is_refused_without_a_network(hub, name):
+    with pytest.raises(PresetError):
+        find_preset(name)
+    assert not hub.seen
+
+
+@pytest.mark.parametrize("place", ["global_pool", "model_args"])
+def test_a_timm_model_that_averages_its_patches_is_read_so(place):
+    config = timm_config(**{place: "avg" if place == "global_pool" else {"global_pool": "avg"}})
+    assert describe_timm(config).untold.pool == "mean"
+
+
+def test_processors_that_crop(hub):
+    found = describe_transformers(
+        {"model_type": "deit", "num_attention_heads": 3},
+        {"size": {"height": 256, "width": 256}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True,
+         "resample": 3, "do_normalize": False},
+    )  # fmt: skip
+    assert found.crop_fraction == 0.875 and found.interpolation == "bicubic"
+    assert (found.mean, found.std) == ((0, 0, 0), (1, 1, 1))
+
+
+def plain_architectures() -> list[str]:
+    return [n for part in ("vision_transformer", "deit") for n in timm.list_models(module=part) if PLAIN.fullmatch(n)]
+
+
+@pytest.mark.parametrize("size", sorted(HEADS))
+def test_every_architecture_we_take_for_a_plain_vit_is_one(size):
+    """What no tensor tells (heads, activation, epsilon) is what timm makes, for one and all of this size."""
+    names = [name for name in plain_architectures() if f"_{size}" in name]
+    assert names
+    for name in names:
+        with torch.device("meta"):
+            model = timm.create_model(name, depth=1)
+        block = model.blocks[0]
+        assert describe_timm({"architecture": name}).untold.num_heads == block.attn.num_heads, name
+        assert type(block).__name__ in ("Block", "LayerScaleBlock"), name
+        assert isinstance(block.mlp.act, torch.nn.GELU) and block.mlp.act.approximate == "none", name
+        assert block.norm1.eps == 1e-6 and not model.pool_include_prefix and model.attn_pool is None, name

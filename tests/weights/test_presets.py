@@ -1,0 +1,31 @@
+import pytest
+
+import vit_demo
+from vit_demo.errors import PresetError
+from vit_demo.images import MNIST_MEAN, MNIST_STD
+from vit_demo.model import ViT
+from vit_demo.weights import PRESETS, find_preset
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_a_preset_says_what_its_network_is(preset):
+    model = ViT(preset.config)
+    assert preset.num_parameters == sum(p.numel() for p in model.parameters())
+    assert preset.num_blocks == len(model.blocks)
+    assert len(preset.labels) == len(set(preset.labels)) == preset.config.num_classes
+    assert len(preset.mean) == len(preset.std) == preset.config.in_channels
+    assert preset.default_patch_size in preset.patch_sizes
+    assert all(preset.image_size % p == 0 for p in preset.patch_sizes)
+    assert vit_demo.presets()[preset.name] is preset
+
+
+def test_digits_are_normalised_as_they_were_trained():
+    for preset in PRESETS.values():
+        if preset.task == "digits":
+            assert (preset.mean, preset.std) == ((MNIST_MEAN,), (MNIST_STD,))
+
+
+@pytest.mark.parametrize("name", ["vit-9000", "", None, ["digits-tiny"]])
+def test_an_unknown_preset_names_the_known_ones(name):
+    with pytest.raises(PresetError, match="choose one of digits-small"):
+        find_preset(name)

@@ -1,0 +1,1 @@
+"""One image through one model: the engine that every way in shares, and its result."""

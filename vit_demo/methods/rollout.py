@@ -1,0 +1,41 @@
+"""Attention rollout (Abnar and Zuidema, 2020, https://arxiv.org/abs/2005.00928), one row at a time."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from vit_demo.methods.attention import mean_of_heads, row_chunks, rows
+from vit_demo.model import Trace
+
+
+def rollout(trace: Trace, query: int | None = 0) -> Tensor:
+    """How much of each input token reaches one output token, if attention and residual carry half each.
+
+    Rollout is the product ``(A_L + I)/2 ... (A_1 + I)/2`` of head-averaged attention. Only one of its rows is wanted,
+    so a row vector is carried backwards through the blocks, ``r <- (r A + r) / 2``, with A made in chunks and never
+    stored: O(N^2 d) time and O(N) memory beside one chunk, not O(N^3) and O(N^2).
+
+    Args:
+        trace: Of one pass.
+        query: Index of the output token; None for the mean of all of them (mean pooling).
+
+    Returns:
+        ``[B, N]`` float32, prefix tokens included, summing to 1.
+    """
+    batch, _, n, _ = trace.q[0].shape
+    carried = torch.zeros(batch, n, device=trace.q[0].device)
+    if query is None:
+        carried += 1 / n
+    else:
+        carried[:, query] = 1.0
+    for layer in reversed(range(trace.num_blocks)):
+        q, k = trace.q[layer], trace.k[layer]
+        if layer == trace.num_blocks - 1 and query is not None:
+            mixed = rows(q[:, :, query : query + 1], k).mean(1)[:, 0]  # only one row has any weight yet
+        else:
+            mixed = torch.zeros_like(carried)
+            for part, chunk in row_chunks(q, k):  # chunk [B, H, c, N]
+                mixed += mean_of_heads(carried[:, part], chunk)
+        carried = (mixed + carried) / 2
+    return carried

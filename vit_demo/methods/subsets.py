@@ -1,0 +1,64 @@
+"""What a model says of an image when only some of its patches enter the sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from vit_demo.model import ViT
+
+Progress = Callable[[int, int], None]
+"""Told how many passes are done, and of how many."""
+
+BATCH_TOKENS = 8192
+"""Tokens of one batch: enough to keep the matrix products busy, few enough for a small machine's memory."""
+
+
+def patches_of(
+    model: ViT, images: Tensor, patch_size: int | None, keep: Tensor | None
+) -> tuple[tuple[int, int], Tensor]:
+    """The grid of one image, and the patches ``[K]`` of it that enter the sequence at all."""
+    p = patch_size or model.patch_size
+    grid = (images.shape[2] // p, images.shape[3] // p)
+    return grid, torch.arange(grid[0] * grid[1], device=images.device) if keep is None else keep[0]
+
+
+def batch_of(tokens: int) -> int:
+    """How many sequences of a length go into one batch."""
+    return max(1, BATCH_TOKENS // max(1, tokens))
+
+
+@torch.inference_mode()
+def log_probabilities(
+    model: ViT,
+    images: Tensor,
+    target: int,
+    subsets: Tensor,
+    *,
+    patch_size: int | None = None,
+    progress: Progress | None = None,
+) -> Tensor:
+    """The logarithm of a class's probability for each of many subsets of one image's patches.
+
+    A patch that is left out is *dropped* from the sequence: nothing stands in for it, and the pass gets cheaper.
+
+    Args:
+        model: In eval mode.
+        images: ``[1, C, height, width]``, normalised.
+        target: The class.
+        subsets: ``[M, K]`` int64: the patches that stay, counted row by row.
+        patch_size: As in ``ViT.forward``.
+        progress: Called after every batch.
+
+    Returns:
+        ``[M]`` float32.
+    """
+    found: list[Tensor] = []
+    for part in subsets.split(batch_of(subsets.shape[1] + model.config.num_prefix)):
+        logits = model(images.expand(len(part), -1, -1, -1), patch_size=patch_size, keep=part)
+        found.append(logits.float().log_softmax(1)[:, target])
+        if progress is not None:
+            progress(sum(map(len, found)), len(subsets))
+    return torch.cat(found)

@@ -1,0 +1,80 @@
+"""Attention weighted by what it carries (Kobayashi et al., 2020, https://arxiv.org/abs/2004.10102)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vit_demo.methods.attention import row_chunks, rows, to_grid
+from vit_demo.model import Trace, ViT
+
+
+@torch.inference_mode()
+def value_weighted(
+    model: ViT,
+    images: Tensor,
+    layer: int = -1,
+    query: int | None = 0,
+    *,
+    patch_size: int | None = None,
+    keep: Tensor | None = None,
+) -> Tensor:
+    """The length of what each token sends to one token through a block's attention.
+
+    A weight says little where the value is near zero. This is ``|| sum_h A_h[i, j] v_h[j] W_h ||`` with W the output
+    projection (and layer scale), which is exactly what token j adds to token i.
+
+    Args:
+        model: In eval mode.
+        images: ``[B, C, height, width]``, normalised.
+        layer: Block, counted from 0; negative from the end.
+        query: Index of the token i in the sequence; None for the mean over all tokens.
+        patch_size: As in ``ViT.forward``.
+        keep: As in ``ViT.forward``.
+
+    Returns:
+        ``[B, rows, cols]`` float32, at least 0, in the unit of the tokens.
+    """
+    trace = Trace()
+    model(images, trace, patch_size=patch_size, keep=keep)
+    return to_grid(sent(trace, layer, output_map(model, layer), query), trace)
+
+
+def sent(trace: Trace, layer: int, output: Tensor, query: int | None) -> Tensor:
+    """The lengths for every token j, prefix tokens included.
+
+    Only H x H products of the values that reach the output are kept for each token, ``G[h, g] = <v_h W_h, v_g W_g>``,
+    so that all queries can be served in chunks: the squared length is ``sum_hg A_h G[h, g] A_g``.
+
+    Args:
+        trace: Of one pass.
+        layer: Block.
+        output: ``[H, d, D]``, each head's share of the output projection.
+        query: As in ``value_weighted``.
+
+    Returns:
+        ``[B, N]`` float32.
+    """
+    q, k = trace.q[layer], trace.k[layer]
+    values = trace.v[layer].float() @ output.float()  # [B, H, N, D]
+    gram = torch.einsum("bhnd,bgnd->bhgn", values, values)
+
+    def lengths(attention: Tensor) -> Tensor:  # [B, H, c, N] -> [B, c, N]
+        mixed = torch.einsum("bhgn,bgcn->bhcn", gram, attention)
+        return (mixed * attention).sum(1).clamp_(min=0).sqrt_()
+
+    if query is not None:
+        return lengths(rows(q[:, :, query : query + 1], k))[:, 0]
+    return torch.stack([lengths(chunk).sum(1) for _, chunk in row_chunks(q, k)]).sum(0) / q.shape[2]
+
+
+def output_map(model: ViT, layer: int) -> Tensor:
+    """What a block does to the heads' outputs before it adds them to the tokens, ``[H, d, D]``."""
+    block: Any = model.blocks[layer]  # a ModuleList does not know what it lists
+    dim, heads = model.config.embed_dim, model.config.num_heads
+    weight = block.attn.proj.weight if isinstance(block.attn.proj, nn.Linear) else torch.eye(dim)
+    if not isinstance(block.ls1, nn.Identity):
+        weight = block.ls1.gamma[:, None] * weight
+    return weight.T.to(block.norm1.weight.device).unflatten(0, (heads, -1))  # [D_in, D_out] -> [H, d, D]

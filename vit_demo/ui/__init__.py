@@ -1,6 +1,0 @@
-"""The page: layout, events, the two custom components, and the API. The only part that knows Gradio."""
-
-from vit_demo.ui.launch import launch
-from vit_demo.ui.page import build
-
-__all__ = ["build", "launch"]

@@ -1,0 +1,1 @@
+"""Custom components on ``gr.HTML``, each with its HTML, CSS and JavaScript beside it."""

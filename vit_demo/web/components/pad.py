@@ -1,0 +1,114 @@
+"""The pad one draws a digit on: a plain canvas in `gr.HTML` whose value is a PNG data URL.
+
+`pad/strokes.js` knows what a drawing is, `pad/paper.js` shows it and follows the pointer, `pad/main.js` keeps the
+history and talks to Gradio. The ten examples are the strokes of `digits.json`, drawn here and there alike.
+"""
+
+import base64
+import io
+import json
+from itertools import pairwise
+from typing import Any
+
+import gradio as gr
+from PIL import Image, ImageDraw
+
+from vit_demo.web.assets import read, script
+
+Point = tuple[float, float]
+
+DIGITS: dict[str, list[list[Point]]] = json.loads(read("digits.json"))
+"""Strokes of the example digits: points in [0, 1] that guide a smooth curve."""
+
+SIDE = 280
+PEN_WIDTH = 1 / 12
+OVERSAMPLING = 4
+
+
+class DigitPad(gr.HTML):
+    """Paper, pen and ten example digits.
+
+    The value is a PNG data URL of 280 x 280 pixels, black ink on white paper, or None for an empty pad. Each stroke,
+    undo, clear and example fires `input`. Setting the value to None from Python empties the pad.
+    """
+
+    def __init__(self, *, example: int | None = 7, **kwargs: Any) -> None:
+        """Makes a pad.
+
+        Args:
+            example: Digit on the paper when the page opens, which fires no event; None for an empty pad.
+            **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
+        """
+        value = None if example is None else to_data_url(example_picture(example))
+        super().__init__(
+            value=value,
+            html_template=read("components/pad/pad.html"),
+            css_template=read("components/pad/pad.css"),
+            js_on_load=script("components/pad", ["strokes", "paper", "main"]),
+            apply_default_css=False,
+            digits=DIGITS,
+            opening={"digit": example, "value": value},
+            **kwargs,
+        )
+        self.example = example
+
+    def preprocess(self, payload: str | None) -> str | None:
+        """Returns the picture's data URL, or None for an empty pad."""
+        return payload or None
+
+    def api_info(self) -> dict[str, Any]:
+        """Describes the value for callers of the API."""
+        return {"type": "string", "description": "PNG data URL of a drawing: black ink on white paper"}
+
+    def example_payload(self) -> str:
+        """Returns a value that callers of the API can try."""
+        return to_data_url(example_picture(7))
+
+
+def example_picture(digit: int) -> Image.Image:
+    """Draws an example digit as the pad does.
+
+    Args:
+        digit: 0 to 9.
+
+    Returns:
+        A greyscale picture of 280 x 280 pixels, black ink on white paper.
+    """
+    side = SIDE * OVERSAMPLING
+    radius = PEN_WIDTH * side / 2
+    picture = Image.new("L", (side, side), 255)
+    draw = ImageDraw.Draw(picture)
+    for stroke in DIGITS[str(digit)]:
+        path = [(x * side, y * side) for x, y in smooth(stroke)]
+        draw.line(path, fill=0, width=round(2 * radius))
+        for x, y in path:  # round caps and joints
+            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=0)
+    return picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+
+
+def smooth(points: list[Point], pieces: int = 8) -> list[Point]:
+    """Samples the curve that canvas draws through the points: quadratic pieces that meet halfway between neighbours.
+
+    Args:
+        points: At least two points.
+        pieces: Straight lines that stand for one quadratic piece.
+
+    Returns:
+        The points of a polyline from the first point to the last.
+    """
+    path = [points[0]]
+    for (x, y), (next_x, next_y) in pairwise(points[1:]):
+        start_x, start_y = path[-1]
+        end_x, end_y = (x + next_x) / 2, (y + next_y) / 2
+        for step in range(1, pieces + 1):
+            t = step / pieces
+            a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t**2
+            path.append((a * start_x + b * x + c * end_x, a * start_y + b * y + c * end_y))
+    return [*path, points[-1]]
+
+
+def to_data_url(picture: Image.Image) -> str:
+    """Encodes a picture as a PNG data URL."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -1,0 +1,221 @@
+"""The names that timm, transformers and torchvision give a ViT's tensors, turned into ours, which are timm's.
+
+What the tensors tell is read from them: widths, depth, registers, layer scale, whether there are biases. What they
+cannot tell (the number of heads, the epsilon of the norms, what the head reads) must be said.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from vit_demo.errors import CheckpointError
+from vit_demo.model import ViT, ViTConfig
+
+Tensors = dict[str, Tensor]
+
+
+class Untold(NamedTuple):
+    """What no tensor tells about a network.
+
+    Attributes:
+        num_heads: Attention heads of a block.
+        image_size: Side of the square input, in pixels.
+        norm_eps: Epsilon of every LayerNorm.
+        pool: What the head reads, as in ``ViTConfig.pool``; a distilled model, which has two heads, needs not be told.
+    """
+
+    num_heads: int
+    image_size: int
+    norm_eps: float = 1e-6
+    pool: Literal["cls", "mean", "cls+mean"] = "cls"
+
+
+UNSUPPORTED = {
+    r"mlp\.(w12|weights_in|gate_proj|fc1_g|w3)\b": "its MLP is SwiGLU",
+    r"(\bq_norm|\bk_norm|norm_q|norm_k)\b": "it normalises queries and keys",
+    r"rel_pos|relative_position": "its attention has a relative position bias",
+    r"rope|rotary": "its positions are rotary",
+    r"patch_embed\.backbone|embeddings\.(backbone|.*convolution)|conv_proj\.conv|patch_embed\.conv": (
+        "its patches come from a hybrid convolutional stem"
+    ),
+    r"^(norm_pre|pre_layr?norm)\b": "it has a norm before the first block",
+    r"attn_pool|^head\.probe": "it pools its tokens by attention",
+    r"\.(attns|ffns)\.|\.in_proj\.": "attention and MLP of a block run in parallel",
+    r"attn\.(q_bias|v_bias)": "its keys have no bias while its queries have one",
+    r"pre_logits": "its head has a hidden layer",
+    r"(attn|mlp)\.norm\.": "it has norms inside attention or MLP",
+    r"lora_": "its weights are kept as adapters",
+}
+"""Of networks that are close to ours but not ours: the tensor that gives them away, and what to say."""
+
+TORCHVISION = {
+    r"^conv_proj\.": "patch_embed.proj.",
+    r"^class_token$": "cls_token",
+    r"^encoder\.pos_embedding$": "pos_embed",
+    r"^encoder\.layers\.encoder_layer_(\d+)\.": r"blocks.\1.",
+    r"\.ln_(\d)\.": r".norm\1.",
+    r"\.self_attention\.in_proj_": ".attn.qkv.",
+    r"\.self_attention\.out_proj\.": ".attn.proj.",
+    r"\.mlp\.(linear_1|0)\.": ".mlp.fc1.",
+    r"\.mlp\.(linear_2|3)\.": ".mlp.fc2.",
+    r"^encoder\.ln\.": "norm.",
+    r"^heads\.head\.": "head.",
+}
+TRANSFORMERS = {
+    r"^(vit|deit|dinov2|dinov2_with_registers)\.": "",
+    r"^embeddings\.patch_embeddings\.projection\.": "patch_embed.proj.",
+    r"^embeddings\.cls_token$": "cls_token",
+    r"^embeddings\.(register_tokens|distillation_token)$": "reg_token",
+    r"^embeddings\.position_embeddings$": "pos_embed",
+    r"^(encoder\.)?layers?\.(\d+)\.": r"blocks.\2.",
+    r"\.(layernorm_before|norm1)\.": ".norm1.",
+    r"\.(layernorm_after|norm2)\.": ".norm2.",
+    r"\.attention\.(attention\.query|q_proj)\.": ".attn.q.",
+    r"\.attention\.(attention\.key|k_proj)\.": ".attn.k.",
+    r"\.attention\.(attention\.value|v_proj)\.": ".attn.v.",
+    r"\.attention\.(output\.dense|o_proj)\.": ".attn.proj.",
+    r"\.intermediate\.dense\.": ".mlp.fc1.",
+    r"\.output\.dense\.": ".mlp.fc2.",
+    r"\.layer_scale(\d)\.lambda1$": r".ls\1.gamma",
+    r"^layernorm\.": "norm.",
+    r"^(cls_)?classifier\.": "head.",
+    r"^distillation_classifier\.": "head_dist.",
+}
+TIMM = {r"^dist_token$": "reg_token", r"^register_tokens$": "reg_token"}
+UNREAD = re.compile(r"(^|\.)(mask_token$|pooler\.)")
+"""Parts that only training needs, or that stand beside the class token."""
+
+
+def convert(tensors: Tensors, untold: Untold) -> tuple[ViTConfig, Tensors]:
+    """The network that foreign tensors belong to, and the tensors under its names.
+
+    Args:
+        tensors: By the names of timm, transformers or torchvision; on the meta device, if the shapes are enough.
+        untold: What they do not tell.
+
+    Returns:
+        The configuration, and what ``ViT(config).load_state_dict`` takes.
+
+    Raises:
+        CheckpointError: If they belong to another kind of network; the sentence says which part is not supported.
+    """
+    ours = _renamed(tensors)
+    _refuse_unsupported(ours)
+    pool: Literal["cls", "mean", "cls+mean", "cls+next"] = untold.pool
+    if "head_dist.weight" in ours:
+        ours, pool = _one_head(ours), "cls+next"
+    _join_queries_keys_values(ours)
+    config = _read(ours, untold, pool)
+    if not config.position_prefix and "cls_token" in ours:
+        _fold_class_position(ours, config.stored_grid)
+    _check(ours, config)
+    return config, ours
+
+
+def _renamed(tensors: Tensors) -> Tensors:
+    if any(name.startswith("conv_proj.") for name in tensors):
+        table = TORCHVISION
+    elif any("embeddings." in name for name in tensors):
+        table = TRANSFORMERS
+    else:
+        table = TIMM
+    ours = {}
+    for name, tensor in tensors.items():
+        if UNREAD.search(name):
+            continue
+        for pattern, replacement in table.items():
+            name = re.sub(pattern, replacement, name)
+        ours[name] = tensor
+    return ours
+
+
+def _refuse_unsupported(tensors: Tensors) -> None:
+    for pattern, what in UNSUPPORTED.items():
+        if any(re.search(pattern, name) for name in tensors):
+            raise CheckpointError(f"This network is not supported, because {what}: see docs/models.md for what is.")
+    kernel = tensors.get("patch_embed.proj.weight")
+    if kernel is None or kernel.ndim != 4 or "blocks.0.norm1.weight" not in tensors:
+        raise CheckpointError("These weights are not a plain Vision Transformer's: see docs/models.md for what is one.")
+    if kernel.shape[2] != kernel.shape[3]:
+        raise CheckpointError("This network is not supported, because its patches are not square.")
+
+
+def _one_head(tensors: Tensors) -> Tensors:
+    """Two heads whose answers are averaged, on two tokens, as one head on both tokens side by side."""
+    heads = {name: tensors[name] for name in tensors if name.startswith("head")}
+    others = {name: tensor for name, tensor in tensors.items() if name not in heads}
+    weight = torch.cat([heads["head.weight"], heads["head_dist.weight"]], dim=1) / 2  # [K, 2 * D]
+    return {**others, "head.weight": weight, "head.bias": (heads["head.bias"] + heads["head_dist.bias"]) / 2}
+
+
+def _join_queries_keys_values(tensors: Tensors) -> None:
+    for name in [name for name in tensors if ".attn.q." in name]:
+        parts = [name.replace(".attn.q.", f".attn.{part}.") for part in "qkv"]
+        if all(part in tensors for part in parts):
+            tensors[name.replace(".attn.q.", ".attn.qkv.")] = torch.cat([tensors.pop(part) for part in parts])
+
+
+def _read(tensors: Tensors, untold: Untold, pool: Literal["cls", "mean", "cls+mean", "cls+next"]) -> ViTConfig:
+    width, channels, patch_size, _ = tensors["patch_embed.proj.weight"].shape
+    depth = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+    registers = tensors["reg_token"].shape[1] if "reg_token" in tensors else 0
+    hidden = tensors["blocks.0.mlp.fc1.weight"].shape[0] if "blocks.0.mlp.fc1.weight" in tensors else width
+    positions = tensors["pos_embed"].shape[1] if "pos_embed" in tensors else 0
+    grid, prefix = untold.image_size // patch_size, int("cls_token" in tensors) + registers
+    # The class token's position alone is folded into the token, so then the prefix has none.
+    if positions not in (grid**2, grid**2 + prefix, grid**2 + 1):
+        raise CheckpointError(
+            f"This network is not supported, because its {positions} positions are not the {grid} x {grid} that "
+            f"patches of {patch_size} px make of {untold.image_size} px."
+        )
+    try:
+        return ViTConfig(
+            image_size=untold.image_size,
+            patch_size=patch_size,
+            in_channels=channels,
+            num_classes=tensors["head.weight"].shape[0] if "head.weight" in tensors else 0,
+            embed_dim=width,
+            depth=depth,
+            num_heads=untold.num_heads,
+            mlp_ratio=hidden / width,
+            pool=pool,
+            position_prefix=prefix == 0 or positions == grid**2 + prefix,
+            class_token="cls_token" in tensors,
+            num_registers=registers,
+            layer_scale=1e-5 if "blocks.0.ls1.gamma" in tensors else None,
+            qkv_bias="blocks.0.attn.qkv.bias" in tensors,
+            final_norm="norm.weight" in tensors or "fc_norm.weight" in tensors,
+            norm_eps=untold.norm_eps,
+        )
+    except ValueError as error:
+        raise CheckpointError(f"This network is not supported: {error}") from error
+
+
+def _fold_class_position(tensors: Tensors, grid: int) -> None:
+    """Adds the class token's own position to it, where the registers beside it have none."""
+    positions = tensors["pos_embed"]
+    if positions.shape[1] == grid**2 + 1:
+        tensors["cls_token"] = tensors["cls_token"] + positions[:, :1]
+        tensors["pos_embed"] = positions[:, 1:]
+
+
+def _check(tensors: Tensors, config: ViTConfig) -> None:
+    """Compares names and shapes with those of the network that was read, so that nothing is left over or missing.
+
+    Raises:
+        CheckpointError: Naming the first tensor that does not fit.
+    """
+    with torch.device("meta"):
+        wanted = {name: tensor.shape for name, tensor in ViT(config).state_dict().items()}
+    found = {name: tensor.shape for name, tensor in tensors.items()}
+    if "norm.weight" in found and "fc_norm.weight" in wanted:
+        raise CheckpointError("This network is not supported, because it normalises its tokens before their mean.")
+    for name in sorted(wanted.keys() | found.keys()):
+        if wanted.get(name) != found.get(name):
+            here = tuple(found[name]) if name in found else "missing"
+            there = tuple(wanted[name]) if name in wanted else "no such part"
+            raise CheckpointError(f"This network is not supported: its {name} is {here}, where a ViT has {there}.")

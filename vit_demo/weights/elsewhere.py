@@ -1,0 +1,28 @@
+"""What public weights are worth at patch sizes that they were not trained for, as far as it is published."""
+
+from __future__ import annotations
+
+from vit_demo.weights.preset import Preset
+
+PUBLISHED: dict[str, dict[int, float]] = {
+    "vit-ti16": {8: 64.8, 12: 75.2, 14: 76.1, 16: 75.5, 20: 71.7, 24: 64.3, 28: 54.5, 32: 36.1, 48: 2.7},
+    "vit-s16": {8: 76.3, 12: 81.6, 14: 81.9, 16: 81.4, 20: 78.9, 24: 73.6, 28: 67.0, 32: 51.4, 48: 4.0},
+    "vit-b16": {8: 80.0, 12: 84.3, 14: 84.9, 16: 84.5, 20: 82.8, 24: 78.7, 28: 73.3, 32: 58.9, 48: 5.1},
+}
+"""Top-1 in % on ImageNet's validation set, kernels resampled by PI-resize, photos of 224 px; by patch size.
+
+From the README of ``flexivit-pytorch`` (Conrad, https://github.com/bwconrad/flexivit), which tries the PI-resize of
+FlexiViT (Beyer et al., 2022, https://arxiv.org/abs/2212.08013) on timm's checkpoints.
+"""
+
+
+def what_to_expect(preset: Preset, patch_size: int) -> str:
+    """One sentence for a size that public weights were not trained for; empty for one that they were."""
+    if not preset.is_resampled(patch_size):
+        return ""
+    native = preset.config.patch_size
+    known = PUBLISHED.get(preset.name, {})
+    if patch_size in known and native in known:
+        here, there = (f"{known[size]}\u00a0%" for size in (patch_size, native))
+        return f"Resampled from {native} px: right on {here} of ImageNet, not {there} (published)."
+    return f"Resampled from {native} px, so less accurate; by how much is not published."

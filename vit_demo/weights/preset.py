@@ -1,0 +1,109 @@
+"""One model that a visitor can choose, as a frozen record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import torch
+
+from vit_demo.errors import PresetError
+from vit_demo.model import ViT, ViTConfig
+
+Task = Literal["digits", "photos"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """A model that a visitor can choose.
+
+    Attributes:
+        name: As in ``explore(image, preset=name)``.
+        title: For people.
+        task: ``"digits"``: grey 28 x 28 drawings. ``"photos"``: RGB.
+        config: The network. Its patch size is that of the stored kernel, not the one to start with.
+        labels: The name of each output.
+        patch_sizes: Sizes it offers, in pixels, ascending.
+        default_patch_size: The one to start with.
+        flexible: One set of weights was trained for all sizes. Otherwise bundled weights are of their own for each
+            size, and fetched ones were trained for one size and are resampled for the others.
+        source: ``"bundled"``: the weights ship with the package; ``"hub"``: they are fetched on first use;
+            ``"folder"``: they are the user's own.
+        mean: Of each channel, in [0, 1], taken off before the network.
+        std: Of each channel, divided by.
+        crop_fraction: Share of a photo's shorter side that the network sees.
+        interpolation: How a photo is resized.
+        repo: Of a model of the Hub its repository, of a folder its path; empty for a bundled one.
+        revision: Of the repository: a commit, a tag or a branch.
+        sure: Probability of the first answer from which it may be said plainly; below it the model is not sure.
+        note: One sentence for the page.
+    """
+
+    name: str
+    title: str
+    task: Task
+    config: ViTConfig
+    labels: tuple[str, ...]
+    patch_sizes: tuple[int, ...]
+    default_patch_size: int
+    flexible: bool
+    source: str
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    crop_fraction: float = 1.0
+    interpolation: str = "bicubic"
+    repo: str = ""
+    revision: str = ""
+    sure: float = 0.5
+    note: str = ""
+
+    @property
+    def image_size(self) -> int:
+        """Side of the square input, in pixels."""
+        return self.config.image_size
+
+    @property
+    def num_blocks(self) -> int:
+        """Transformer blocks."""
+        return self.config.depth
+
+    @property
+    def num_heads(self) -> int:
+        """Attention heads of a block."""
+        return self.config.num_heads
+
+    @cached_property
+    def num_parameters(self) -> int:
+        """Numbers in the network, counted without making it."""
+        with torch.device("meta"):
+            return sum(p.numel() for p in ViT(self.config).parameters())
+
+    def check_patch_size(self, patch_size: int | None) -> int:
+        """The patch size to use: the default for None.
+
+        Raises:
+            PresetError: If the preset does not know that size.
+        """
+        if patch_size is None:
+            return self.default_patch_size
+        if patch_size not in self.patch_sizes:
+            known = ", ".join(map(str, self.patch_sizes))
+            raise PresetError(f"{self.name} has no patch size {patch_size}: choose one of {known}.")
+        return patch_size
+
+    def config_at(self, patch_size: int) -> ViTConfig:
+        """The network whose weights serve a patch size."""
+        return self.config if self._one_for_all else replace(self.config, patch_size=patch_size)
+
+    def weights_name(self, patch_size: int) -> str:
+        """Stem of the file that holds the weights for a patch size; where they are fetched, what they are called."""
+        return self.name if self._one_for_all else f"{self.name}-{patch_size}"
+
+    def is_resampled(self, patch_size: int) -> bool:
+        """Whether the weights were never trained for this patch size, so that accuracy is lost."""
+        return self.source != "bundled" and not self.flexible and patch_size != self.config.patch_size
+
+    @property
+    def _one_for_all(self) -> bool:
+        return self.flexible or self.source != "bundled"
