@@ -81,6 +81,8 @@ def test_every_script_and_style_is_part_of_the_stage() -> None:
     assert {f"{name}.js" for name in SCRIPTS} == {path.name for path in (UI / "components" / "stage").glob("*.js")}
 
 
-@pytest.mark.parametrize("path", [*UI.glob("components/*/*.html"), *UI.glob("components/*/*.css")], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [*UI.glob("components/*/*.html"), *UI.glob("components/*/*.css")], ids=lambda path: path.name
+)
 def test_templates_hold_nothing_that_gradio_would_evaluate(path: Path) -> None:
     assert not re.search(r"\$\{|\{\{|`|\\|@children", path.read_text(encoding="utf-8"))

@@ -124,7 +124,7 @@ def build() -> gr.Blocks:
 
             return choose
 
-        # Private: the documented endpoints are those of ``ui.api``. A newer stroke replaces one that still waits.
+        # Private: the documented endpoints are those of ``web.api``. A newer stroke replaces one that still waits.
         quiet: dict[str, Any] = {
             "api_visibility": "private",
             "show_progress": "hidden",
