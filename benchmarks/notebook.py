@@ -53,7 +53,7 @@ def main() -> None:
     training, test = load_digits(options.data, "train"), load_digits(options.data, "test")
     found: dict[str, list[float]] = {}
     for patch_size in PRESET.patch_sizes:
-        name = PRESET.weights_name(patch_size)
+        name = PRESET.checkpoint_name(patch_size)
         recipe, config = RECIPES[name], PRESET.config_at(patch_size)
         torch.manual_seed(0)
         twice = SoftmaxTwice(ViT(config))

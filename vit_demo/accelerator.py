@@ -14,7 +14,7 @@ ZERO_GPU = bool(os.environ.get("SPACES_ZERO_GPU"))
 """On a ZeroGPU Space the GPU is lent for the length of one call, to a fork of this process."""
 
 
-def borrows_gpu(function: F) -> F:
+def zero_gpu(function: F) -> F:
     """Marks the function that runs the network: on ZeroGPU it gets a GPU while it runs, elsewhere nothing changes."""
     if not ZERO_GPU:
         return function

@@ -1,7 +1,15 @@
-"""What can go wrong for a person, as exceptions whose message is one sentence that tells them what to do."""
+"""What can go wrong for a person, as exceptions whose message is one sentence that says what to do.
+
+Everything that catches errors for people (the page, the API, the command line) shows the message of an ``InputError``
+and of nothing else: any other exception is a bug, which is logged with its traceback.
+"""
 
 
-class ImageError(ValueError):
+class InputError(ValueError):
+    """A request cannot be met as it stands; the message says what to change."""
+
+
+class ImageError(InputError):
     """A picture cannot be read or used."""
 
 
@@ -9,13 +17,17 @@ class EmptySketchError(ImageError):
     """There is nothing drawn on the pad."""
 
 
-class PresetError(ValueError):
+class PresetError(InputError):
     """A preset is unknown, or a choice such as the patch size does not fit it."""
 
 
-class LabelError(ValueError):
+class LabelError(InputError):
     """A model has no class of that name or index."""
 
 
-class CheckpointError(ValueError):
+class CheckpointError(InputError):
     """A checkpoint is missing, damaged or of the wrong shape, or cannot be fetched."""
+
+
+class BusyError(InputError):
+    """Too much work is waiting already, or the server is shutting down."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import METHODS, find_method
-from vit_demo.metrics import blurred, faithfulness, randomisation
+from vit_demo.metrics import blurred, faithfulness, randomization
 from vit_demo.model import ViT
 
 Network = Callable[..., ViT]
@@ -107,12 +107,12 @@ def test_a_blurred_picture_keeps_its_mean_and_loses_its_detail() -> None:
 def test_forgetting_leaves_the_network_alone_and_class_free_maps_do_not_mind_the_head(network, method) -> None:
     model, images = network(), torch.randn(1, 3, 16, 16)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    likeness = randomisation(model, images, 1, method)
+    likeness = randomization(model, images, 1, method)
     assert len(likeness) == 5 and likeness[0] == pytest.approx(1)
     assert all(-1 <= one <= 1.001 for one in likeness)
     assert likeness[-1] < 0.999
     assert (likeness[1] == pytest.approx(1)) is not METHODS[method].class_specific
-    assert likeness == randomisation(model, images, 1, method), "the seed decides"
+    assert likeness == randomization(model, images, 1, method), "the seed decides"
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name])
 
@@ -133,7 +133,7 @@ def test_the_cascade_goes_from_the_top_down(network: Network) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(METHODS, "attention", type(METHODS["attention"])(spy, class_specific=False))
-        randomisation(model, images, 1, "attention")
+        randomization(model, images, 1, "attention")
     assert seen == [[False] * 3, [False] * 3, [False, False, True], [False, True, True], [True] * 3]
 
 

@@ -89,7 +89,7 @@ def test_every_bundled_preset_is_trained(name):
     preset = PRESETS[name]
     for patch_size in preset.patch_sizes:
         load_model(preset, patch_size)
-        _, record = load_checkpoint(BUNDLED / f"{preset.weights_name(patch_size)}.safetensors")
+        _, record = load_checkpoint(BUNDLED / f"{preset.checkpoint_name(patch_size)}.safetensors")
         assert record["test_accuracy"][str(patch_size)] > 2 / len(preset.labels)
         assert record["command"].startswith("python -m vit_demo train")
         assert {"seed", "epochs", "seconds", "data"} <= record.keys()

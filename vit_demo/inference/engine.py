@@ -1,43 +1,37 @@
-"""The one service behind page, command line and API: (image, choices) -> Exploration.
+"""The engine behind the Python package, the page, the API and the command line: (image, choices) -> Exploration.
 
-Models are loaded once, the device is chosen once, and the last few results are kept by the content of their image, so
-that a second question about the same picture costs no second pass.
+It chooses the device, loads each model once, and keeps the last results; whatever takes time runs as a job (see
+``jobs``). Nothing depends on what the caches hold: what they let go is computed again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import threading
-from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import Any, TypeVar
 
-import cachetools
 import torch
-from PIL import Image
 from torch import Tensor
 
-from vit_demo import images
-from vit_demo.accelerator import ZERO_GPU, best_device, borrows_gpu, device_name
-from vit_demo.inference.exploration import Exploration, one_pass
-from vit_demo.inference.traced import DISPLAY_SIZE, THUMBNAIL_SIZE
-from vit_demo.model import Trace, ViT
-from vit_demo.weights import Preset, Progress, fetch_weights, find_preset, load_model
+from vit_demo import images, methods
+from vit_demo.accelerator import ZERO_GPU, best_device, device_name, zero_gpu
+from vit_demo.inference.cache import ByteCache
+from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
+from vit_demo.inference.jobs import Job, JobRunner, report
+from vit_demo.inference.limits import MODEL_BYTES, RESULT_BYTES
+from vit_demo.inference.passes import forward_with_trace, to_cpu, with_less_memory
+from vit_demo.model import ViT
+from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, load_model
 
 T = TypeVar("T")
-Fit = Literal["crop", "squash", "keep"]
 
 DEFAULT_PRESET = "digits-small"
 
-CACHE_BYTES = 256 << 20
-"""What the kept results may weigh together."""
 
-MODELS_BYTES = 5 << 30
-"""What the models in memory may weigh together; the one that was least asked for lately makes room."""
-
-
-class Explorer:
-    """Loads models once, runs them on one device, keeps the last results; safe to call from several threads.
+class Engine:
+    """Runs models on one device; safe to call from several threads.
 
     Args:
         device: ``"cuda"``, ``"mps"``, ``"cpu"``, or None for the best that is there.
@@ -45,16 +39,16 @@ class Explorer:
 
     def __init__(self, device: str | None = None) -> None:
         self.device = torch.device(device) if device else best_device()
-        self._models: cachetools.LRUCache[str, ViT] = cachetools.LRUCache(MODELS_BYTES, getsizeof=_model_weight)
-        self._results: cachetools.LRUCache[str, Exploration] = cachetools.LRUCache(CACHE_BYTES, getsizeof=_weight)
-        self._lock = threading.RLock()
-        self._forward = borrows_gpu(self._forward_here)
-        self._work = borrows_gpu(self._work_here)
+        self.jobs = JobRunner()
+        self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes)
+        self._results: ByteCache[Exploration] = ByteCache(_result_bytes(self.device), lambda result: result.num_bytes)
+        self._execute = zero_gpu(self._execute_here)
 
     @property
     def loaded(self) -> list[str]:
-        """Names of the weights in memory."""
-        return sorted(self._models)
+        """Names of the checkpoints in memory, those of visitors' own models left out."""
+        known = {preset.checkpoint_name(p) for preset in PRESETS.values() for p in preset.patch_sizes}
+        return sorted(known & {name for name, *_ in self._models.keys()})
 
     def explore(
         self,
@@ -72,113 +66,193 @@ class Explorer:
             patch_size: In pixels; the preset's default for None.
             fit: How a photo becomes the input: ``"crop"`` (centre square), ``"squash"``, or ``"keep"`` (the whole
                 picture in its own shape, on a rectangular grid). Drawings are always fitted the way MNIST was.
-            progress: Told how far it is while weights are fetched; a bar on stderr for None.
+            progress: Told the file, the bytes so far and the bytes in all while weights are fetched; a bar on stderr
+                for None.
 
         Returns:
-            The result; the same object again for the same image and choices, while it is remembered.
+            The result; the same object again for the same image and choices, while it is cached.
 
         Raises:
             ImageError: If the image cannot be used; ``EmptySketchError`` if nothing is drawn.
-            PresetError: If there is no such preset, or it does not know the patch size.
+            PresetError: If there is no such preset, or it has no such patch size.
             CheckpointError: If the weights cannot be used.
         """
-        chosen = find_preset(preset, progress)
-        patch_size = chosen.check_patch_size(patch_size)
-        picture = images.read_image(image)
-        self.fetch(chosen, progress)
-        key = _key(picture, preset, patch_size, fit if chosen.task == "photos" else "digit")
-        with self._lock:
-            result = self._results.get(key)
-            if result is None:
-                result = self.remember(self._run(picture, chosen, patch_size, fit, key))
-        return result
+        check_fit(fit)
+        source = Source.of(image)
+        chosen = self.prepare(preset, progress).result()
+        return self.explore_source(source, chosen, chosen.check_patch_size(patch_size), fit)
+
+    def explore_source(
+        self,
+        source: Source,
+        preset: Preset,
+        patch_size: int,
+        fit: Fit = "crop",
+        dropped: tuple[tuple[int, int], ...] = (),
+    ) -> Exploration:
+        """As ``explore``, of a picture that is read only where the result is not cached.
+
+        Args:
+            source: The picture.
+            preset: Its weights are on this machine, or fetched now.
+            patch_size: One of the preset's.
+            fit: As in ``explore``.
+            dropped: Patches that leave the sequence; see ``Exploration.drop_patches``.
+        """
+        key = ("result", source.identity, preset, patch_size, fit if preset.task == "photos" else "", dropped)
+
+        def compute() -> Exploration:
+            if dropped:
+                return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
+            return self._explore(source, preset, patch_size, fit)
+
+        return self.cached(self._results, key, compute, preset.task, _forward_bytes(preset, patch_size))
+
+    def cached(
+        self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0
+    ) -> T:
+        """What a cache holds under a key, or else what a job computes, which is then kept."""
+
+        def work() -> T:
+            found = cache.get(key)  # it may have come while this job waited
+            if found is None:
+                cache.put(key, found := compute())
+            return found
+
+        found = cache.get(key)
+        return self.jobs.run(key, work, lane, nbytes) if found is None else found
+
+    def prepare(self, name: str, progress: Progress | None = None, *, trusted: bool = True) -> Job[Preset]:
+        """Starts to look a preset up and to fetch its weights, where they are not on this machine.
+
+        Args:
+            name: As in ``explore``.
+            progress: As in ``explore``; the job is told as well.
+            trusted: Whether the one who names it may use the folders and the Hub token of this machine.
+
+        Returns:
+            The job that gives the preset; it raises ``PresetError`` or ``CheckpointError`` if it cannot be had.
+        """
+
+        def tell(file: str, done: int, total: int) -> None:
+            report(done, total, file)
+            if progress is not None:
+                progress(file, done, total)
+
+        def work() -> Preset:
+            preset = find_preset(name, progress and tell, trusted=trusted)
+            if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
+                fetch_weights(preset, progress and tell)
+            return preset
+
+        return self.jobs.submit(("prepare", name, trusted), work, "downloads")
 
     def warm_up(self, presets: Iterable[str]) -> None:
         """Loads models and runs each once on nothing, so that the first visitor does not wait for it."""
         for name in presets:
             preset = find_preset(name)
-            blank = torch.zeros(1, preset.config.in_channels, preset.image_size, preset.image_size)
-            self.model(preset, preset.default_patch_size)
-            self._forward(blank, preset.name, preset.default_patch_size)
-
-    def fetch(self, preset: Preset, progress: Progress | None = None) -> None:
-        """Sees to it that a preset's weights are on this machine, and lets others explore meanwhile.
-
-        Raises:
-            CheckpointError: If they cannot be had.
-        """
-        if preset.source != "bundled" and preset.name not in self._models:
-            fetch_weights(preset, progress)
-
-    def remember(self, result: Exploration) -> Exploration:
-        """Keeps a result that follows from another, such as one without some patches, to be recalled by its key."""
-        with self._lock:
-            if _weight(result) <= self._results.maxsize:
-                self._results[result.key] = result
-        return result
-
-    def recall(self, key: str) -> Exploration | None:
-        """A result by its key, while it is remembered."""
-        with self._lock:
-            return self._results.get(key)
+            side = preset.image_size
+            blank = torch.zeros(1, preset.config.in_channels, side, side)
+            self.run_on_model(preset, preset.default_patch_size, forward_with_trace, blank)
 
     def model(self, preset: Preset, patch_size: int) -> ViT:
-        """The network that serves a patch size, on this explorer's device, loaded once."""
-        name = preset.weights_name(patch_size)
-        with self._lock:
-            if name not in self._models:
-                self._models[name] = load_model(preset, patch_size).to(self.device)
-            return self._models[name]
+        """The network that serves a patch size, on this engine's device, loaded once."""
+        key = self._model_key(preset, patch_size)
+        return self.cached(self._models, key, lambda: load_model(preset, patch_size).to(self.device), preset.task)
 
-    def _run(self, picture: Image.Image, preset: Preset, patch_size: int, fit: Fit, key: str) -> Exploration:
-        self.model(preset, patch_size)
-        tensor, geometry, seen = _prepare(picture, preset, patch_size, fit)
-        logits, trace, seconds = self._forward(tensor, preset.name, patch_size)
+    def run_on_model(
+        self,
+        preset: Preset,
+        patch_size: int,
+        function: Callable[..., T],
+        /,
+        *arguments: Any,
+        slow: bool = False,
+        **options: Any,
+    ) -> T:
+        """Runs a function beside a network; see ``exploration.RunOnModel``.
+
+        Args:
+            preset: Whose network.
+            patch_size: In pixels; handed on to the function.
+            function: A module's own; called with the network, the arguments and the options.
+            *arguments: Tensors among them are moved to the device.
+            slow: Whether it needs many passes, so that others should not wait for it.
+            **options: As the arguments; ``progress`` is told how far it is, and so is the job.
+        """
+        if "progress" in options:
+            options["progress"] = None if ZERO_GPU else partial(_tell, options["progress"])
+
+        def work() -> T:
+            self.model(preset, patch_size)  # loaded here, for on ZeroGPU what follows runs in a fork
+            return self._execute(preset, patch_size, function, arguments, options)
+
+        lane = "slow" if slow else preset.task
+        nbytes = _forward_bytes(preset, patch_size) * (8 if slow else 3)
+        return self.jobs.run(object(), work, lane, nbytes)
+
+    def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:
+        given = ModelInput.of(source.read(), preset, patch_size, fit)
+        run_on_model = partial(self.run_on_model, preset, patch_size)
+        logits, trace, seconds = run_on_model(forward_with_trace, given.pixels)
         return Exploration(
-            preset=preset.name,
+            preset=preset,
             patch_size=patch_size,
+            fit=fit,
             grid=trace.grid,
             logits=logits.numpy(),
-            labels=preset.labels,
             trace=trace,
-            image=seen,
-            geometry=geometry,
+            image=given.image,
+            photo=given.photo,
+            geometry=given.geometry,
+            pixels=given.pixels,
             seconds=seconds,
             device=device_name(self.device),
-            key=key,
-            pixels=tensor,
-            photo=_thumbnail(picture) if preset.task == "photos" else None,
-            ask=partial(self._ask, preset.name, patch_size),
+            run_on_model=run_on_model,
         )
 
-    def _ask(self, preset: str, patch_size: int, job: Callable[..., T], /, *arguments: Any, **options: Any) -> T:
-        """What a result needs the network for; see ``exploration.Ask``."""
-        if ZERO_GPU:
-            options.pop("progress", None)  # nothing can be told from another process
-        return self._work(preset, patch_size, job, arguments, options)
-
-    def _work_here(
-        self, preset: str, patch_size: int, job: Callable[..., T], arguments: tuple[Any, ...], options: dict[str, Any]
+    def _execute_here(
+        self,
+        preset: Preset,
+        patch_size: int,
+        function: Callable[..., T],
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
     ) -> T:
-        """The job itself, like ``_forward_here`` in another process on ZeroGPU; gradients begin and end in it."""
-        model = self.model(find_preset(preset), patch_size)
-        arguments = tuple(self._here(value) for value in arguments)
-        options = {name: self._here(value) for name, value in options.items()}
-        return _handed_back(job(model, *arguments, patch_size=patch_size, **options))
+        """The function itself; on ZeroGPU in a fork, so that no lock may be taken here, and gradients stay inside."""
 
-    def _here(self, value: Any) -> Any:
-        return value.to(self.device) if isinstance(value, Tensor) else value
+        def attempt(device: torch.device) -> T:
+            model = self._models.peek(self._model_key(preset, patch_size))
+            if model is None or device != self.device:
+                model = load_model(preset, patch_size).to(device)
+            there = [_to(value, device) for value in arguments]
+            named = {name: _to(value, device) for name, value in options.items()}
+            return to_cpu(function(model, *there, patch_size=patch_size, **named))
 
-    def _forward_here(self, tensor: torch.Tensor, preset: str, patch_size: int) -> tuple[torch.Tensor, Trace, float]:
-        """The pass itself, its arguments and results small and picklable: on ZeroGPU it runs in another process."""
-        model = self.model(find_preset(preset), patch_size)
-        return _handed_back(one_pass(model, tensor.to(self.device), patch_size=patch_size))
+        return with_less_memory(attempt, self.device)
+
+    @staticmethod
+    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str]:
+        return preset.checkpoint_name(patch_size), preset.repo, preset.revision
 
 
-@lru_cache(maxsize=4)
-def explorer_on(device: str | None = None) -> Explorer:
-    """The shared explorer of a device."""
-    return Explorer(device)
+_engines: dict[str, Engine] = {}
+_engines_lock = threading.Lock()
+
+
+def get_engine(device: str | None = None) -> Engine:
+    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best that is there for None."""
+    name = str(torch.device(device) if device else best_device())
+    with _engines_lock:
+        if name not in _engines:
+            _engines[name] = Engine(name)
+        return _engines[name]
+
+
+def reset_engines() -> None:
+    """Forgets the shared engines with all that they hold, so that the next request starts afresh."""
+    with _engines_lock:
+        _engines.clear()
 
 
 def explore(
@@ -188,7 +262,7 @@ def explore(
     device: str | None = None,
     fit: Fit = "crop",
 ) -> Exploration:
-    """Runs one image through one model on the shared explorer of a device. See ``Explorer.explore``.
+    """Runs one image through one model on the shared engine of a device. See ``Engine.explore``.
 
     Example:
         >>> import vit_demo
@@ -196,58 +270,28 @@ def explore(
         >>> ex.top(1)
         [('7', 0.998...)]
     """
-    return explorer_on(device).explore(image, preset, patch_size, fit)
+    return get_engine(device).explore(image, preset, patch_size, fit)
 
 
-def _prepare(
-    picture: Image.Image, preset: Preset, patch_size: int, fit: Fit
-) -> tuple[torch.Tensor, images.Geometry, Image.Image]:
-    """The input ``[1, C, H, W]``, where it came from, and the picture to show for it."""
-    if preset.task == "digits":
-        digit = images.to_mnist(picture)
-        tensor, geometry = images.to_tensor_digit(digit)
-        return tensor, geometry, Image.fromarray(digit)
-    tensor, geometry = images.preprocess(
-        picture,
-        image_size=preset.image_size,
-        patch_size=patch_size,
-        mean=preset.mean,
-        std=preset.std,
-        mode=fit,
-        crop_fraction=preset.crop_fraction,
-        interpolation=preset.interpolation,
-    )
-    return tensor, geometry, images.seen(picture, geometry, DISPLAY_SIZE)
+def _tell(progress: methods.Progress | None, done: int, total: int) -> None:
+    report(done, total)
+    if progress is not None:
+        progress(done, total)
 
 
-def _thumbnail(picture: Image.Image) -> Image.Image:
-    small = picture.convert("RGB")
-    small.thumbnail((THUMBNAIL_SIZE, THUMBNAIL_SIZE), Image.Resampling.LANCZOS)
-    return small
+def _to(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, Tensor) else value
 
 
-def _handed_back(found: Any) -> Any:
-    """Tensors on the CPU; a trace too where it must leave this process, elsewhere it stays on the device."""
-    if isinstance(found, tuple):
-        return tuple(map(_handed_back, found))
-    if isinstance(found, Tensor) or (ZERO_GPU and isinstance(found, Trace)):
-        return found.to("cpu")
-    return found
+def _result_bytes(device: torch.device) -> int:
+    """What cached results may hold: traces stay on the device that made them."""
+    if device.type != "cuda" or ZERO_GPU:
+        return RESULT_BYTES
+    return min(8 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
 
 
-def _key(picture: Image.Image, *choices: str | int) -> str:
-    digest = hashlib.sha256(repr((picture.size, choices)).encode())
-    digest.update(picture.tobytes())
-    return digest.hexdigest()[:32]
-
-
-def _model_weight(model: ViT) -> int:
-    """Bytes of a model's weights."""
-    return sum(p.numel() * p.element_size() for p in model.parameters())
-
-
-def _weight(result: Exploration) -> int:
-    """Bytes held by a result: its trace, its input and its picture."""
-    tensors = [*result.trace.q, *result.trace.k, *result.trace.v, result.pixels]
-    picture = result.image.width * result.image.height * len(result.image.getbands())
-    return sum(t.numel() * t.element_size() for t in tensors) + picture
+def _forward_bytes(preset: Preset, patch_size: int) -> int:
+    """Roughly what one pass needs beside the weights: a dozen activations, and q, k and v of every block."""
+    config = preset.config
+    tokens = config.num_prefix + (config.image_size // patch_size) ** 2
+    return 4 * tokens * config.embed_dim * (12 + 3 * config.depth)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.methods.attention import attention_from, to_grid
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.occlusion import occlusion
@@ -25,10 +26,12 @@ class Method:
     Attributes:
         compute: ``(model, images [1, C, height, width], target, *, patch_size, keep)`` -> ``[1, rows, cols]``.
         class_specific: Whether the map depends on the class.
+        many_passes: Whether it takes many forward passes, not one or two.
     """
 
     compute: Callable[..., Tensor]
     class_specific: bool
+    many_passes: bool = False
 
 
 @torch.inference_mode()
@@ -60,8 +63,8 @@ METHODS: dict[str, Method] = {
     "value_weighted": Method(_value_weighted, class_specific=False),
     "relevance": Method(relevance, class_specific=True),
     "attnlrp": Method(attnlrp, class_specific=True),
-    "occlusion": Method(occlusion, class_specific=True),
-    "patch_dropping": Method(patch_dropping, class_specific=True),
+    "occlusion": Method(occlusion, class_specific=True, many_passes=True),
+    "patch_dropping": Method(patch_dropping, class_specific=True, many_passes=True),
 }
 
 
@@ -69,8 +72,8 @@ def find_method(name: str) -> Method:
     """A method by its name.
 
     Raises:
-        ValueError: If there is none of that name.
+        InputError: If there is none of that name.
     """
     if name not in METHODS:
-        raise ValueError(f"There is no method {name!r}: choose one of {', '.join(METHODS)}.")
+        raise InputError(f"There is no method {name!r}: choose one of {', '.join(METHODS)}.")
     return METHODS[name]

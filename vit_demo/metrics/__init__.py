@@ -1,6 +1,7 @@
 """Whether a heatmap is faithful: deletion, insertion and randomization. Imports torch, the network and the methods."""
 
-from vit_demo.metrics.faithfulness import Faithfulness, blurred, faithfulness
-from vit_demo.metrics.randomization import randomisation
+from vit_demo.metrics.baselines import Baseline, blurred, replacement
+from vit_demo.metrics.faithfulness import Faithfulness, faithfulness
+from vit_demo.metrics.randomization import randomization
 
-__all__ = ["Faithfulness", "blurred", "faithfulness", "randomisation"]
+__all__ = ["Baseline", "Faithfulness", "blurred", "faithfulness", "randomization", "replacement"]

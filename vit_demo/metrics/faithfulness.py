@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -121,13 +120,6 @@ def faithfulness(
     found = _probabilities(model, images, target, whole.unflatten(1, grid), baseline, patch_size, keep, progress)
     curves = found.cpu().numpy().reshape(2, 1 + seeds, len(counts))
     return Faithfulness(counts.numpy() / n, curves[0, 0], curves[1, 0], curves[0, 1:], curves[1, 1:])
-
-
-def blurred(images: Tensor, reach: int) -> Tensor:
-    """A picture so soft that no detail smaller than ``reach`` pixels is left; a baseline for ``faithfulness``."""
-    height, width = images.shape[2:]
-    coarse = F.adaptive_avg_pool2d(images, (max(1, height // reach), max(1, width // reach)))
-    return F.interpolate(coarse, size=(height, width), mode="bilinear", align_corners=False)
 
 
 @torch.inference_mode()

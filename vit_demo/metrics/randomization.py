@@ -13,7 +13,7 @@ from vit_demo.methods.subsets import Progress
 from vit_demo.model import ViT
 
 
-def randomisation(
+def randomization(
     model: ViT,
     images: Tensor,
     target: int,

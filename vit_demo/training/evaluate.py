@@ -58,7 +58,7 @@ def doubts(
     drawings = {kind: unsure_drawings(kind) for kind in KINDS}
     found = _ask(preset, weights, patch_sizes, device, drawings)
     return {
-        kind: {p: (score.confidence < preset.sure).float().mean().item() for p, score in scores.items()}
+        kind: {p: (score.confidence < preset.confidence_threshold).float().mean().item() for p, score in scores.items()}
         for kind, scores in found.items()
     }
 
@@ -97,7 +97,7 @@ def _ask(
     models: dict[str, ViT] = {}
     found: Scores = {name: {} for name in sets}
     for p in patch_sizes:
-        stem = preset.weights_name(p)
+        stem = preset.checkpoint_name(p)
         if stem not in models:
             models[stem] = load_checkpoint(weights / f"{stem}.safetensors")[0].to(device)
         for name, labelled in sets.items():

@@ -169,7 +169,7 @@ def _drawn_note(recipe: Recipe) -> str:
 
 def weight_names(preset: Preset) -> list[str]:
     """Stems of the files of weights that a preset needs: one, or one a patch size."""
-    return list(dict.fromkeys(preset.weights_name(p) for p in preset.patch_sizes))
+    return list(dict.fromkeys(preset.checkpoint_name(p) for p in preset.patch_sizes))
 
 
 def load_part(preset: Preset, data: Path, part: Part) -> Labelled:

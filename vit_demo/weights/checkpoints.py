@@ -72,7 +72,7 @@ def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
 
 def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict[str, Any]:
     """How the weights of a preset were made and what they are worth, without loading them; empty where unknown."""
-    path = folder / f"{preset.weights_name(patch_size)}.safetensors"
+    path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
     try:
         with safe_open(path, "pt") as file:
             return json.loads((file.metadata() or {}).get("record", "{}"))
@@ -100,7 +100,7 @@ def load_model(
         model = load_foreign(preset, progress)
         model.patch_size = patch_size
         return model
-    path = folder / f"{preset.weights_name(patch_size)}.safetensors"
+    path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
     model, _ = load_checkpoint(path)
     if model.config != preset.config_at(patch_size):
         raise CheckpointError(f"{path.name} holds another network than {preset.name}: fetch or train it again.")

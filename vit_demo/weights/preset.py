@@ -36,7 +36,7 @@ class Preset:
         interpolation: How a photo is resized.
         repo: Of a model of the Hub its repository, of a folder its path; empty for a bundled one.
         revision: Of the repository: a commit, a tag or a branch.
-        sure: Probability of the first answer from which it may be said plainly; below it the model is not sure.
+        confidence_threshold: Probability of the first answer from which it may be said plainly; below it the model is not sure.
         note: One sentence for the page.
     """
 
@@ -55,7 +55,7 @@ class Preset:
     interpolation: str = "bicubic"
     repo: str = ""
     revision: str = ""
-    sure: float = 0.5
+    confidence_threshold: float = 0.5
     note: str = ""
 
     @property
@@ -96,7 +96,7 @@ class Preset:
         """The network whose weights serve a patch size."""
         return self.config if self._one_for_all else replace(self.config, patch_size=patch_size)
 
-    def weights_name(self, patch_size: int) -> str:
+    def checkpoint_name(self, patch_size: int) -> str:
         """Stem of the file that holds the weights for a patch size; where they are fetched, what they are called."""
         return self.name if self._one_for_all else f"{self.name}-{patch_size}"
 

@@ -31,7 +31,7 @@ def _flexible_digits(name: str, title: str, embed_dim: int) -> Preset:
         source="bundled",
         mean=(0.1307,),
         std=(0.3081,),
-        sure=0.8,  # at most one of a hundred of MNIST's validation digits is doubted
+        confidence_threshold=0.8,  # at most one of a hundred of MNIST's validation digits is doubted
         note="One set of weights, trained for all four patch sizes at once.",
     )
 

@@ -1,0 +1,301 @@
+"""Every forward pass, model load and download runs as a job: once for equal requests, in a lane, within bounds.
+
+A lane has worker threads and a queue of its own, so that work of one kind never waits for work of another: digits do
+not wait for photos, nor a quick map for a slow one. Lanes of slow work run at a lower priority of the operating system,
+which leaves the processor to the quick ones whenever they need it.
+
+A job that needs another (a map needs its forward pass) calls ``JobRunner.run`` from within: the inner job then runs in
+the same thread, unless it is running elsewhere already, and is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, Generic, TypeVar
+
+import torch
+
+from vit_demo.errors import BusyError
+from vit_demo.inference.limits import GRACE, LANES, MEMORY, Lane
+
+T = TypeVar("T")
+
+class Cancelled(Exception):  # noqa: N818 (as in concurrent.futures: an order, not a fault)
+    """Nobody waits for this job any more, so it stops."""
+
+
+class Job(Generic[T]):
+    """One piece of work that several requests may wait for.
+
+    Attributes:
+        key: Equal keys mean equal work.
+        nbytes: Memory that it needs while it runs, roughly.
+        done: How much of the work is done.
+        total: Of how much; 0 where that is not known.
+        note: What it is doing, for people; may stay empty.
+    """
+
+    def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
+        self.key = key
+        self.nbytes = nbytes
+        self.done = self.total = 0
+        self.note = ""
+        self._work: Callable[[], T] | None = work
+        self._parent = parent
+        self._context: Context = copy_context()
+        self._future: Future[T] = Future()
+        self._future.set_running_or_notify_cancel()  # a waiter that leaves must not cancel it for the others
+        self._lock = threading.Lock()
+        self._claimed = False
+        self._waiters = 0
+        self._wanted_at = time.monotonic() if parent is None else float("-inf")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result, or an error."""
+        return self._future.done()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anybody waits for the result, or did within ``GRACE`` seconds."""
+        recently = time.monotonic() - self._wanted_at < GRACE
+        return self._waiters > 0 or recently or (self._parent is not None and self._parent.is_wanted)
+
+    def report(self, done: int, total: int, note: str = "") -> None:
+        """Notes how far the work is.
+
+        Raises:
+            Cancelled: If nobody waits for it any more.
+        """
+        if not self.is_wanted:
+            raise Cancelled
+        self.done, self.total, self.note = done, total, note
+        if self._parent is not None and self._parent.is_wanted:
+            self._parent.report(done, total, note)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Keeps the job going for as long as somebody waits for it within this block."""
+        with self._lock:
+            self._waiters += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiters -= 1
+            self._wanted_at = time.monotonic()
+
+    def poll(self, seconds: float) -> bool:
+        """Waits a moment and keeps the job going for ``GRACE`` seconds more; whether the result is there."""
+        with self.waiting(), suppress(TimeoutError):
+            self._future.exception(seconds)
+        return self.is_done
+
+    def result(self) -> T:
+        """The result, waited for.
+
+        Raises:
+            Exception: What the work raised.
+        """
+        with self.waiting():
+            return self._future.result()
+
+    async def result_async(self) -> T:
+        """The result, awaited without occupying a thread; raises what ``result`` raises."""
+        with self.waiting():
+            return await asyncio.wrap_future(self._future)
+
+    def claim(self) -> bool:
+        """Whether the caller is the one to run this job; true once."""
+        with self._lock:
+            first, self._claimed = not self._claimed, True
+        return first
+
+    def execute(self) -> None:
+        """Runs the work in this thread and keeps its result, or its error."""
+        work, self._work = self._work, None
+        assert work is not None, "only the claimer runs a job"
+        self._context.run(_current.set, self)
+        try:
+            if not self.is_wanted:
+                raise Cancelled
+            self._future.set_result(self._context.run(work))
+        except BaseException as error:
+            self._future.set_exception(error)
+
+
+_current: ContextVar[Job[Any] | None] = ContextVar("the job that this thread runs", default=None)
+
+
+def report(done: int, total: int, note: str = "") -> None:
+    """Tells the job that this thread runs how far it is; does nothing outside of one.
+
+    Raises:
+        Cancelled: If nobody waits for the job any more.
+    """
+    job = _current.get()
+    if job is not None:
+        job.report(done, total, note)
+
+
+class _Room:
+    """Bytes that running jobs may need together; a job that needs more than there are runs alone."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._nbytes = self._free = nbytes
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def of(self, nbytes: int) -> Iterator[None]:
+        nbytes = min(nbytes, self._nbytes)
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= nbytes)
+            self._free -= nbytes
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += nbytes
+                self._changed.notify_all()
+
+
+class JobRunner:
+    """Runs jobs in lanes; safe to call from any thread.
+
+    Args:
+        lanes: By name.
+        nbytes: What running jobs may need in memory together, as far as those who submit them can estimate it.
+    """
+
+    def __init__(self, lanes: Mapping[str, Lane] = LANES, nbytes: int = MEMORY) -> None:
+        self._lanes = dict(lanes)
+        self._room = _Room(nbytes)
+        self._queues: dict[str, queue.SimpleQueue[Job[Any] | None]] = {name: queue.SimpleQueue() for name in lanes}
+        self._waiting = dict.fromkeys(lanes, 0)
+        self._active: dict[Hashable, Job[Any]] = {}
+        self._lock = threading.Lock()
+        self._started = self._closed = False
+
+    @property
+    def num_active(self) -> int:
+        """Jobs that wait or run."""
+        return len(self._active)
+
+    def submit(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> Job[T]:
+        """Starts a job, or joins the one with the same key that is waiting or running.
+
+        Args:
+            key: Equal keys mean equal work.
+            work: Takes nothing; may call ``report``.
+            lane: Name of a lane.
+            nbytes: Memory that it needs while it runs, roughly.
+
+        Raises:
+            BusyError: If too many jobs wait in the lane, or the runner is closed.
+        """
+        with self._lock:
+            job = self._active.get(key)
+            if job is not None and job.is_wanted:
+                return job
+            if self._closed:
+                raise BusyError("The server is shutting down: try again in a moment.")
+            if self._waiting[lane] >= self._lanes[lane].waiting:
+                raise BusyError("The server is busy: try again in a moment.")
+            if not self._started:
+                self._start_workers()
+            job = self._active[key] = Job(key, work, nbytes)
+            self._waiting[lane] += 1
+            self._queues[lane].put(job)
+        return job
+
+    def run(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> T:
+        """The result of a job, waited for; called from within another job, it runs in the same thread.
+
+        Raises:
+            BusyError: As in ``submit``.
+            Exception: What the work raised.
+        """
+        outer = _current.get()
+        while outer is None:
+            with suppress(Cancelled):  # it was given up just before it was joined
+                return self.submit(key, work, lane, nbytes).result()
+        while True:
+            with self._lock:
+                job = self._active.get(key)
+                if job is None:
+                    job = self._active[key] = Job(key, work, nbytes, parent=outer)
+            if job.claim():
+                self._finish(job)
+                return job.result()
+            while not job.poll(0.2):
+                outer.report(job.done, job.total, job.note)
+            with suppress(Cancelled):
+                return job.result()
+
+    async def run_async(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> T:
+        """As ``run``, awaited without occupying a thread; not for use within a job."""
+        while True:
+            with suppress(Cancelled):
+                return await self.submit(key, work, lane, nbytes).result_async()
+
+    def close(self, seconds: float = 0.0) -> bool:
+        """Refuses new jobs, and waits for those that run or wait already.
+
+        Returns:
+            Whether all of them were finished in time.
+        """
+        with self._lock:
+            self._closed = True
+        deadline = time.monotonic() + seconds
+        while self._active and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for name, lane in self._lanes.items():
+            for _ in range(lane.workers):
+                self._queues[name].put(None)
+        return not self._active
+
+    def _start_workers(self) -> None:
+        """Starts the threads with the first job, not before: a process that only imports the package has none."""
+        usual = torch.get_num_threads()
+        ready = threading.Semaphore(0)
+        count = 0
+        for name, lane in self._lanes.items():
+            for number in range(lane.workers):
+                arguments = (name, lane.threads or usual, ready)
+                threading.Thread(target=self._work, args=arguments, name=f"{name}-{number}", daemon=True).start()
+                count += 1
+        for _ in range(count):
+            ready.acquire()
+        # The number is each thread's own, but the last one set is the default of threads to come.
+        torch.set_num_threads(usual)
+        self._started = True
+
+    def _work(self, name: str, threads: int, ready: threading.Semaphore) -> None:
+        if sys.platform == "linux" and self._lanes[name].niceness:
+            with suppress(OSError):  # the threads that torch starts for this one inherit it
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._lanes[name].niceness)
+        torch.set_num_threads(threads)
+        ready.release()
+        while (job := self._queues[name].get()) is not None:
+            with self._lock:
+                self._waiting[name] -= 1
+            if job.claim():
+                with self._room.of(job.nbytes):
+                    self._finish(job)
+
+    def _finish(self, job: Job[Any]) -> None:
+        try:
+            job.execute()
+        finally:
+            with self._lock:
+                if self._active.get(job.key) is job:
+                    del self._active[job.key]

@@ -1,0 +1,45 @@
+"""How much may run at once, how much may wait, and how much is kept: the limits of jobs and caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GRACE = 5.0
+"""Seconds for which a job goes on after it was last polled or waited for."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A kind of work with worker threads of its own.
+
+    Attributes:
+        workers: Jobs that run at once.
+        waiting: Jobs that may wait; further ones are refused.
+        niceness: By how much the priority of its threads is lowered, 0 to 19, where the operating system keeps one for
+            each thread (Linux).
+        threads: Threads of one matrix product; torch's own choice for 0. On a busy processor a small network is many
+            times faster on one thread, because several wait for each other after every product.
+    """
+
+    workers: int
+    waiting: int
+    niceness: int = 0
+    threads: int = 0
+
+
+LANES = {
+    "digits": Lane(workers=2, waiting=256, threads=1),
+    "photos": Lane(workers=2, waiting=64, niceness=10),
+    "slow": Lane(workers=2, waiting=16, niceness=15),
+    "downloads": Lane(workers=4, waiting=32, niceness=5),
+}
+"""What runs beside what: one pass of a digits model, one pass of a photo model, many passes, and the network."""
+
+MEMORY = 3 << 30
+"""Bytes that the running jobs may need together."""
+
+RESULT_BYTES = 256 << 20
+"""What the cached results may hold together on the CPU; on a GPU up to eight times that, an eighth of its memory."""
+
+MODEL_BYTES = 5 << 30
+"""What the models in memory may hold together; the one used longest ago makes room."""

@@ -1,0 +1,47 @@
+"""What replaces a patch that a test of a heatmap takes out of the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vit_demo.errors import InputError
+
+Baseline = Literal["mean", "blur", "black"]
+
+
+def replacement(name: str, images: Tensor, patch_size: int, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """The normalised picture, or colour, that stands in for a patch.
+
+    Args:
+        name: ``"mean"``: the colour that normalization maps to 0, which is grey for a mean of 0.5. ``"blur"``: the
+            picture without details smaller than four patches. ``"black"``.
+        images: ``[B, C, height, width]``, normalised.
+        patch_size: In pixels.
+        mean: Of each channel, as subtracted by the normalization.
+        std: Of each channel, as divided by.
+
+    Returns:
+        A tensor that broadcasts to ``images``.
+
+    Raises:
+        InputError: If there is no baseline of that name.
+    """
+    if name == "mean":
+        return torch.zeros(1, 1, 1, 1)
+    if name == "blur":
+        return blurred(images, 4 * patch_size)
+    if name == "black":
+        return torch.tensor([-m / s for m, s in zip(mean, std, strict=True)]).reshape(1, -1, 1, 1)
+    raise InputError(f"There is no baseline {name!r}: choose one of {', '.join(get_args(Baseline))}.")
+
+
+def blurred(images: Tensor, reach: int) -> Tensor:
+    """A picture so soft that no detail smaller than ``reach`` pixels is left, of the same shape."""
+    height, width = images.shape[2:]
+    coarse = F.adaptive_avg_pool2d(images, (max(1, height // reach), max(1, width // reach)))
+    return F.interpolate(coarse, size=(height, width), mode="bilinear", align_corners=False)
