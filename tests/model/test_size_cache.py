@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 
 import pytest
@@ -11,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.resample import SizeCache, resample_kernel
+from vit_demo.model.resample import SIZES_KEPT, SizeCache, resample_kernel
 
 
 @pytest.fixture
@@ -140,3 +143,78 @@ def test_each_size_is_derived_once() -> None:
     for size in (1, 2, 1, 2, 3, 1):
         assert cache.get(parameter, size, derive)[0] == size
     assert derived == [1, 2, 3]
+
+
+class Watched(Tensor):
+    """Does something while it is being copied."""
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        self.meanwhile()
+        return self.clone()
+
+
+def test_a_network_can_be_copied_while_another_size_is_derived(model: ViT) -> None:
+    def derive(kernel: Tensor, size: int) -> Tensor:
+        derived = resample_kernel(kernel, size).as_subclass(Watched)
+        derived.meanwhile = lambda: _kernel(model, 16)
+        return derived
+
+    embedding = model.patch_embed
+    with torch.no_grad():
+        for size in (2, 8):
+            embedding.kernels.get(embedding.proj.weight, size, derive)
+        copied = deepcopy(model)
+        assert torch.equal(_kernel(copied, 16), _kernel(model, 16))
+
+
+def test_copies_and_pickles_leave_what_is_derived_behind(model: ViT) -> None:
+    with torch.no_grad():
+        plain = len(pickle.dumps(model))
+        before = _kernel(model, 2)
+        model.positions((8, 8))
+    assert len(pickle.dumps(model)) == plain
+    for other in (deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other.patch_embed.kernels.num_bytes == other.position_tables.num_bytes == 0
+    with torch.no_grad():
+        assert _kernel(model, 2) is before
+
+
+def test_only_the_sizes_used_last_are_kept() -> None:
+    cache, parameter, derived = SizeCache(), torch.zeros(3), []
+
+    def derive(tensor: Tensor, size: int) -> Tensor:
+        derived.append(size)
+        return tensor + size
+
+    for size in (*range(SIZES_KEPT), 0, SIZES_KEPT):  # 0 is used again before the last one comes
+        cache.get(parameter, size, derive)
+    assert cache.num_bytes == SIZES_KEPT * 3 * 4
+    derived.clear()
+    for size in (0, *range(2, SIZES_KEPT + 1)):
+        assert cache.get(parameter, size, derive)[0] == size
+    assert derived == []
+    cache.get(parameter, 1, derive)
+    assert derived == [1]
+
+
+def test_threads_that_ask_for_different_sizes_each_get_theirs() -> None:
+    """Also while the parameter changes; a switch between threads is forced at almost every step."""
+    cache, parameter, wrong = SizeCache(), torch.zeros(1), []
+    interval = sys.getswitchinterval()
+
+    def ask(seed: int) -> None:
+        for step in range(400):
+            size, before = (seed + step) % 12, float(parameter)
+            found = cache.get(parameter, size, lambda tensor, size: tensor + size)
+            if not before <= float(found) - size <= float(parameter):
+                wrong.append((before, size, float(found)))
+            if seed == 0 and step % 10 == 0:
+                parameter.add_(1000.0)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(ask, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == [] and len(cache.tensors) <= SIZES_KEPT

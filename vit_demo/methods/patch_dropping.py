@@ -119,6 +119,6 @@ def class_score(log_probabilities: Tensor) -> Tensor:
     Returns:
         ``[M]`` float32; 1 is about half the usual swing between subsets.
     """
-    p = log_probabilities.double().exp()
+    p = log_probabilities.cpu().double().exp()  # on the CPU, for Apple's GPUs have no float64
     parts = torch.stack([torch.special.logit(p, eps=1e-7), p.sqrt()])
-    return (parts / parts.std(1, keepdim=True).clamp(min=1e-9)).sum(0).float()
+    return (parts / parts.std(1, keepdim=True).clamp(min=1e-9)).sum(0).float().to(log_probabilities.device)

@@ -74,7 +74,8 @@ def output_map(model: ViT, layer: int) -> Tensor:
     """What a block does to the heads' outputs before it adds them to the tokens, ``[H, d, D]``."""
     block: Any = model.blocks[layer]  # a ModuleList does not know what it lists
     dim, heads = model.config.embed_dim, model.config.num_heads
-    weight = block.attn.proj.weight if isinstance(block.attn.proj, nn.Linear) else torch.eye(dim)
+    projection, device = block.attn.proj, block.norm1.weight.device
+    weight = projection.weight if isinstance(projection, nn.Linear) else torch.eye(dim, device=device)
     if not isinstance(block.ls1, nn.Identity):
         weight = block.ls1.gamma[:, None] * weight
-    return weight.T.to(block.norm1.weight.device).unflatten(0, (heads, -1))  # [D_in, D_out] -> [H, d, D]
+    return weight.T.unflatten(0, (heads, -1))  # [D_in, D_out] -> [H, d, D]

@@ -5,7 +5,7 @@ Everything here starts from the stored tensors, never from an earlier result, so
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import TypeVar
 
@@ -13,7 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-S = TypeVar("S")
+from vit_demo.model.memory import num_bytes
+
+S = TypeVar("S", bound=Hashable)
+
+SIZES_KEPT = 8
+"""Sizes that a ``SizeCache`` remembers; the one that was least used lately makes room."""
 
 
 def _resize(images: Tensor, size: tuple[int, int]) -> Tensor:
@@ -21,7 +26,7 @@ def _resize(images: Tensor, size: tuple[int, int]) -> Tensor:
     return F.interpolate(images.float(), size=size, mode="bicubic", antialias=True, align_corners=False)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _pi_matrix(old: int, new: int) -> Tensor:
     """The matrix ``[new * new, old * old]`` that turns a kernel for ``old`` pixels into one for ``new``.
 
@@ -72,18 +77,24 @@ def interpolate_positions(positions: Tensor, grid: tuple[int, int], num_prefix: 
 
 
 class SizeCache:
-    """Remembers what was derived from one parameter, per size, for as long as that parameter is unchanged.
+    """Remembers what was derived from one parameter, for its last few sizes, while that parameter is unchanged.
 
     With gradients on it remembers nothing, so that training always goes through the stored tensor, and forgets what it
     knew, because a fused optimiser changes that tensor without counting up its version.
+
+    Threads may share it: what is remembered is never changed, only replaced, which needs no lock that a fork could
+    inherit held. At worst two threads derive the same size. Copies and pickles start out empty, so that a network can
+    be copied while others use it.
     """
 
     def __init__(self) -> None:
-        self._stamp: tuple = ()
-        self._derived: dict = {}
+        self._kept: tuple[tuple, dict[Hashable, Tensor]] = ((), {})
+
+    def __reduce__(self) -> tuple[type[SizeCache], tuple[()]]:
+        return SizeCache, ()
 
     def get(self, parameter: Tensor, size: S, derive: Callable[[Tensor, S], Tensor]) -> Tensor:
-        """``derive(parameter, size)``, computed once per size.
+        """``derive(parameter, size)``, computed once while the size is among the last ``SIZES_KEPT``.
 
         Args:
             parameter: The stored original.
@@ -92,14 +103,29 @@ class SizeCache:
         """
         learning = parameter.requires_grad and torch.is_grad_enabled()
         if learning or parameter.is_inference():  # an inference tensor keeps no version
-            self._derived = {}
+            self._kept = ((), {})
             return derive(parameter, size)
         stamp = (parameter.data_ptr(), parameter._version, parameter.device, parameter.dtype)
-        if stamp != self._stamp:
-            self._stamp, self._derived = stamp, {}
-        derived = self._derived
-        if size not in derived:
+        derived = self._derived(stamp).get(size)
+        if derived is None:
             # An inference tensor would be of no use to a later backward.
             with torch.inference_mode(False), torch.no_grad():
-                derived[size] = derive(parameter, size)
-        return derived[size]
+                derived = derive(parameter, size)
+        others = {key: value for key, value in self._derived(stamp).items() if key != size}
+        recent = dict(list(others.items())[1 - SIZES_KEPT :])
+        self._kept = (stamp, {**recent, size: derived})  # the last used stands last
+        return derived
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What is remembered now; the parameter itself where it has the size asked for."""
+        return list(self._kept[1].values())
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of what is remembered now; storage in common is counted once."""
+        return num_bytes(self.tensors)
+
+    def _derived(self, stamp: tuple) -> dict[Hashable, Tensor]:
+        known, derived = self._kept
+        return derived if known == stamp else {}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from vit_demo.model.memory import num_bytes
+
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From q, k and v, each ``[B, H, N, d]``, to ``softmax(q k^T / sqrt(d)) v``."""
 
@@ -65,6 +67,12 @@ class Trace:
         q, k, v, o, x = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.o, self.x))
         keep = None if self.keep is None else self.keep.to(device)
         return Trace(self.grid, self.num_prefix, q, k, v, self.full, o, x, keep)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the trace keeps alive; the views of one fused q, k, v map count once."""
+        rest = [] if self.keep is None else [self.keep]
+        return num_bytes([*self.q, *self.k, *self.v, *self.o, *self.x, *rest])
 
     @property
     def num_blocks(self) -> int:

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.model.config import ViTConfig
+from vit_demo.model.memory import num_bytes
 from vit_demo.model.positions import sincos_grid, sincos_positions
 from vit_demo.model.resample import SizeCache, interpolate_positions, resample_kernel
 from vit_demo.model.trace import Trace
@@ -247,6 +248,12 @@ class ViT(nn.Module):
         else:
             x = torch.cat([*prefix, x + positions], dim=1)
         return F.dropout(x, self.config.dropout, self.training)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the network: parameters, and the kernels and positions remembered for other sizes."""
+        derived = (*self.patch_embed.kernels.tensors, *self.position_tables.tensors)
+        return num_bytes([*self.parameters(), *self.buffers(), *derived])
 
     def positions(self, grid: tuple[int, int]) -> Tensor:
         """Positions ``[1, rows * cols (+ num_prefix), D]`` for a grid, interpolated or from the formula."""

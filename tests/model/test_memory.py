@@ -1,0 +1,52 @@
+"""What networks, traces and what is derived from weights keep in memory, against sums by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from vit_demo.model import Trace, ViT, ViTConfig
+from vit_demo.model.memory import num_bytes
+
+BATCH, TOKENS, WIDTH = 3, 17, 24
+
+
+def test_views_keep_their_whole_storage_and_share_it() -> None:
+    whole = torch.zeros(10, 10)
+    assert num_bytes([whole[0], whole[:, 1], whole.T]) == 400
+    assert num_bytes([whole[0].clone(), whole[1].clone(), torch.zeros(3, dtype=torch.float16)]) == 40 + 40 + 6
+    assert num_bytes([]) == 0
+
+
+def test_a_trace_counts_each_fused_output_once(tiny: ViTConfig) -> None:
+    trace = Trace()
+    assert trace.num_bytes == 0
+    model, images = ViT(tiny), torch.randn(BATCH, 3, 16, 16)
+    with torch.inference_mode():
+        model(images, trace)
+        fused = 3 * BATCH * TOKENS * WIDTH * 4
+        assert trace.num_bytes == tiny.depth * fused
+        trace.q, trace.v = [], []
+        assert trace.num_bytes == tiny.depth * fused  # a view keeps q and v alive, too
+
+
+def test_a_full_trace_counts_outputs_tokens_and_what_was_kept(tiny: ViTConfig) -> None:
+    trace, keep = Trace(full=True), torch.tensor([[0, 3, 5]])
+    with torch.inference_mode():
+        ViT(tiny)(torch.randn(1, 3, 16, 16), trace, keep=keep)
+    token = WIDTH * 4 * 4  # class token and three patches
+    assert trace.num_bytes == tiny.depth * (3 + 1) * token + (tiny.depth + 1) * token + 3 * 8
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_network_counts_its_weights_and_what_it_derived(tiny: ViTConfig, learned: bool) -> None:
+    model = ViT(replace(tiny, position="learned" if learned else "sincos"))
+    weights = 4 * sum(parameter.numel() for parameter in model.parameters())
+    assert model.num_bytes == weights
+    with torch.inference_mode():
+        model(torch.randn(1, 3, 16, 16))
+        assert model.num_bytes == weights  # the stored size is no copy
+        model(torch.randn(1, 3, 16, 16), patch_size=2)
+    assert model.num_bytes == weights + 4 * (WIDTH * 3 * 2 * 2 + learned * (1 + 64) * WIDTH)
