@@ -6,19 +6,29 @@ Example:
     >>> ex.top(3), ex.rollout().shape
 """
 
-from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, LabelError, PresetError
-from vit_demo.inference.engine import Explorer, explore
+from vit_demo.errors import (
+    BusyError,
+    CheckpointError,
+    EmptySketchError,
+    ImageError,
+    InputError,
+    LabelError,
+    PresetError,
+)
+from vit_demo.inference.engine import Engine, explore
 from vit_demo.inference.exploration import Exploration
 from vit_demo.model import ViT
 from vit_demo.version import __version__
 from vit_demo.weights import PRESETS, Preset, find_preset, load_model
 
 __all__ = [
+    "BusyError",
     "CheckpointError",
     "EmptySketchError",
+    "Engine",
     "Exploration",
-    "Explorer",
     "ImageError",
+    "InputError",
     "LabelError",
     "Preset",
     "PresetError",

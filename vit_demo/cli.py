@@ -12,8 +12,8 @@ from typing import NoReturn
 
 from vit_demo import render
 from vit_demo.accelerator import best_device
-from vit_demo.errors import PresetError
-from vit_demo.inference.engine import explorer_on
+from vit_demo.errors import InputError, PresetError
+from vit_demo.inference.engine import get_engine
 from vit_demo.methods import METHODS
 from vit_demo.version import __version__
 from vit_demo.weights import PRESETS, Preset
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
-    except (ValueError, OSError) as error:  # ImageError, PresetError, CheckpointError; missing data
+    except (InputError, FileNotFoundError) as error:  # anything else is a bug, and keeps its traceback
         print(f"vit_demo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -46,11 +46,11 @@ def _presets(_: argparse.Namespace) -> None:
     for preset in PRESETS.values():
         sizes = ", ".join(f"({p})" if p == preset.default_patch_size else str(p) for p in preset.patch_sizes)
         source = "bundled" if preset.source == "bundled" else preset.repo
-        print(f"{preset.name:16} {preset.num_parameters:>10,} weights  patch {sizes:40} {preset.title:48} {source}")
+        print(f"{preset.name:16} {preset.num_parameters:>10,} parameters  patch {sizes:40} {preset.title:48} {source}")
 
 
 def _explain(options: argparse.Namespace) -> None:
-    result = explorer_on().explore(options.image, options.preset, options.patch_size, options.fit)
+    result = get_engine().explore(options.image, options.preset, options.patch_size, options.fit)
     for label, probability in result.top(5):
         print(f"{label:20} {100 * probability:5.1f} %")
     values = result.heatmap(options.method, options.label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
 
@@ -36,7 +36,7 @@ class ByteCache(Generic[V]):
     def __contains__(self, key: Hashable) -> bool:
         return key in self._entries
 
-    def keys(self) -> list[Hashable]:
+    def keys(self) -> list[Any]:
         """The keys, the one used longest ago first."""
         with self._lock:
             return list(self._entries)

@@ -20,7 +20,7 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
 from vit_demo.inference.jobs import Job, JobRunner, report
-from vit_demo.inference.limits import MODEL_BYTES, RESULT_BYTES
+from vit_demo.inference.limits import MODEL_BYTES, PREPARED, RESULT_BYTES
 from vit_demo.inference.passes import forward_with_trace, to_cpu, with_less_memory
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, load_model
@@ -42,13 +42,14 @@ class Engine:
         self.jobs = JobRunner()
         self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes)
         self._results: ByteCache[Exploration] = ByteCache(_result_bytes(self.device), lambda result: result.num_bytes)
+        self._prepared: ByteCache[Preset] = ByteCache(PREPARED, lambda _: 1)
         self._execute = zero_gpu(self._execute_here)
 
     @property
     def loaded(self) -> list[str]:
         """Names of the checkpoints in memory, those of visitors' own models left out."""
         known = {preset.checkpoint_name(p) for preset in PRESETS.values() for p in preset.patch_sizes}
-        return sorted(known & {name for name, *_ in self._models.keys()})
+        return sorted(known & {name for name, *_ in self._models.keys()}  # noqa: SIM118 (not a mapping))
 
     def explore(
         self,
@@ -79,7 +80,7 @@ class Engine:
         """
         check_fit(fit)
         source = Source.of(image)
-        chosen = self.prepare(preset, progress).result()
+        chosen = self.ready(preset) or self.prepare(preset, progress).result()
         return self.explore_source(source, chosen, chosen.check_patch_size(patch_size), fit)
 
     def explore_source(
@@ -108,9 +109,7 @@ class Engine:
 
         return self.cached(self._results, key, compute, preset.task, _forward_bytes(preset, patch_size))
 
-    def cached(
-        self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0
-    ) -> T:
+    def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0) -> T:
         """What a cache holds under a key, or else what a job computes, which is then kept."""
 
         def work() -> T:
@@ -121,6 +120,13 @@ class Engine:
 
         found = cache.get(key)
         return self.jobs.run(key, work, lane, nbytes) if found is None else found
+
+    def ready(self, name: str, *, trusted: bool = True) -> Preset | None:
+        """A preset that can be used at once, bundled or in memory; None for one that must be prepared first."""
+        preset = PRESETS.get(name) or self._prepared.get((name, trusted))
+        if preset is None or preset.source == "bundled":
+            return preset
+        return preset if self._model_key(preset, preset.default_patch_size) in self._models else None
 
     def prepare(self, name: str, progress: Progress | None = None, *, trusted: bool = True) -> Job[Preset]:
         """Starts to look a preset up and to fetch its weights, where they are not on this machine.
@@ -143,6 +149,7 @@ class Engine:
             preset = find_preset(name, progress and tell, trusted=trusted)
             if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
                 fetch_weights(preset, progress and tell)
+            self._prepared.put((name, trusted), preset)
             return preset
 
         return self.jobs.submit(("prepare", name, trusted), work, "downloads")

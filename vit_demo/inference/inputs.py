@@ -47,10 +47,12 @@ class Source:
     Attributes:
         identity: Equal identities mean equal pictures.
         read: Reads it.
+        reference: By what the one who sent it may name it again; empty where that is not possible.
     """
 
     identity: Hashable
     read: Callable[[], Picture]
+    reference: str = ""
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:

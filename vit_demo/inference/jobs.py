@@ -29,7 +29,8 @@ from vit_demo.inference.limits import GRACE, LANES, MEMORY, Lane
 
 T = TypeVar("T")
 
-class Cancelled(Exception):  # noqa: N818 (as in concurrent.futures: an order, not a fault)
+
+class Cancelled(Exception):
     """Nobody waits for this job any more, so it stops."""
 
 
@@ -98,6 +99,14 @@ class Job(Generic[T]):
         """Waits a moment and keeps the job going for ``GRACE`` seconds more; whether the result is there."""
         with self.waiting(), suppress(TimeoutError):
             self._future.exception(seconds)
+        return self.is_done
+
+    async def poll_async(self, seconds: float) -> bool:
+        """As ``poll``, awaited without occupying a thread."""
+        future = asyncio.wrap_future(self._future)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # seen, so not complained about
+        with self.waiting():
+            await asyncio.wait([future], timeout=seconds)
         return self.is_done
 
     def result(self) -> T:

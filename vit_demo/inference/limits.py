@@ -43,3 +43,6 @@ RESULT_BYTES = 256 << 20
 
 MODEL_BYTES = 5 << 30
 """What the models in memory may hold together; the one used longest ago makes room."""
+
+PREPARED = 64
+"""Presets of the Hub that are remembered, so that their configuration is read once."""

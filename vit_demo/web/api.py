@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import gradio as gr
 import numpy as np
@@ -12,14 +12,16 @@ from gradio.components import Component
 from numpy.typing import NDArray
 from PIL import Image
 
-from vit_demo.inference.engine import DEFAULT_PRESET, explorer_on
+from vit_demo.errors import ImageError
+from vit_demo.inference.engine import DEFAULT_PRESET, Engine, get_engine
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.inputs import Source
 from vit_demo.methods import METHODS, find_method
-from vit_demo.web.own import is_allowed
-from vit_demo.weights import PRESETS
+from vit_demo.web import requests
+from vit_demo.web.handlers import in_words, preset_of
+from vit_demo.weights import PRESETS, Preset
 
-CLASS_SPECIFIC = {name: method.class_specific for name, method in METHODS.items()}
-"""The methods of ``/explain``, and whether a map of each depends on the class."""
+T = TypeVar("T")
 
 
 def presets() -> list[dict[str, Any]]:
@@ -47,7 +49,8 @@ def presets() -> list[dict[str, Any]]:
     ]
 
 
-def predict(image: str, preset: str, patch_size: int) -> dict[str, Any]:
+@in_words
+async def predict(image: Any, preset: str, patch_size: int) -> dict[str, Any]:
     """Classifies a picture with a Vision Transformer.
 
     Args:
@@ -59,13 +62,15 @@ def predict(image: str, preset: str, patch_size: int) -> dict[str, Any]:
         {"label", "confidences": [{"label", "confidence"}, ...], "grid": [rows, cols]}; a model without classes answers
         "" and no confidences.
     """
-    result = _explore(image, preset, patch_size)
+    call = await _Call.of(image, preset, patch_size)
+    result = await call.run(call.explore, call.preset.task)
     top = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
     return {"label": top[0]["label"] if top else "", "confidences": top, "grid": list(result.grid)}
 
 
-def explain(
-    image: str, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
+@in_words
+async def explain(
+    image: Any, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
 ) -> dict[str, Any]:
     """Computes one heatmap over the patches of a picture.
 
@@ -83,29 +88,29 @@ def explain(
     Returns:
         {"map": rows of true values, "rows", "cols", "method", "class_specific", "label"}.
     """
-    result = _explore(image, preset, patch_size)
-    values = _map(result, method, layer, head, row, col, label)
+    result, values = await _map(image, preset, patch_size, method, layer, head, row, col, label)
     rows, cols = result.grid
     return {
         "map": values.tolist(),
         "rows": rows,
         "cols": cols,
         "method": method,
-        "class_specific": CLASS_SPECIFIC[method],
+        "class_specific": METHODS[method].class_specific,
         "label": label or next((name for name, _ in result.top(1)), ""),
     }
 
 
-def overlay(
-    image: str, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
+@in_words
+async def overlay(
+    image: Any, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
 ) -> Image.Image:
     """Draws one heatmap over the picture as the model saw it; arguments as in /explain.
 
     Returns:
         An image file, the map scaled to its own maximum.
     """
-    result = _explore(image, preset, patch_size)
-    return result.overlay(_map(result, method, layer, head, row, col, label))
+    result, values = await _map(image, preset, patch_size, method, layer, head, row, col, label)
+    return result.overlay(values)
 
 
 def add_endpoints() -> None:
@@ -122,7 +127,9 @@ def add_endpoints() -> None:
     picture = gr.Image(visible=False, label="picture", format="png")
 
     def add(function: Callable[..., Any], inputs: list[Any], output: Component = answer) -> None:
-        gr.Button(visible=False).click(function, inputs, output, api_name=function.__name__, concurrency_limit=2)
+        gr.Button(visible=False).click(
+            function, inputs, output, api_name=function.__name__, concurrency_limit=None, preprocess=False
+        )
 
     everything = [image, preset, patch_size, method, layer, head, row, col, label]
     add(presets, [])
@@ -131,35 +138,53 @@ def add_endpoints() -> None:
     add(overlay, everything, picture)
 
 
-@contextmanager
-def _in_words() -> Iterator[None]:
-    """Turns a ``ValueError`` into the ``gr.Error`` that carries its sentence to the caller."""
-    try:
-        yield
-    except ValueError as error:
-        raise gr.Error(str(error), print_exception=False) from error
+@dataclass(frozen=True)
+class _Call:
+    """The checked picture, preset and patch size of a call."""
 
+    engine: Engine
+    source: Source
+    preset: Preset
+    patch_size: int
 
-def _map(
-    result: Exploration, method: str, layer: int, head: int, row: int, col: int, label: str
-) -> NDArray[np.float32]:
-    """The map that /explain and /overlay are asked for."""
-    query = None if row == col == -1 else (int(row), int(col))
-    with _in_words():
-        find_method(method)
-        if label:
-            result.target(label)  # refused even where the map does not depend on it
-        if method == "rollout":
-            return result.rollout(query)
-        if method == "attention":
-            return result.attention(int(layer), None if head == -1 else int(head), query)
-        return result.heatmap(method, label or None)
-
-
-def _explore(image: str | None, preset: str, patch_size: int | None) -> Exploration:
-    with _in_words():
+    @classmethod
+    async def of(cls, image: Any, preset: Any, patch_size: Any) -> _Call:
+        """Checks what was sent, and fetches the preset if need be."""
         if not image:
-            raise ValueError("There is no picture: send a picture file as `image`.")
-        if not is_allowed(preset):
-            raise ValueError(f"There is no preset {preset!r}: see /presets, or name a repository of the Hub.")
-        return explorer_on().explore(image, preset, int(patch_size) if patch_size else None)
+            raise ImageError("There is no picture: send a picture file as `image`.")
+        source = requests.upload_source(image)
+        found = await preset_of(requests.preset_name(preset))
+        return cls(get_engine(), source, found, requests.check_size(found, patch_size))
+
+    def explore(self) -> Exploration:
+        """The result, within a job."""
+        return self.engine.explore_source(self.source, self.preset, self.patch_size)
+
+    async def run(self, work: Callable[[], T], lane: str) -> T:
+        """Runs something as a job of its own."""
+        return await self.engine.jobs.run_async(object(), work, lane)
+
+
+async def _map(
+    image: Any, preset: Any, patch_size: Any, method: Any, layer: Any, head: Any, row: Any, col: Any, label: Any
+) -> tuple[Exploration, NDArray[np.float32]]:
+    """The result and the map that /explain and /overlay are asked for."""
+    chosen = find_method(requests.text(method, "method"))
+    block = requests.integer(layer, "layer", -1)
+    head_or_mean = requests.integer(head, "head", -1)
+    patch = requests.integer(row, "row", -1), requests.integer(col, "col", -1)
+    name = requests.text(label or "", "label")
+    call = await _Call.of(image, preset, patch_size)
+
+    def work() -> tuple[Exploration, NDArray[np.float32]]:
+        result = call.explore()
+        if name:
+            result.target(name)  # refused even where the map does not depend on it
+        query = None if patch == (-1, -1) else patch
+        if method == "rollout":
+            return result, result.rollout(query)
+        if method == "attention":
+            return result, result.attention(block, None if head_or_mean == -1 else head_or_mean, query)
+        return result, result.heatmap(method, name or None)
+
+    return await call.run(work, "slow" if chosen.many_passes else call.preset.task)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,26 +11,29 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_demo import methods
+from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
-from vit_demo.weights import find_preset
+from vit_demo.web.requests import ResultRequest
 
 ALL_BLOCKS_BYTES = 192 << 10
 """Up to this weight the q and k of all blocks are sent; beyond it the last block's, and others when asked for."""
 
-_runs = count(1)
 
+def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
+    """Everything the stage shows of a result; the fields are described at ``Stage``.
 
-def payload(result: Exploration) -> dict[str, Any]:
-    """Everything the stage shows of a result; the fields are described at ``Stage``."""
-    preset = find_preset(result.preset)
+    Args:
+        result: The result.
+        request: What it was computed for.
+    """
+    preset = result.preset
     trace = result.trace
     weight = 4 * sum(q.numel() for q in trace.q)  # q and k, two bytes a number
     first = 0 if weight <= ALL_BLOCKS_BYTES else trace.num_blocks - 1
     summary, rollout = result.attention_maps(), result.rollout()
     peaks = summary.max((2, 3))
     return {
-        "run": f"{next(_runs)}",
-        "key": result.key,
+        "source": source_of(result, request),
         "title": preset.title,
         "image": _data_url(result.image),
         "size": list(result.image.size),
@@ -53,15 +55,32 @@ def payload(result: Exploration) -> dict[str, Any]:
     }
 
 
+def source_of(result: Exploration, request: ResultRequest) -> dict[str, Any]:
+    """What the page sends back when it asks about this result; see ``ResultRequest``.
+
+    A digit travels as the 28 x 28 pixels that the model saw, a photo as the path of its upload, which only its sender
+    knows.
+    """
+    columns = result.grid[1]
+    picture = {"digit": _data_url(result.image)} if result.photo is None else {"upload": request.source.reference}
+    return {
+        **picture,
+        "preset": request.name,
+        "patch_size": result.patch_size,
+        "fit": result.fit,
+        "dropped": [row * columns + col for row, col in result.dropped],
+    }
+
+
 def block_payload(result: Exploration, block: int) -> dict[str, str]:
     """One block's queries (already scaled) and keys as float16, and each row's log-normaliser as float32.
 
     Raises:
-        ValueError: If there is no such block.
+        InputError: If there is no such block.
     """
     trace = result.trace
     if not 0 <= block < trace.num_blocks:
-        raise ValueError(f"There is no block {block}: this model has {trace.num_blocks}, counted from 0.")
+        raise InputError(f"There is no block {block}: this model has {trace.num_blocks}, counted from 0.")
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
     # A softmax does not notice what all keys have in common; without it half precision has less to round.
     k = (k - k.mean(2, keepdim=True)).half()
@@ -87,7 +106,7 @@ def _top(result: Exploration) -> list[dict[str, Any]]:
 def _note(result: Exploration) -> str:
     if result.is_sure or not result.labels:
         return ""
-    if find_preset(result.preset).task == "digits":
+    if result.preset.task == "digits":
         return "It is not sure: this may not be one digit, or not one like those it learned from."
     return f"It is not sure: it only knows {len(result.labels)} things, and this may be none of them."
 

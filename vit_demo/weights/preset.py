@@ -36,7 +36,8 @@ class Preset:
         interpolation: How a photo is resized.
         repo: Of a model of the Hub its repository, of a folder its path; empty for a bundled one.
         revision: Of the repository: a commit, a tag or a branch.
-        confidence_threshold: Probability of the first answer from which it may be said plainly; below it the model is not sure.
+        confidence_threshold: Probability of the prediction from which it is stated plainly; below it the page says
+            that confidence is low.
         note: One sentence for the page.
     """
 

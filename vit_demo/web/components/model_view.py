@@ -12,7 +12,7 @@ import gradio as gr
 from vit_demo.web.assets import read, script
 
 
-class SeenPart(gr.HTML):
+class ModelView(gr.HTML):
     """The whole photo of the result on the stage, beside a sentence about how it was fitted."""
 
     def __init__(self, **kwargs: Any) -> None:

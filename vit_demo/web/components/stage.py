@@ -5,7 +5,7 @@ request; only the trace of another block of a fine grid is fetched, in the backg
 one idea each; `stage/methods.js` is the table of ways to look at a result.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import gradio as gr
@@ -45,7 +45,8 @@ class Stage(gr.HTML):
 
     The value is a dictionary of JSON values: a result, `{"empty": True, "message": "..."}`, or None. A result holds
 
-    - `run` (new for every result), `key` (handed to `block_trace`), `title`, `note`, `milliseconds`, `device`;
+    - `run` (new for every result), `source` (what a request about it repeats), `title`, `note`, `milliseconds`,
+      `device`;
     - `image` (data URL of what the model saw), `size` (its width and height), `pixelated` (draw it unsmoothed);
     - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part that was seen as shares of
       its sides (left, top, right, bottom), and how that was fitted;
@@ -64,16 +65,15 @@ class Stage(gr.HTML):
         self,
         value: dict[str, Any] | None = None,
         *,
-        block_trace: Callable[[str, int], dict[str, str]],
-        ask: Callable[[dict[str, Any]], dict[str, Any]],
+        ask: Callable[[Any], Awaitable[dict[str, Any]]],
         **kwargs: Any,
     ) -> None:
         """Makes a stage.
 
         Args:
             value: What it shows when the page opens.
-            block_trace: Takes a result's `key` and a block and returns the block's `{"q", "k", "lse"}`.
-            ask: Takes a question about a result, and is asked again until it returns an answer; see `asking.Asker`.
+            ask: Takes a request about a result, and is asked again until it returns an answer; see
+                ``map_requests.ask``.
             **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
         """
         super().__init__(
@@ -81,7 +81,7 @@ class Stage(gr.HTML):
             html_template=read("components/stage/stage.html"),
             css_template="\n".join(read(f"components/stage/{name}.css") for name in STYLES),
             js_on_load=script("components/stage", SCRIPTS),
-            server_functions=[_trace_function(block_trace), _ask_function(ask)],
+            server_functions=[_server_function(ask)],
             apply_default_css=False,
             **kwargs,
         )
@@ -98,20 +98,11 @@ class Stage(gr.HTML):
         return {"type": "object", "description": "Everything the page shows of one result"}
 
 
-def _trace_function(function: Callable[[str, int], dict[str, str]]) -> Callable[[list[Any]], dict[str, str]]:
-    """Adapts a function to Gradio, which hands all arguments of a call from the browser over as one list."""
+def _server_function(ask: Callable[[Any], Awaitable[dict[str, Any]]]) -> Callable[[Any], Awaitable[dict[str, Any]]]:
+    """A function of its own for each stage, as Gradio marks the one that it is given."""
 
-    def block_trace(arguments: list[Any]) -> dict[str, str]:
-        key, block = arguments
-        return function(str(key), int(block))
+    async def server_ask(request: Any) -> dict[str, Any]:
+        return await ask(request)
 
-    return block_trace
-
-
-def _ask_function(function: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """As ``_trace_function``; Gradio hands a single argument over as it is."""
-
-    def ask(question: dict[str, Any]) -> dict[str, Any]:
-        return function(dict(question))
-
-    return ask
+    server_ask.__name__ = "ask"
+    return server_ask

@@ -1,4 +1,4 @@
-"""How each map is made, in the words of ``docs/explanations.md``, so that they are written once."""
+"""How each map is computed, in the words of ``docs/explanations.md``, so that they are written once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from vit_demo.errors import InputError
 from vit_demo.methods import find_method
 
 DOCS = Path(__file__).parents[2] / "docs" / "explanations.md"
@@ -43,16 +44,16 @@ def sections() -> dict[str, str]:
     return {**found, NOTATION: notation.split("Notation: ")[1]}
 
 
-def how_it_is_made(method: str) -> str:
+def method_html(method: str) -> str:
     """The section about a method as HTML, and what its letters mean.
 
     Raises:
-        ValueError: If there is no such method, or no docs.
+        InputError: If there is no such method, or no documentation.
     """
     find_method(method)
     text = sections().get(HEADINGS[method])
     if text is None:
-        raise ValueError("This installation came without docs/explanations.md, which would say it.")
+        raise InputError("The documentation is not part of this installation: see docs/explanations.md of the project.")
     paragraphs = [*text.split("\n\n"), f"*{NOTATION}*: {sections()[NOTATION]}"]
     return "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in paragraphs)
 

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import gradio as gr
 
 from vit_demo.errors import PresetError
-from vit_demo.inference.engine import Fit
-from vit_demo.web import events
+from vit_demo.web import handlers, model_info, settings
+from vit_demo.web.limits import NAME_LENGTH
 from vit_demo.web.payload import empty
-from vit_demo.weights import PRESETS, find_preset
+from vit_demo.weights import PRESETS
 from vit_demo.weights.preset import Task
 
-OWN = "own"
+CUSTOM = "custom"
 """The entry of the menu that opens the box; no preset has this name."""
 
-ENTRY = ("Your own, from the Hub …", OWN)
+ENTRY = ("Your own, from the Hub …", CUSTOM)
 ASK = "Name a Vision Transformer on the Hugging Face Hub, as org/name."
-ABOUT = "A ViT, DeiT or DINOv2 of timm or transformers whose weights are kept as safetensors."
-
-NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?(@[\w.-]+)?")
-"""Of a preset, or of a repository of the Hub, ``org/name`` or ``org/name@revision``."""
+ABOUT = "A ViT, DeiT or DINOv2 of timm or transformers with safetensors weights."
 
 Card = tuple[Any, ...]
 """What the menu, the box, the patch sizes, the two hints and the stage become."""
-
-
-def is_allowed(name: str) -> bool:
-    """Whether a stranger may name this: a folder of this server is none of their business, nor whether it exists."""
-    return name in PRESETS or (NAME.fullmatch(name) is not None and not Path(name).exists())
 
 
 def task_of(name: str) -> Task:
@@ -42,19 +33,21 @@ def task_of(name: str) -> Task:
 
 def menu(task: Task) -> list[tuple[str, str]]:
     """Choices of the model menu, (title, name)."""
-    return events.presets_for(task) + ([ENTRY] if task == "photos" else [])
+    return model_info.presets_for(task) + ([ENTRY] if task == "photos" and settings.custom_models() else [])
 
 
-def hub_name(text: str) -> str:
+def hub_name(text: Any) -> str:
     """The repository that a visitor means by a name or by a link to its page.
 
     Raises:
         PresetError: If it cannot be one.
     """
-    name = re.sub(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co)/", "", text.strip()).rstrip("/")
+    if not isinstance(text, str):
+        raise PresetError(ASK)
+    name = re.sub(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co)/", "", text.strip()[:NAME_LENGTH]).rstrip("/")
     if name in PRESETS:
         raise PresetError(f"{name} is in the menu already: choose it there.")
-    if "/" not in name or not is_allowed(name):
+    if not settings.is_repository(name):
         raise PresetError(f"“{text.strip()[:80]}” is not the name of a model on the Hub: write it as org/name.")
     return name
 
@@ -63,25 +56,30 @@ def ask(said: str = ASK) -> Card:
     """The box, open, and a sentence on the stage; a phone shows the hint under the box, but not the stage with it."""
     hint = ABOUT if said == ASK else said
     return (
-        gr.Dropdown(choices=menu("photos"), value=OWN),
+        gr.Dropdown(choices=menu("photos"), value=CUSTOM),
         gr.Textbox(visible=True),
         gr.Radio(interactive=False),
-        hint,
+        plain(hint),
         "",
         empty(said),
     )
 
 
-def load(text: str, drawing: str | None, photo: str | None, fit: Fit) -> Iterator[Card]:
+def plain(text: str) -> str:
+    """Text for a component that renders Markdown, in which nothing is markup: names of visitors' models stand in it."""
+    return re.sub(r"([\\`*_{}\[\]()<>#+!|~$&:-])", r"\\\1", text)
+
+
+async def load(text: Any, drawing: Any, photo: Any, fit: Any) -> AsyncIterator[Card]:
     """Fetches a model, saying how far it is, and explains the photo with it; a failure is one sentence on the stage."""
     try:
         name = hub_name(text)
-        for said in events.fetching(name):
+        async for said in handlers.fetching(name):
             yield ask(said)
-        preset = find_preset(name)
-    except ValueError as error:
-        yield ask(str(error))
+        preset = await handlers.preset_of(name)
+    except Exception as error:
+        yield ask(str(handlers.error_of(error).message))
         return
-    shown = events.explain_anyway(drawing, photo, name, preset.default_patch_size, fit)
+    shown = await handlers.explain_anyway(drawing, photo, name, preset.default_patch_size, fit)
     choices = [(preset.title, name), *menu("photos")]
-    yield gr.Dropdown(choices=choices, value=name), gr.Textbox(visible=True), *events.choose_preset(name), shown
+    yield gr.Dropdown(choices=choices, value=name), gr.Textbox(visible=True), *model_info.card(preset), shown
