@@ -9,6 +9,7 @@ from vit_demo.methods.attention import (
     to_grid,
 )
 from vit_demo.methods.attnlrp import attnlrp
+from vit_demo.methods.chunking import memory_budget
 from vit_demo.methods.occlusion import occlusion
 from vit_demo.methods.patch_dropping import patch_dropping
 from vit_demo.methods.registry import METHODS, Method, find_method
@@ -28,6 +29,7 @@ __all__ = [
     "find_method",
     "lay_out",
     "log_normalisers",
+    "memory_budget",
     "occlusion",
     "patch_dropping",
     "relevance",

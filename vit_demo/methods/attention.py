@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from vit_demo.methods.chunking import chunk_size
 from vit_demo.model import Trace
 
 CHUNK_VALUES = 1 << 21
@@ -41,7 +42,7 @@ def rows(q: Tensor, k: Tensor) -> Tensor:
 def rows_at_once(q: Tensor) -> int:
     """How many queries of ``[B, H, N, d]`` may meet all keys at once."""
     batch, heads, n, _ = q.shape
-    return max(1, CHUNK_VALUES // (batch * heads * n))
+    return chunk_size(CHUNK_VALUES, batch * heads * n)
 
 
 def multiply(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:

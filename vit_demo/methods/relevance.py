@@ -12,7 +12,7 @@ class's score with respect to the attention A. Two things make it cheap and leav
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vit_demo.methods.attention import mean_of_heads, multiply, padded, rows_at_once, rows_into, to_grid
+from vit_demo.methods.chunking import current_budget, memory_budget
 from vit_demo.methods.targets import Target, class_scores, differentiable_pass, pooling_weights
 from vit_demo.model import ViT
 
@@ -65,9 +66,11 @@ class Carried:
         average_heads_first: As in ``relevance``.
         gained: The row so far, ``[B, N]``, prefix tokens included.
         weights: ``start + gained``.
+        budget: The ``memory_budget`` it was made under; on a GPU the backward runs in a thread of its own.
     """
 
     average_heads_first: bool = False
+    budget: float = field(default_factory=current_budget)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Attention on the fused kernel, whose backward carries relevance through the block."""
@@ -91,7 +94,7 @@ class Carried:
         Returns:
             The three gradients, ``[3, B, H, N, d]`` float32; None if they are not wanted.
         """
-        with torch.no_grad(), torch.autocast(q.device.type, enabled=False):
+        with torch.no_grad(), torch.autocast(q.device.type, enabled=False), memory_budget(self.budget):
             return self._take(q, k, v, d_o, with_gradients)
 
     def _take(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, with_gradients: bool) -> Tensor | None:

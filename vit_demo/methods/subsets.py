@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from vit_demo.methods.chunking import chunk_size
 from vit_demo.model import ViT
 
 Progress = Callable[[int, int], None]
@@ -27,7 +28,7 @@ def patches_of(
 
 def batch_of(tokens: int) -> int:
     """How many sequences of a length go into one batch."""
-    return max(1, BATCH_TOKENS // max(1, tokens))
+    return chunk_size(BATCH_TOKENS, tokens)
 
 
 @torch.inference_mode()

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vit_demo.methods.attention import row_chunks, rows, to_grid
+from vit_demo.methods.attention import CHUNK_VALUES, row_chunks, rows, to_grid
+from vit_demo.methods.chunking import chunk_size
 from vit_demo.model import Trace, ViT
 
 
@@ -58,8 +59,12 @@ def sent(trace: Trace, layer: int, output: Tensor, query: int | None) -> Tensor:
         ``[B, N]`` float32.
     """
     q, k = trace.q[layer], trace.k[layer]
-    values = trace.v[layer].float() @ output.float()  # [B, H, N, D]
-    gram = torch.einsum("bhnd,bgnd->bhgn", values, values)
+    batch, heads = q.shape[:2]
+    grams = []
+    for part in trace.v[layer].split(chunk_size(CHUNK_VALUES, batch * heads * output.shape[2]), dim=2):
+        values = part.float() @ output.float()  # [B, H, c, D]
+        grams.append(torch.einsum("bhnd,bgnd->bhgn", values, values))
+    gram = torch.cat(grams, dim=3)  # [B, H, H, N]
 
     def lengths(attention: Tensor) -> Tensor:  # [B, H, c, N] -> [B, c, N]
         mixed = torch.einsum("bhgn,bgcn->bhcn", gram, attention)

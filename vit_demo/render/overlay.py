@@ -10,8 +10,8 @@ from PIL import Image
 COLOUR_MAP = "magma"
 """Even steps of lightness, readable in grey and by the colour-blind."""
 
-SMOOTH_FROM = 100
-"""From this many patches a map is drawn smoothly; below, as the cells it is made of."""
+COARSE_PATCHES = 100
+"""Up to so many patches a map is drawn as the cells it is made of; beyond, smoothly. The page's scripts agree."""
 
 
 def colourise(values: NDArray[np.floating]) -> NDArray[np.uint8]:
@@ -42,7 +42,7 @@ def overlay(
     """
     scale = display_size / max(image.size)
     size = (round(image.width * scale), round(image.height * scale))
-    smooth = Image.Resampling.BICUBIC if values.size >= SMOOTH_FROM else Image.Resampling.NEAREST
+    smooth = Image.Resampling.NEAREST if values.size <= COARSE_PATCHES else Image.Resampling.BICUBIC
     picture_filter = Image.Resampling.BICUBIC if image.width > 64 else Image.Resampling.NEAREST
     picture = image.convert("RGB").resize(size, picture_filter)
     heat = Image.fromarray(colourise(values)).resize(size, smooth)

@@ -1,7 +1,8 @@
 // "Can this picture be believed?": puts the shown map to the test when asked to, and says what came of it.
 
 const CLAIM = "Remove its brightest patches, or begin with them alone, and watch the answer; then do so in random order.";
-const STANDS_IN = "In place of a removed patch stands the mean colour of the training pictures.";
+const STANDS_IN = "In place of a removed patch stands the colour that normalization maps to 0: nearly black for " +
+  "digits, a plain grey for most models of photos.";
 
 function createBelieve() {
   const card = find(".believe");

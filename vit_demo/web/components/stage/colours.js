@@ -38,5 +38,7 @@ function heatGradient() {
   return `linear-gradient(to right, ${stops.map((stop) => `rgb(${stop.join(" ")})`).join(", ")})`;
 }
 
+const COARSE_PATCHES = 100; // as in render/overlay.py
+
 /** With few patches their edges are the point; with many, a smooth map reads better. */
-const isCoarse = (result) => result.patches <= 100;
+const isCoarse = (result) => result.patches <= COARSE_PATCHES;
