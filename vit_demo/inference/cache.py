@@ -36,7 +36,7 @@ class ByteCache(Generic[V]):
     def __contains__(self, key: Hashable) -> bool:
         return key in self._entries
 
-    def keys(self) -> list[Any]:
+    def list_keys(self) -> list[Any]:
         """The keys, the one used longest ago first."""
         with self._lock:
             return list(self._entries)

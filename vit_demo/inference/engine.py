@@ -49,7 +49,7 @@ class Engine:
     def loaded(self) -> list[str]:
         """Names of the checkpoints in memory, those of visitors' own models left out."""
         known = {preset.checkpoint_name(p) for preset in PRESETS.values() for p in preset.patch_sizes}
-        return sorted(known & {name for name, *_ in self._models.keys()}  # noqa: SIM118 (not a mapping))
+        return sorted(known & {name for name, *_ in self._models.list_keys()})
 
     def explore(
         self,

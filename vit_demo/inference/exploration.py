@@ -161,7 +161,7 @@ class Exploration:
         """
         chosen = methods.find_method(method)
         target = None if label is None else self.target(label)  # refused even where the map does not depend on it
-        compute = chosen.compute if chosen.class_specific else getattr(self, method)
+        compute: Callable[..., Any] = chosen.compute if chosen.class_specific else getattr(self, method)
         unknown = options.keys() - inspect.signature(compute).parameters.keys()
         if unknown:
             raise InputError(f"{method} has no option {min(unknown)!r}: see its documentation.")

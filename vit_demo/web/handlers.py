@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable
 from functools import wraps
-from itertools import count
 from typing import Any, ParamSpec, TypeVar
 
 import gradio as gr
@@ -19,7 +18,7 @@ from vit_demo.inference.engine import get_engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.jobs import Job
 from vit_demo.web import requests
-from vit_demo.web.payload import empty, payload
+from vit_demo.web.payload import empty, next_run, payload
 from vit_demo.weights import PRESETS, Preset
 
 P = ParamSpec("P")
@@ -28,8 +27,6 @@ T = TypeVar("T")
 EMPTY_PAD = "Draw a digit, 0 to 9, to see the model's prediction."
 EMPTY_PHOTO = "Drop, paste or take a photo to see the model's prediction."
 FAILED = "Something went wrong on the server, and was logged: try another picture or a larger patch size."
-
-_runs = count(1)
 
 
 def error_of(error: Exception) -> gr.Error:
@@ -127,7 +124,7 @@ async def show(source: Source, preset: Preset, name: str, patch_size: int, fit: 
         return payload(engine.explore_source(source, preset, patch_size, request.fit), request)
 
     shown = await engine.jobs.run_async(("payload", request.key), work, preset.task)
-    return {**shown, "run": str(next(_runs))}  # the page redraws only what has changed
+    return {**shown, "run": next_run()}  # for what was computed for several visitors at once
 
 
 async def explain_anyway(drawing: Any, photo: Any, name: Any, patch_size: Any, fit: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What the stage may ask about a result that it shows, beyond what came with it.
 
 The page calls ``ask`` and waits for what it returns. Work that takes longer than a moment runs on as a job; the page
-then hears how far it is, and asks the same again. A request says all that it takes to compute its answer, so nothing has to
-be started, numbered or cancelled, equal requests of several visitors share one job, and any server can answer.
+then hears how far it is, and asks the same again. A request says all that it takes to compute its answer, so nothing
+has to be started, numbered or cancelled, equal requests of several visitors share one job, and any server can answer.
 """
 
 from __future__ import annotations

@@ -190,4 +190,4 @@ def opening(preset: Preset, drawing: str) -> dict[str, Any]:
         result = get_engine().explore_source(source, preset, preset.default_patch_size)
     except InputError as error:
         return empty(str(error))
-    return payload(result, request) | {"run": "0"}
+    return payload(result, request)

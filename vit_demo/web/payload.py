@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from vit_demo import methods
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.web.requests import ResultRequest
+
+_runs = count(1)
 
 ALL_BLOCKS_BYTES = 192 << 10
 """Up to this weight the q and k of all blocks are sent; beyond it the last block's, and others when asked for."""
@@ -33,6 +36,7 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
     summary, rollout = result.attention_maps(), result.rollout()
     peaks = summary.max((2, 3))
     return {
+        "run": next_run(),
         "source": source_of(result, request),
         "title": preset.title,
         "image": _data_url(result.image),
@@ -53,6 +57,11 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
         "milliseconds": 1000 * result.seconds,
         "device": result.device,
     }
+
+
+def next_run() -> str:
+    """A number that no other result on a page has had: the page redraws only what has changed."""
+    return str(next(_runs))
 
 
 def source_of(result: Exploration, request: ResultRequest) -> dict[str, Any]:

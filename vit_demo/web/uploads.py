@@ -66,7 +66,7 @@ def find(payload: Any) -> Path:
         ImageError: In the same words for anything that is not an upload.
     """
     path = payload.get("path") if isinstance(payload, dict) else payload
-    if not is_inside(path):
+    if not isinstance(path, str) or not is_inside(path):
         raise ImageError(GONE)
     found = Path(os.path.normpath(path))
     if found.is_symlink() or not found.is_file():

@@ -87,7 +87,7 @@ PRESETS: dict[str, Preset] = {
 """Every preset by name, in the order in which a page lists them."""
 
 
-def find_preset(name: str, progress: Progress | None = None) -> Preset:
+def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
     """A preset by its name, or one made of the user's own model.
 
     Args:

@@ -22,7 +22,7 @@ function createBelieve() {
     sync(mine);
     const wanted = () => now?.result === mine.result && testsOf(mine.result).get(nameOf(now)) === test;
     const ask = (about) =>
-      askServer({ label: mine.target, ...mine.question, about, key: mine.result.key }, wanted, (share) => {
+      askServer({ label: mine.target, ...mine.question, about, source: mine.result.source }, wanted, (share) => {
         test.share = share;
         sync(now);
       });
@@ -32,7 +32,7 @@ function createBelieve() {
       if (!METHODS[mine.question.method].slow && isPlain(mine.result, mine.question)) {
         sync(now);
         test.share = null;
-        test.alike = (await ask("forgetting"))?.answer?.alike;
+        test.alike = (await ask("randomization"))?.answer?.correlations;
       }
     }
     test.working = false;

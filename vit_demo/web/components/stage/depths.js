@@ -9,7 +9,7 @@ function createDepths() {
   async function show() {
     const mine = result;
     if (!panel.open || !mine || !mine.top.length) return;
-    mine.depths ??= await askServer({ about: "lens", key: mine.key }, () => mine === result && panel.open);
+    mine.depths ??= await askServer({ about: "logit_lens", source: mine.source }, () => mine === result && panel.open);
     if (mine !== result || !mine.depths) return;
     setText(message, mine.depths.error ?? "");
     const items = (mine.depths.answer?.depths ?? []).map(({ label, probability }, depth) => {

@@ -30,7 +30,7 @@ function createKnockout(prepare, show, changed) {
   }
 
   async function without(patches, wanted) {
-    const said = await askServer({ about: "without", key: whole.key, patches }, wanted);
+    const said = await askServer({ about: "result", source: { ...whole.source, dropped: patches } }, wanted);
     if (said?.answer) return openResult(said.answer);
     if (said) {
       gone = new Set(agreed);

@@ -10,7 +10,7 @@ function createMaking() {
     const method = shown;
     if (!panel.open || text.dataset.method === method) return;
     if (!sections.has(method)) {
-      const said = await askServer({ about: "making", method }, () => shown === method && panel.open);
+      const said = await askServer({ about: "method_docs", method }, () => shown === method && panel.open);
       if (!said) return;
       if (said.error) return text.replaceChildren(said.error);
       sections.set(method, said.answer.html);

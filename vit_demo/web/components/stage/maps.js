@@ -12,7 +12,7 @@ function createMaps(changed) {
   async function fetchMap(result, question, fates, name, fate) {
     const wanted = () => fate === current || fate === preparing;
     if (question.block !== undefined) await pause(SETTLE);
-    const said = await askServer({ about: "map", key: result.key, ...question }, wanted, (share) => {
+    const said = await askServer({ about: "map", source: result.source, ...question }, wanted, (share) => {
       Object.assign(fate, { slow: true, share });
       fate.heard();
       changed();

@@ -11,10 +11,9 @@ function createFetcher(arrived) {
 
   async function fetchBlock(result, block) {
     statesOf(result).set(block, "pending");
-    const answer = await server.block_trace(result.key, block).catch(() => null);
-    // Gradio answers undefined when the request failed.
-    if (answer?.q) result.traces.set(block, decodeTrace(answer));
-    statesOf(result).set(block, answer?.q ? "here" : "failed");
+    const said = await askServer({ about: "block", source: result.source, block }, () => true);
+    if (said.answer) result.traces.set(block, decodeTrace(said.answer));
+    statesOf(result).set(block, said.answer ? "here" : "failed");
     arrived(result);
   }
 
