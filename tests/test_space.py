@@ -56,29 +56,29 @@ def zero_gpu(monkeypatch):
     monkeypatch.setitem(sys.modules, "spaces", types.SimpleNamespace(GPU=gpu))
     monkeypatch.setattr("vit_demo.accelerator.ZERO_GPU", True)
     monkeypatch.setattr("vit_demo.inference.engine.ZERO_GPU", True)
+    monkeypatch.setattr("vit_demo.inference.passes.ZERO_GPU", True)
     return calls
 
 
 def test_on_zero_gpu_only_the_pass_itself_borrows_a_gpu(zero_gpu):
-    from vit_demo.inference.engine import Explorer
+    from vit_demo.inference.engine import Engine
 
     sketch = np.full((64, 64), 255, np.uint8)
     sketch[10:54, 30:36] = 0
-    lent = Explorer("cpu").explore(Image.fromarray(sketch), "digits-tiny", 4)
+    lent = Engine("cpu").explore(Image.fromarray(sketch), "digits-tiny", 4)
     assert zero_gpu and zero_gpu[0] <= 60
-    plain = Explorer("cpu")
-    plain._forward = plain._forward_here
+    plain = Engine("cpu")
+    plain._execute = plain._execute_here
     expected = plain.explore(Image.fromarray(sketch), "digits-tiny", 4)
     np.testing.assert_array_equal(lent.logits, expected.logits)
     np.testing.assert_array_equal(lent.attention_maps(), expected.attention_maps())
     assert all(torch.equal(a, b) for a, b in zip(lent.trace.q, expected.trace.q, strict=True))
-    plain._work = plain._work_here
     loans = len(zero_gpu)
     for ask in (
         lambda ex: ex.relevance("3"),
-        lambda ex: ex.patch_dropping(budget=8, progress=lambda *_: None),
+        lambda ex: ex.heatmap("patch_dropping", budget=8, progress=lambda *_: None),
         lambda ex: ex.faithfulness("rollout", steps=3, seeds=1).deletion,
-        lambda ex: ex.without([(0, 0)]).rollout(),
+        lambda ex: ex.drop_patches([(0, 0)]).rollout(),
     ):
         np.testing.assert_array_equal(ask(lent), ask(expected))
     assert len(zero_gpu) == loans + 4

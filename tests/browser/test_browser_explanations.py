@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from vit_demo.inference.engine import explorer_on
+from vit_demo.inference.engine import get_engine
 from vit_demo.web import launch
+from vit_demo.web.requests import ResultRequest
+from vit_demo.weights import PRESETS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,9 +35,10 @@ def open_page(page: Page, address: str) -> Page:
 
 def shown_result(page: Page) -> Exploration:
     """The package's own result that the stage shows."""
-    result = explorer_on().recall(page.evaluate(f"{STAGE}.current().key"))
-    assert result
-    return result
+    request = ResultRequest.of(page.evaluate(f"{STAGE}.current().source"))
+    preset = PRESETS[request.name]
+    whole = get_engine().explore_source(request.source, preset, request.patch_size, request.fit)
+    return whole.drop_patches([divmod(patch, whole.grid[1]) for patch in request.dropped])
 
 
 def map_when(page: Page, subject: str) -> np.ndarray:
@@ -62,16 +65,18 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
     for name, subject, values in (
         ("Value-weighted", "value-weighted", result.value_weighted()),
         ("Relevance", f"for {label} · relevance", result.relevance()),
-        ("AttnLRP", f"for {label} · AttnLRP", result.attnlrp()),
-        ("Occlusion", f"for {label} · each patch", result.occlusion()),
-        ("Patch dropping", f"for {label} · hundreds", result.patch_dropping()),
+        ("AttnLRP", f"for {label} · AttnLRP", result.heatmap("attnlrp")),
+        ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
+        ("Patch dropping", f"for {label} · hundreds", result.heatmap("patch_dropping")),
     ):
         page.get_by_role("radio", name=name).check()
         np.testing.assert_allclose(map_when(page, subject), values, rtol=1e-4, atol=1e-6)
     second = page.locator(".bars button").nth(1)
     other = result.top(2)[1][0]
     second.click()
-    np.testing.assert_allclose(map_when(page, f"for {other} · hundreds"), result.patch_dropping(other), atol=1e-6)
+    np.testing.assert_allclose(
+        map_when(page, f"for {other} · hundreds"), result.heatmap("patch_dropping", other), atol=1e-6
+    )
     assert second.get_attribute("aria-pressed") == "true"
 
 
@@ -81,7 +86,7 @@ def test_knocked_out_patches_change_the_answer_and_every_map(page: Page, address
     gone = [(2, 2), (2, 3), (6, 2)]
     page.get_by_role("button", name="Knock out patches").click()
     knock(page, gone, whole.grid)
-    left = whole.without(gone)
+    left = whole.drop_patches(gone)
     answer, probability = left.top(1)[0]
     assert page.locator(".stage").get_attribute("data-top1") == answer
     assert page.locator(".bars .number").first.inner_text() == f"{100 * probability:.1f}\u00a0%"
@@ -101,7 +106,7 @@ def test_knocked_out_patches_change_the_answer_and_every_map(page: Page, address
     np.testing.assert_allclose(map_when(page, f"for {answer}"), left.relevance(), atol=1e-6)
     page.get_by_role("button", name="Put back all patches").click()
     page.wait_for_function(f"{STAGE}.current().dropped.length === 0")
-    assert shown_result(page).key == whole.key
+    assert shown_result(page).dropped == whole.dropped
 
 
 def test_a_map_is_put_to_the_test(page: Page, address: str):
@@ -115,7 +120,7 @@ def test_a_map_is_put_to_the_test(page: Page, address: str):
     text = page.locator(".numbers").inner_text()
     assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text
     assert f"{found.insertion_area:.2f} against {found.random_insertion_area:.2f} (higher is better)" in text
-    forgets = f"{result.randomisation('attnlrp')[-1]:.2f}".replace("-", "−")
+    forgets = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
     assert f" {forgets} (1 is the same" in page.locator(".forgetting").inner_text()
     assert page.locator(".charts svg").count() == 3
     page.get_by_role("radio", name="Rollout").check()

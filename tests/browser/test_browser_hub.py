@@ -12,7 +12,7 @@ import timm
 import torch
 from safetensors.torch import save
 
-from vit_demo.inference.engine import explorer_on
+from vit_demo.inference.engine import reset_engines
 from vit_demo.web import launch
 from vit_demo.weights import PRESETS
 from vit_demo.weights.public import IMAGENET_LABELS
@@ -51,7 +51,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
         patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         yield server
-    explorer_on.cache_clear()  # its networks are not the real ones
+    reset_engines()  # its networks are not the real ones
     server.close()
 
 

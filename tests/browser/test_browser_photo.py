@@ -68,9 +68,9 @@ def test_a_click_on_the_small_photo_chooses_the_patch_that_saw_the_place(photos:
         brightness = expected.pixels[0].reshape(3, rows, expected.patch_size, cols, expected.patch_size).mean((0, 2, 4))
         photos.locator("#fit").get_by_text(name).click()
         photos.wait_for_function(
-            "([key, words]) => document.querySelector('.stage').__stage.current()?.key === key"
+            "([fit, words]) => document.querySelector('.stage').__stage.current()?.source.fit === fit"
             " && document.querySelector('#seen figcaption').innerText.includes(words)",
-            arg=[expected.key, SEEN[name]],
+            arg=[fit, SEEN[name]],
         )
         small = photos.locator("#seen canvas")
         box = small.bounding_box()

@@ -12,7 +12,7 @@ from vit_demo import features, methods, metrics
 from vit_demo.errors import EmptySketchError, ImageError, LabelError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
-from vit_demo.inference.engine import Explorer
+from vit_demo.inference.engine import Engine
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.weights import PRESETS
 
@@ -28,7 +28,7 @@ def photo():
 
 @pytest.fixture(params=["cls", "mean"])
 def tiny(request, monkeypatch):
-    """An explorer whose only photo preset is a small random network."""
+    """An engine whose only photo preset is a small random network."""
     torch.manual_seed(0)
     config = replace(CONFIG, pool=request.param, class_token=request.param == "cls")
     preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), patch_sizes=(4, 8), mean=HALF)
@@ -36,8 +36,8 @@ def tiny(request, monkeypatch):
     monkeypatch.setitem(PRESETS, "photos-tiny", preset)
     loads = []
     monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)
-    explorer = Explorer("cpu")
-    return explorer, model, loads
+    engine = Engine("cpu")
+    return engine, model, loads
 
 
 def full_attention(model, tensor, patch_size):
@@ -54,8 +54,8 @@ def full_attention(model, tensor, patch_size):
 
 @pytest.mark.parametrize(("patch_size", "fit"), [(8, "crop"), (4, "keep"), (8, "squash")])
 def test_an_exploration_tells_what_the_network_did(tiny, photo, patch_size, fit):
-    explorer, model, _ = tiny
-    ex = explorer.explore(photo, "photos-tiny", patch_size, fit)
+    engine, model, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", patch_size, fit)
     tensor, _ = preprocess(photo, image_size=32, patch_size=patch_size, mean=HALF, std=HALF, mode=fit)
     with torch.no_grad():
         expected = model(tensor, patch_size=patch_size)[0]
@@ -87,33 +87,50 @@ def test_an_exploration_tells_what_the_network_did(tiny, photo, patch_size, fit)
 
 
 def test_the_same_picture_costs_one_pass_and_one_load(tiny, photo):
-    explorer, _, loads = tiny
-    first = explorer.explore(photo, "photos-tiny", 8)
-    assert explorer.explore(photo.copy(), "photos-tiny", 8) is first
-    assert explorer.recall(first.key) is first
-    assert explorer.explore(photo, "photos-tiny", 4) is not first
-    assert explorer.explore(photo, "photos-tiny", 8, "keep") is not first
-    assert loads == [8] and explorer.loaded == ["photos-tiny"]
+    engine, _, loads = tiny
+    first = engine.explore(photo, "photos-tiny", 8)
+    assert engine.explore(photo.copy(), "photos-tiny", 8) is first
+    assert engine.explore(photo, "photos-tiny", 4) is not first
+    assert engine.explore(photo, "photos-tiny", 8, "keep") is not first
+    assert loads == [8] and engine.loaded == ["photos-tiny"]
 
 
-def test_the_memory_is_bounded(tiny, photo, monkeypatch):
-    explorer, _, _ = tiny
-    one = module._weight(explorer.explore(photo, "photos-tiny", 8))
-    monkeypatch.setattr(module, "CACHE_BYTES", int(2.5 * one))
-    explorer = Explorer("cpu")
-    keys = [explorer.explore(photo.rotate(angle), "photos-tiny", 8).key for angle in (0, 90, 180, 270)]
-    assert [explorer.recall(key) is not None for key in keys] == [False, False, True, True]
+def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatch):
+    engine, _, _ = tiny
+    one = engine.explore(photo, "photos-tiny", 8).num_bytes
+    monkeypatch.setattr(module, "RESULT_BYTES", int(2.5 * one))
+    engine = Engine("cpu")
+    pictures = [photo.rotate(angle) for angle in (0, 90, 180, 270)]
+    results = [engine.explore(picture, "photos-tiny", 8) for picture in pictures]
+    assert [engine.explore(p, "photos-tiny", 8) is r for p, r in zip(pictures[2:], results[2:], strict=True)] == [
+        True
+    ] * 2
+    again = engine.explore(pictures[0], "photos-tiny", 8)
+    assert again is not results[0]
+    np.testing.assert_array_equal(again.logits, results[0].logits)
+
+
+def test_a_result_outlives_what_is_cached_and_what_its_name_means(tiny, photo, monkeypatch):
+    """It holds its preset, so neither a full cache nor a preset trained anew changes the maps of a result in hand."""
+    engine, model, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    wanted = ex.relevance("b")
+    monkeypatch.delitem(PRESETS, "photos-tiny")
+    engine._models.max_bytes = engine._results.max_bytes = 0
+    engine._models.put("nothing", model)
+    np.testing.assert_array_equal(ex.relevance("b"), wanted)
+    assert ex.drop_patches([(0, 0)]).top(1) and ex.is_sure in (True, False)
 
 
 def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
-    explorer, _, loads = tiny
+    engine, _, loads = tiny
     pictures = [photo.rotate(angle) for angle in range(0, 360, 30)]
-    alone = [Explorer.explore(explorer, p, "photos-tiny", 8).logits for p in pictures]
-    explorer = Explorer("cpu")
+    alone = [Engine.explore(engine, p, "photos-tiny", 8).logits for p in pictures]
+    engine = Engine("cpu")
     found = [None] * len(pictures)
 
     def work(i):
-        found[i] = explorer.explore(pictures[i], "photos-tiny", 8).logits
+        found[i] = engine.explore(pictures[i], "photos-tiny", 8).logits
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(len(pictures))]
     for thread in threads:
@@ -135,28 +152,28 @@ def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
     ],
 )
 def test_a_map_that_is_not_there_is_refused_in_words(tiny, photo, arguments, words):
-    explorer, _, _ = tiny
+    engine, _, _ = tiny
     with pytest.raises(ValueError, match=words):
-        explorer.explore(photo, "photos-tiny", 8).attention(**arguments)
+        engine.explore(photo, "photos-tiny", 8).attention(**arguments)
 
 
 def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
-    explorer, _, _ = tiny
+    engine, _, _ = tiny
     with pytest.raises(ImageError):
-        explorer.explore(b"not a picture", "photos-tiny", 8)
+        engine.explore(b"not a picture", "photos-tiny", 8)
     with pytest.raises(PresetError):
-        explorer.explore(photo, "photos-tiny", 5)
+        engine.explore(photo, "photos-tiny", 5)
     with pytest.raises(PresetError):
-        explorer.explore(photo, "nothing", 8)
+        engine.explore(photo, "nothing", 8)
     with pytest.raises(EmptySketchError):
-        explorer.explore(np.zeros((100, 100), np.uint8), "digits-tiny", 4)
-    assert explorer.explore(photo, "photos-tiny", 8).grid == (4, 4)
+        engine.explore(np.zeros((100, 100), np.uint8), "digits-tiny", 4)
+    assert engine.explore(photo, "photos-tiny", 8).grid == (4, 4)
 
 
 @pytest.mark.parametrize("method", methods.METHODS)
 def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
-    explorer, model, _ = tiny
-    ex, specific = explorer.explore(photo, "photos-tiny", 4), methods.METHODS[method].class_specific
+    engine, model, _ = tiny
+    ex, specific = engine.explore(photo, "photos-tiny", 4), methods.METHODS[method].class_specific
     for label, target in ((None, int(ex.logits.argmax())), ("c", 2)):
         wanted = methods.METHODS[method].compute(model, ex.pixels, target, patch_size=4, keep=None)[0]
         found = ex.heatmap(method, label)
@@ -164,13 +181,13 @@ def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
         assert ex.overlay(found).size == ex.image.size
     if specific:
-        assert np.abs(getattr(ex, method)("a") - getattr(ex, method)(1)).max() > 1e-6
+        assert np.abs(ex.heatmap(method, "a") - ex.heatmap(method, 1)).max() > 1e-6
 
 
 def test_the_lens_names_what_each_depth_says(tiny, photo):
-    explorer, model, _ = tiny
-    ex = explorer.explore(photo, "photos-tiny", 8)
-    depths = ex.lens()
+    engine, model, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    depths = ex.logit_lens()
     wanted = features.lens(model, ex.pixels, patch_size=8)[0].softmax(1)
     assert len(depths) == 4 and all(len(depth) == 3 for depth in depths)
     for depth, row in zip(depths, wanted, strict=True):
@@ -180,10 +197,10 @@ def test_the_lens_names_what_each_depth_says(tiny, photo):
 
 
 def test_without_drops_patches_and_every_map_keeps_its_grid(tiny, photo):
-    explorer, model, _ = tiny
-    ex = explorer.explore(photo, "photos-tiny", 8)
+    engine, model, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
     gone = [(0, 1), (2, 2), (3, 0)]
-    left = ex.without(gone[:1]).without(gone[1:])
+    left = ex.drop_patches(gone[:1]).drop_patches(gone[1:])
     keep = torch.tensor([[i for i in range(16) if divmod(i, 4) not in gone]])
     with torch.no_grad():
         expected = model(ex.pixels, patch_size=8, keep=keep)[0]
@@ -201,25 +218,24 @@ def test_without_drops_patches_and_every_map_keeps_its_grid(tiny, photo):
     # Who looks at a patch is read at that patch's own place: its row holds what it gives to itself.
     own = left.attention(-1, None, (3, 3), "to")[3, 3]
     assert own == pytest.approx(left.attention(-1, None, (3, 3))[3, 3], abs=1e-6)
-    assert left.key == ex.without(gone[::-1]).key != ex.key
-    assert ex.without([]) is ex and left.without(gone) is left
+    assert ex.drop_patches([]) is ex and left.drop_patches(gone) is left
 
 
 def test_without_refuses_in_words(tiny, photo):
-    explorer, _, _ = tiny
-    ex = explorer.explore(photo, "photos-tiny", 8)
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
     with pytest.raises(ValueError, match="no patch"):
-        ex.without([(4, 0)])
+        ex.drop_patches([(4, 0)])
     with pytest.raises(ValueError, match="must stay"):
-        ex.without([divmod(i, 4) for i in range(16)])
+        ex.drop_patches([divmod(i, 4) for i in range(16)])
     with pytest.raises(ValueError, match="was dropped"):
-        ex.without([(1, 1)]).attention(query=(1, 1))
+        ex.drop_patches([(1, 1)]).attention(query=(1, 1))
 
 
 @pytest.mark.parametrize("baseline", ["mean", "blur", "black"])
 def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
-    explorer, model, _ = tiny
-    ex = explorer.explore(photo, "photos-tiny", 8)
+    engine, model, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
     found = ex.faithfulness("relevance", steps=4, label="b", baseline=baseline, seeds=2)
     empty = {"mean": torch.zeros(1), "black": torch.full((1,), -1.0), "blur": metrics.blurred(ex.pixels, 32)}[baseline]
     wanted = metrics.faithfulness(
@@ -229,7 +245,7 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
     np.testing.assert_allclose(found.random_insertion, wanted.random_insertion, atol=1e-5)
     own = ex.faithfulness(ex.relevance("b"), steps=4, label="b", baseline=baseline, seeds=2)
     assert own.insertion_area == pytest.approx(found.insertion_area)
-    assert len(ex.randomisation("rollout")) == 5
+    assert len(ex.randomization("rollout")) == 5
 
 
 @pytest.mark.parametrize(
@@ -237,7 +253,7 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
     [
         (lambda ex: ex.relevance("dog"), LabelError, "no class 'dog'"),
         (lambda ex: ex.relevance(3), LabelError, "no class 3"),
-        (lambda ex: ex.occlusion(-1), LabelError, "no class -1"),
+        (lambda ex: ex.heatmap("occlusion", -1), LabelError, "no class -1"),
         (lambda ex: ex.heatmap("magic"), ValueError, "no method 'magic'"),
         (lambda ex: ex.faithfulness("magic"), ValueError, "no method 'magic'"),
         (lambda ex: ex.faithfulness("rollout", baseline="pink"), ValueError, "no baseline 'pink'"),
@@ -246,6 +262,6 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_words(tiny, photo, ask, error, words):
-    explorer, _, _ = tiny
+    engine, _, _ = tiny
     with pytest.raises(error, match=words):
-        ask(explorer.explore(photo, "photos-tiny", 8))
+        ask(engine.explore(photo, "photos-tiny", 8))

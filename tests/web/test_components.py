@@ -1,5 +1,6 @@
 """The Python side of the pad and the stage: what Gradio is told about them."""
 
+import asyncio
 import base64
 import io
 import json
@@ -17,15 +18,8 @@ from vit_demo.web.components.stage import SCRIPTS, STYLES, Stage
 UI = Path(vit_demo.web.__file__).parent
 
 
-def trace_of(key: str, block: int) -> dict[str, str]:
-    return {"q": key, "k": str(block), "lse": ""}
-
-
-def answer_to(question: dict[str, object]) -> dict[str, object]:
-    return {"answer": question}
-
-
-FUNCTIONS = {"block_trace": trace_of, "ask": answer_to}
+async def answer_to(request: object) -> dict[str, object]:
+    return {"answer": request}
 
 
 def test_examples_stay_on_the_paper() -> None:
@@ -58,21 +52,14 @@ def test_pad_can_open_empty() -> None:
     assert pad.preprocess("") is None
 
 
-def test_stage_hands_its_functions_to_the_browser_by_name_only() -> None:
-    config = Stage(**FUNCTIONS).get_config()
-    assert config["server_fns"] == ["block_trace", "ask"]
-    assert not {"block_trace", "ask"} & set(config)
-
-
-def test_stage_unpacks_the_arguments_of_a_call_from_the_browser() -> None:
-    # Gradio hands both arguments over as one list, and a single one as it is.
-    stage = Stage(**FUNCTIONS)
-    assert stage.ask({"about": "lens"}) == {"answer": {"about": "lens"}}
-    assert stage.block_trace(["key", 3]) == {"q": "key", "k": "3", "lse": ""}
+def test_stage_hands_its_function_to_the_browser_by_name_only() -> None:
+    config = Stage(ask=answer_to).get_config()
+    assert config["server_fns"] == ["ask"] and "ask" not in config
+    assert asyncio.run(Stage(ask=answer_to).ask({"about": "logit_lens"})) == {"answer": {"about": "logit_lens"}}
 
 
 def test_configs_are_json() -> None:
-    for component in (DigitPad(), Stage(**FUNCTIONS), Stage({"empty": True}, **FUNCTIONS)):
+    for component in (DigitPad(), Stage(ask=answer_to), Stage({"empty": True}, ask=answer_to)):
         json.dumps(component.get_config())
 
 

@@ -9,14 +9,22 @@ import pytest
 from PIL import Image
 
 from vit_demo import methods
-from vit_demo.inference.engine import Explorer
+from vit_demo.inference.engine import Engine
+from vit_demo.inference.inputs import Source
 from vit_demo.web.components.pad import example_picture
-from vit_demo.web.payload import block_payload, payload
+from vit_demo.web.payload import block_payload
+from vit_demo.web.payload import payload as payload_for
+from vit_demo.web.requests import ResultRequest
 
 
 @pytest.fixture(scope="module", params=[2, 4])
 def result(request):
-    return Explorer("cpu").explore(example_picture(3), "digits-tiny", request.param)
+    return Engine("cpu").explore(example_picture(3), "digits-tiny", request.param)
+
+
+def payload(result):
+    source = Source("a picture", lambda: None, reference="uploads/photo.png")
+    return payload_for(result, ResultRequest(source, result.preset.name, result.patch_size, result.fit))
 
 
 def decode(text, kind, shape):
@@ -46,7 +54,7 @@ def test_queries_and_keys_give_every_attention_value(result):
 
 
 def test_a_patch_that_was_knocked_out_has_no_token_but_every_map_has_its_place(result):
-    left = result.without([(2, 3), (0, 0)])
+    left = result.drop_patches([(2, 3), (0, 0)])
     sent = payload(left)
     rows, cols = sent["grid"]
     assert sent["dropped"] == [0, 2 * cols + 3] and sent["grid"] == list(result.grid)
@@ -77,7 +85,7 @@ def test_a_short_sequence_carries_all_blocks_and_a_long_one_only_its_last(result
 
 def test_it_is_json_a_browser_can_read_and_new_each_time(result):
     first, second = payload(result), payload(result)
-    assert first["run"] != second["run"] and first["key"] == second["key"]
+    assert first["run"] != second["run"] and first["source"] == second["source"]
     assert len(json.dumps(first)) < 400_000
     assert first["image"].startswith("data:image/png;base64,") and first["size"] == [28, 28]
     assert [answer["label"] for answer in first["top"]] == [label for label, _ in result.top(5)]
@@ -89,7 +97,7 @@ def test_it_is_json_a_browser_can_read_and_new_each_time(result):
 def test_a_photo_travels_with_the_part_that_was_seen_and_a_drawing_has_none(result, fit, box):
     assert payload(result)["photo"] is None
     scene = np.zeros((100, 200, 3), np.uint8)
-    sent = payload(Explorer("cpu").explore(scene, "photos-tiny", 20, fit))["photo"]
+    sent = payload(Engine("cpu").explore(scene, "photos-tiny", 20, fit))["photo"]
     assert sent["fit"] == fit and sent["box"] == pytest.approx(box)
     whole = Image.open(io.BytesIO(base64.b64decode(sent["image"].partition(",")[2])))
     assert whole.size == (192, 96)

@@ -49,6 +49,11 @@ class ByteCache(Generic[V]):
             self._entries.move_to_end(key)
             return self._entries[key]
 
+    def clear(self) -> None:
+        """Lets everything go."""
+        with self._lock:
+            self._entries.clear()
+
     def peek(self, key: Hashable) -> V | None:
         """The entry without a lock and without a trace of having been used: for a forked process."""
         return self._entries.get(key)

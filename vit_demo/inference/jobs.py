@@ -292,6 +292,7 @@ class JobRunner:
         if sys.platform == "linux" and self._lanes[name].niceness:
             with suppress(OSError):  # the threads that torch starts for this one inherit it
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._lanes[name].niceness)
+        torch.get_num_threads()  # the first call in a thread takes the default, and would undo the next line
         torch.set_num_threads(threads)
         ready.release()
         while (job := self._queues[name].get()) is not None:

@@ -1,0 +1,230 @@
+"""Jobs: once for equal requests, in lanes that do not wait for each other, bounded, and given up when nobody waits."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+import torch
+
+from vit_demo.errors import BusyError
+from vit_demo.inference import jobs as module
+from vit_demo.inference.jobs import Cancelled, JobRunner, report
+from vit_demo.inference.limits import LANES, Lane
+
+WAIT = 10  # seconds that no test comes near
+
+
+@pytest.fixture
+def runner():
+    runner = JobRunner({"quick": Lane(1, 4), "slow": Lane(1, 4), "wide": Lane(4, 4)}, nbytes=100)
+    yield runner
+    runner.close()
+
+
+def held(runner, key, lane, nbytes=0):
+    """A job that runs until it is let go."""
+    started, go_on = threading.Event(), threading.Event()
+
+    def work():
+        started.set()
+        assert go_on.wait(WAIT)
+        return key
+
+    job = runner.submit(key, work, lane, nbytes)
+    assert started.wait(WAIT)
+    return job, go_on
+
+
+def until(condition):
+    deadline = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_equal_requests_run_once(runner):
+    job, go_on = held(runner, "same", "slow")
+    again = [runner.submit("same", lambda: "another", "slow") for _ in range(5)]
+    assert all(one is job for one in again)
+    go_on.set()
+    assert [one.result() for one in again] == ["same"] * 5
+    assert runner.run("same", lambda: "anew", "slow") == "anew", "what is finished is no longer joined"
+
+
+def test_a_quick_lane_does_not_wait_for_a_slow_one(runner):
+    _, go_on = held(runner, "long", "slow")
+    assert runner.run("short", lambda: "done", "quick") == "done"
+    go_on.set()
+
+
+def test_too_many_are_refused_in_one_sentence_and_the_next_one_works(runner):
+    _, go_on = held(runner, "first", "slow")
+    for number in range(4):
+        runner.submit(number, lambda: None, "slow")
+    with pytest.raises(BusyError, match="busy: try again"):
+        runner.submit("one too many", lambda: None, "slow")
+    assert runner.run("elsewhere", lambda: "fine", "quick") == "fine"
+    go_on.set()
+    until(lambda: not runner.num_active)
+    assert runner.run("later", lambda: "fine", "slow") == "fine"
+
+
+def test_running_jobs_never_need_more_memory_than_there_is(runner):
+    used, most, lock = 0, 0, threading.Lock()
+
+    def work(nbytes):
+        nonlocal used, most
+        with lock:
+            used += nbytes
+            most = max(most, used)
+        time.sleep(0.02)
+        with lock:
+            used -= nbytes
+
+    jobs = [runner.submit(i, lambda: work(60), "wide", 60) for i in range(4)]
+    jobs[0].result()
+    jobs.append(runner.submit("more than there is", lambda: work(100), "wide", 1000))
+    for job in jobs:
+        job.result()
+    assert most == 100, "one of 60 at a time, and the largest alone"
+
+
+def test_a_job_that_nobody_waits_for_stops_and_can_be_asked_for_again(runner, monkeypatch):
+    monkeypatch.setattr(module, "GRACE", 0.05)
+    rounds = []
+
+    def work():
+        for done in range(2000):
+            rounds.append(done)
+            report(done, 2000)
+            time.sleep(0.005)
+        return "the end"
+
+    job = runner.submit("long", work, "slow")
+    assert not job.poll(0.02)
+    until(lambda: job.is_done)
+    assert len(rounds) < 2000
+    with pytest.raises(Cancelled):
+        job.result()
+    assert runner.run("long", lambda: "anew", "slow") == "anew"
+
+
+def test_polling_keeps_a_job_going(runner, monkeypatch):
+    monkeypatch.setattr(module, "GRACE", 0.1)
+
+    def work():
+        for done in range(60):
+            report(done, 60)
+            time.sleep(0.01)
+        return "the end"
+
+    job = runner.submit("long", work, "slow")
+    seen = []
+    while not job.poll(0.01):
+        seen.append(job.done)
+        time.sleep(0.03)
+    assert job.result() == "the end" and seen == sorted(seen) and seen[-1] > 0 and job.total == 60
+
+
+def test_what_waited_for_longer_than_its_visitor_is_not_started(runner, monkeypatch):
+    monkeypatch.setattr(module, "GRACE", 0.02)
+    _, go_on = held(runner, "first", "slow")
+    started = []
+    job = runner.submit("second", lambda: started.append(1), "slow")
+    time.sleep(0.05)
+    go_on.set()
+    until(lambda: job.is_done)
+    assert not started
+
+
+def test_a_job_within_a_job_runs_in_its_thread_and_tells_it_how_far_it_is(runner):
+    told = []
+
+    def inner():
+        report(3, 7)
+        told.append((outer.done, outer.total))
+        return threading.current_thread().name
+
+    def work():
+        return threading.current_thread().name, runner.run("inner", inner, "slow")
+
+    outer = runner.submit("outer", work, "slow")  # one worker: waiting for another one would never end
+    first, second = outer.result()
+    assert first == second and told == [(3, 7)]
+
+
+def test_a_job_within_a_job_is_joined_where_it_runs_already(runner):
+    _, go_on = held(runner, "inner", "slow")
+    outer = runner.submit("outer", lambda: runner.run("inner", lambda: "twice", "slow"), "quick")
+    assert not outer.poll(0.05)
+    go_on.set()
+    assert outer.result() == "inner"
+
+
+def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):
+    """The inner one stands in the queue behind the outer one, which occupies the only worker."""
+    go_on = threading.Event()
+
+    def work():
+        assert go_on.wait(WAIT)
+        return runner.run("inner", lambda: "from within", "slow")
+
+    outer = runner.submit("outer", work, "slow")
+    queued = runner.submit("inner", lambda: "from the queue", "slow")
+    go_on.set()
+    assert outer.result() == queued.result() == "from the queue"
+
+
+def test_errors_reach_everybody_who_waits(runner):
+    def work():
+        raise KeyError("gone")
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match="gone"):
+            runner.run("bad", work, "quick")
+    assert runner.run("bad", lambda: "mended", "quick") == "mended"
+
+
+def test_awaiting_occupies_no_thread_and_leaving_cancels_nobody_else(runner):
+    job, go_on = held(runner, "same", "slow")
+
+    async def visit():
+        leaving = asyncio.ensure_future(job.result_async())
+        staying = [asyncio.ensure_future(runner.run_async("same", lambda: "anew", "slow")) for _ in range(50)]
+        await asyncio.sleep(0)
+        leaving.cancel()
+        assert not await job.poll_async(0.01)
+        go_on.set()
+        return await asyncio.gather(*staying)
+
+    assert asyncio.run(visit()) == ["same"] * 50
+
+
+def test_closing_finishes_what_runs_and_refuses_what_comes():
+    runner = JobRunner({"quick": Lane(1, 4)}, nbytes=1)
+    job, go_on = held(runner, "running", "quick")
+    waiting = runner.submit("waiting", lambda: "too", "quick")
+    threading.Timer(0.05, go_on.set).start()
+    assert runner.close(WAIT)
+    assert (job.result(), waiting.result()) == ("running", "too")
+    with pytest.raises(BusyError, match="shutting down"):
+        runner.submit("late", lambda: None, "quick")
+
+
+def test_each_lane_has_its_own_number_of_threads_and_the_callers_stays():
+    torch.set_num_threads(3)
+    runner = JobRunner({"one": Lane(1, 1, threads=1), "usual": Lane(1, 1)}, nbytes=1)
+    assert runner.run(1, torch.get_num_threads, "one") == 1
+    assert runner.run(2, torch.get_num_threads, "usual") == 3
+    assert torch.get_num_threads() == 3
+    later = []
+    thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert later == [3]
+    runner.close()
+
+
+def test_digits_come_first():
+    assert LANES["digits"].niceness < min(lane.niceness for name, lane in LANES.items() if name != "digits")
