@@ -134,7 +134,7 @@ def test_each_depth_says_what_it_would_have_and_the_docs_are_at_hand(page: Page,
     page.get_by_text("What each depth would have said").click()
     page.locator(".depths li").first.wait_for()
     said = page.locator(".depths .label").all_inner_texts()
-    assert said == [depth[0][0] for depth in result.lens()]
+    assert said == [depth[0][0] for depth in result.logit_lens()]
     page.get_by_text("How is this made?").click()
     page.locator(".making").get_by_role("link", name="arXiv:1706.03762").wait_for()
     page.get_by_role("radio", name="Relevance").check()
