@@ -39,6 +39,12 @@ questions: list[dict[str, Any]] = []
 worked_out = threading.Event()
 """When the slow map is there."""
 
+broken = threading.Event()
+"""While the server cannot answer at all."""
+
+half_way = threading.Event()
+"""While it answers only the first half of a test."""
+
 
 def encode(array: np.ndarray) -> str:
     return base64.b64encode(array.tobytes()).decode()
@@ -97,6 +103,17 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
 
     def ask(question: dict[str, Any]) -> dict[str, Any]:
         questions.append(question)
+        if broken.is_set():
+            raise RuntimeError("lost")
+        if question["about"] == "making":
+            return {"answer": {"html": f"<b>{question['method']}</b>"}}
+        if question["about"] == "test":
+            side = {"curve": [1, 0.5, 0], "random": [[1, 0.6, 0]], "area": 0.5, "random_area": 0.6, "beaten": 1}
+            return {"answer": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
+        if question["about"] == "forgetting":
+            if half_way.is_set():
+                raise RuntimeError("lost")
+            return {"answer": {"alike": [1, 0.5, 0.1]}}
         if question.get("method") == "attnlrp":
             return {"error": "This went wrong: do otherwise."}
         if question.get("method") == "occlusion" and not worked_out.wait(0.1):
@@ -117,6 +134,8 @@ def stage(page: Page, address: str) -> Page:
     asked.clear()
     questions.clear()
     worked_out.clear()
+    broken.clear()
+    half_way.clear()
     page.goto(address)
     page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
     page.locator("#stage .picture").click(trial=True)  # waits for the veil of a page still loading to be lifted
@@ -271,6 +290,82 @@ def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page)
     stage.get_by_role("radio", name="Rollout").check()
     assert "rollout" in subject(stage)
     assert stage.locator("#stage .value").inner_text().startswith("brightest patch")
+
+
+def shows(page: Page, start: str) -> None:
+    """Waits until the caption begins so."""
+    page.wait_for_function("start => document.querySelector('.what').innerText.startsWith(start)", arg=start)
+
+
+def test_a_map_whose_request_was_lost_comes_when_it_is_chosen_again(stage: Page) -> None:
+    stage.route("**/component_server/", lambda route: route.abort(), times=1)
+    relevance = stage.get_by_role("radio", name="Relevance")
+    relevance.check()
+    stage.get_by_text("The server did not answer").wait_for()
+    assert subject(stage).startswith("class token") and questions == []
+    stage.mouse.move(*point_at(stage, 1, 1))  # looking around is no choice
+    assert subject(stage) and questions == []
+    relevance.click()
+    shows(stage, "for seven · relevance")
+    assert scene(stage)[0] == -35 and len(questions) == 1
+    relevance.click()
+    assert subject(stage).startswith("for seven") and len(questions) == 1, "what is there is not asked for again"
+
+
+@pytest.mark.parametrize("way", ["away-and-back", "class", "keyboard"])
+def test_every_way_of_choosing_again_asks_a_server_that_failed(stage: Page, way: str) -> None:
+    broken.set()
+    relevance = stage.get_by_role("radio", name="Relevance")
+    relevance.check()
+    stage.get_by_text("The server did not answer").wait_for()
+    broken.clear()
+    if way == "away-and-back":
+        stage.get_by_role("radio", name="Rollout").check()
+        assert "rollout" in subject(stage)
+        relevance.check()
+    elif way == "class":
+        stage.get_by_role("button", name="seven").click()
+    else:
+        relevance.press("Space")
+    shows(stage, "for seven · relevance")
+    assert [question["method"] for question in questions] == ["relevance"] * 2
+
+
+def test_how_a_map_is_made_is_asked_for_again(stage: Page) -> None:
+    stage.get_by_text("How is this made?").click()
+    stage.locator(".making b", has_text="attention").wait_for()
+    broken.set()
+    stage.get_by_role("radio", name="Relevance").check()
+    stage.locator(".making", has_text="did not answer").wait_for()
+    stage.get_by_role("radio", name="Attention").check()
+    stage.locator(".making b", has_text="attention").wait_for()  # not the failure of another method
+    broken.clear()
+    stage.get_by_role("radio", name="Relevance").check()
+    stage.locator(".making b", has_text="relevance").wait_for()
+
+
+def test_a_block_that_did_not_come_is_asked_for_again(stage: Page) -> None:
+    stage.route("**/component_server/", lambda route: route.abort(), times=1)
+    stage.get_by_label("Block", exact=True).fill("2")
+    stage.mouse.click(*point_at(stage, 0, 0))
+    stage.get_by_text("did not arrive").wait_for()
+    assert asked == []
+    stage.get_by_role("radio", name="Attention").click()
+    shows(stage, "patch row 1, column 1 · block 2 of 3")
+    assert asked == [("key of first", 1)]
+
+
+def test_a_test_that_was_lost_half_way_can_be_run_again(stage: Page) -> None:
+    stage.get_by_role("radio", name="Relevance").check()
+    shows(stage, "for seven · relevance")
+    half_way.set()
+    stage.get_by_role("button", name="Test this map").click()
+    stage.locator(".claim", has_text="did not answer").wait_for()
+    assert stage.locator(".charts svg").count() == 2, "what was found stays"
+    half_way.clear()
+    stage.get_by_role("button", name="Test this map").click()
+    stage.get_by_role("button", name="Tested").wait_for()
+    assert stage.locator(".charts svg").count() == 3
 
 
 def test_a_new_result_comes_with_its_own_map(stage: Page) -> None:

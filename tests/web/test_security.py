@@ -34,7 +34,7 @@ def page():
 def request(page, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
     address = urlsplit(page.local_url)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
-    if body is not None and not isinstance(body, bytes):
+    if isinstance(body, dict):
         body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
     connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()

@@ -10,7 +10,7 @@ async function askServer(question, wanted, working = () => {}) {
     const said = await server.ask(question).catch(() => null);
     if (!wanted()) return null;
     // Gradio answers undefined when the request failed.
-    if (!said) return { error: "The server did not answer: choose again." };
+    if (!said) return { error: "The server did not answer: try again." };
     if (said.error || said.answer) return said;
     working(said.total ? said.done / said.total : null);
   }

@@ -26,13 +26,14 @@ function createBelieve() {
         test.share = share;
         sync(now);
       });
-    const said = await ask("test");
+    let said = await ask("test");
     if (said?.answer) {
       test.found = said.answer;
       if (!METHODS[mine.question.method].slow && isPlain(mine.result, mine.question)) {
         sync(now);
         test.share = null;
-        test.alike = (await ask("randomization"))?.answer?.correlations;
+        said = await ask("randomization");
+        test.alike = said?.answer?.correlations;
       }
     }
     test.working = false;
@@ -46,8 +47,9 @@ function createBelieve() {
     now = state;
     card.hidden = Boolean(state && !state.result.top.length);
     const test = state && testsOf(state.result).get(nameOf(state));
-    button.disabled = !state || Boolean(test?.working || test?.found);
-    button.textContent = test?.working ? "Testing …" : test?.found ? "Tested" : "Test this map";
+    const done = test?.found && !test.error;
+    button.disabled = !state || Boolean(test?.working || done);
+    button.textContent = test?.working ? "Testing …" : done ? "Tested" : "Test this map";
     showWorking(bar, Boolean(test?.working), test?.share);
     if (drawn && drawn.result !== state?.result) draw(null);
     if (test?.found && (drawn?.test !== test || drawn.alike !== test.alike)) {

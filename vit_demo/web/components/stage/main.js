@@ -24,7 +24,7 @@ const strip = createStrip((block, head) =>
   change({ method: "attention", direction: "from", pinned: null, block, head }));
 const fetcher = createFetcher((owner) => owner === result && render());
 const maps = createMaps(() => change({}));
-const syncMaking = createMaking();
+const making = createMaking();
 const knockout = createKnockout(firstWord, showResult, () => change({ pinned: null }));
 const syncBelieve = createBelieve();
 const syncDepths = createDepths();
@@ -90,7 +90,7 @@ function describe(fate) {
   find(".restore").disabled = !knockout.gone().size;
   find(".stage").classList.toggle("knocking", choices.knocking);
   showHints();
-  syncMaking(choices.method);
+  making.sync(choices.method);
   const target = result.top.length ? targetOf(result, choices.label) : null;
   const question = questionOf(result, choices);
   syncBelieve({ result, question, subject: METHODS[choices.method].subject(result, viewOf({ ...choices, hovered: null })),
@@ -122,9 +122,22 @@ function pin(patch) {
   setText(find(".pinned"), news);
 }
 
+/** Whatever failed is asked for again when a visitor chooses, even what is chosen already, which changes no control. */
+function retry() {
+  maps.retry();
+  making.retry();
+  if (result) fetcher.want(result, choices.block);
+  change({});
+}
+for (const bar of element.querySelectorAll("[data-control=method], [data-control=class-method]")) {
+  bar.addEventListener("click", (event) => event.target.matches("input") && retry());
+  bar.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
+}
+
 /** Shows what speaks for a class; choosing the shown one again goes back to the first answer. */
 function pickClass(index) {
   const { aboutClass } = METHODS[choices.method];
+  retry();
   if (!aboutClass) change({ method: CLASS_METHOD, label: index });
   else change({ label: targetOf(result, choices.label).index === index ? null : index });
 }

@@ -5,24 +5,30 @@ function createMaking() {
   const text = find(".making .text");
   const sections = new Map(); // method -> HTML
   let shown = "";
+  let written = ""; // the method whose section is on the page
 
   async function show() {
     const method = shown;
-    if (!panel.open || text.dataset.method === method) return;
+    if (!panel.open || written === method) return;
     if (!sections.has(method)) {
       const said = await askServer({ about: "method_docs", method }, () => shown === method && panel.open);
       if (!said) return;
-      if (said.error) return text.replaceChildren(said.error);
+      if (said.error) {
+        written = "";
+        return text.replaceChildren(said.error);
+      }
       sections.set(method, said.answer.html);
     }
     text.innerHTML = sections.get(method);
-    text.dataset.method = method;
+    written = method;
   }
 
   panel.addEventListener("toggle", show);
-  return function sync(method) {
+  function sync(method) {
     if (method === shown) return;
     shown = method;
     show();
-  };
+  }
+
+  return { sync, retry: show };
 }
