@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import itertools
@@ -66,7 +67,7 @@ def result(run: str) -> dict[str, Any]:
     Image.effect_noise((50, 40), 60).save(picture, "PNG")
     return {
         "run": run,
-        "key": f"key of {run}",
+        "source": f"source of {run}",
         "image": "data:image/png;base64," + base64.b64encode(picture.getvalue()).decode(),
         "size": [50, 40],
         "pixelated": False,
@@ -95,34 +96,34 @@ def result(run: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def address(launch: Callable[[gr.Blocks], str]) -> str:
-    def block_trace(key: str, block: int) -> dict[str, str]:
-        asked.append((key, block))
-        if block == 0:
-            raise RuntimeError("lost")
-        return trace_of(block)
-
-    def ask(question: dict[str, Any]) -> dict[str, Any]:
+    async def ask(question: dict[str, Any]) -> dict[str, Any]:
+        if question["about"] == "block":
+            asked.append((question["source"], question["block"]))
+            if question["block"] == 0:
+                raise RuntimeError("lost")
+            return {"answer": trace_of(question["block"])}
         questions.append(question)
         if broken.is_set():
             raise RuntimeError("lost")
-        if question["about"] == "making":
+        if question["about"] == "method_docs":
             return {"answer": {"html": f"<b>{question['method']}</b>"}}
         if question["about"] == "test":
             side = {"curve": [1, 0.5, 0], "random": [[1, 0.6, 0]], "area": 0.5, "random_area": 0.6, "beaten": 1}
             return {"answer": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
-        if question["about"] == "forgetting":
+        if question["about"] == "randomization":
             if half_way.is_set():
                 raise RuntimeError("lost")
-            return {"answer": {"alike": [1, 0.5, 0.1]}}
+            return {"answer": {"correlations": [1, 0.5, 0.1]}}
         if question.get("method") == "attnlrp":
             return {"error": "This went wrong: do otherwise."}
-        if question.get("method") == "occlusion" and not worked_out.wait(0.1):
+        if question.get("method") == "occlusion" and not worked_out.is_set():
+            await asyncio.sleep(0.1)
             return {"done": 1, "total": 4}
         signs = np.arange(PATCHES, dtype=np.float32) - 5
         return {"answer": {"map": encode(signs * question.get("label", 1))}}
 
     with gr.Blocks() as blocks:
-        stage = Stage(result("first"), block_trace=block_trace, ask=ask, elem_id="stage")
+        stage = Stage(result("first"), ask=ask, elem_id="stage")
         gr.Button("next", elem_id="next").click(lambda: result("second"), None, stage, show_progress="hidden")
         empty = {"empty": True, "message": "Nothing here."}
         gr.Button("empty", elem_id="empty").click(lambda: empty, None, stage, show_progress="hidden")
@@ -228,7 +229,7 @@ def test_another_block_is_fetched_once_in_the_background(stage: Page) -> None:
     slider.fill("3")
     slider.fill("2")
     assert subject(stage).startswith("patch row 1, column 1 · block 2 of 3")
-    assert asked == [("key of first", 1)]
+    assert asked == [("source of first", 1)]
 
 
 def test_a_block_that_does_not_come_is_said_quietly(stage: Page) -> None:
@@ -270,7 +271,7 @@ def test_a_class_brings_the_map_that_is_about_it_and_the_server_is_asked_once(st
     stage.wait_for_function("document.querySelector('.what').innerText.startsWith('class token')")
     assert seven.get_attribute("aria-pressed") == one.get_attribute("aria-pressed") == "false"
     assert [question["label"] for question in questions] == [1, 7]
-    assert all(question["about"] == "map" and question["key"] == "key of first" for question in questions)
+    assert all(question["about"] == "map" and question["source"] == "source of first" for question in questions)
 
 
 def test_while_a_map_is_worked_out_the_old_one_stays_and_says_how_far_it_is(stage: Page) -> None:
@@ -352,7 +353,7 @@ def test_a_block_that_did_not_come_is_asked_for_again(stage: Page) -> None:
     assert asked == []
     stage.get_by_role("radio", name="Attention").click()
     shows(stage, "patch row 1, column 1 · block 2 of 3")
-    assert asked == [("key of first", 1)]
+    assert asked == [("source of first", 1)]
 
 
 def test_a_test_that_was_lost_half_way_can_be_run_again(stage: Page) -> None:
@@ -374,7 +375,7 @@ def test_a_new_result_comes_with_its_own_map(stage: Page) -> None:
     stage.locator("#next").click()
     stage.wait_for_selector("#stage .stage[data-run=second]")
     assert scene(stage) and subject(stage).startswith("for seven")
-    assert [question["key"] for question in questions] == ["key of first", "key of second"]
+    assert [question["source"] for question in questions] == ["source of first", "source of second"]
 
 
 def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:

@@ -19,7 +19,7 @@ from vit_demo.web import settings, uploads
 from vit_demo.web.limits import BODY_SECONDS, EVENT_BYTES, EVENT_VALUES, UPLOAD_BYTES, UPLOAD_QUOTA
 
 CLOSED = (
-    "/monitoring", "/deep_link", "/proxy=", "/stream", "/process_recording", "/vibe", "/undo-vibe", "/run/", "/api/",
+    "/monitoring", "/deep_link", "/proxy=", "/stream", "/process_recording", "/vibe", "/undo-vibe",
     "/run-history", "/runs", "/profiling", "/dev/", "/token", "/custom_component",
 )  # fmt: skip
 """Routes of Gradio that this page does not use, with and without Gradio's own prefix."""
