@@ -13,6 +13,7 @@ from PIL import Image
 from vit_demo.errors import ImageError
 from vit_demo.images import decode_drawing
 from vit_demo.images.limits import MAX_DRAWING_CHARACTERS, MAX_DRAWING_SIDE
+from vit_demo.images.rgb import to_rgb
 
 PREFIX = "data:image/png;base64,"
 
@@ -70,6 +71,7 @@ def test_the_largest_canvas_is_decoded():
         url(PNG[:33] + chunk(b"IHDR", struct.pack(">IIBBBBB", 9000, 9000, 8, 2, 0, 0, 0)) + PNG[33:]),
         url(PNG[:33] + chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(10**7))) + PNG[33:]),
     ],
+    ids=lambda source: repr(source)[:40],
 )
 def test_anything_else_gets_the_same_sentence(source: object):
     with pytest.raises(ImageError, match=r"^The drawing cannot be read: clear the pad and draw again\.$"):
@@ -100,6 +102,4 @@ def test_metadata_is_not_parsed():
     drawing = Image.open(io.BytesIO(PNG[:33] + chunk(b"eXIf", exif) + PNG[33:]))
     called = []
     drawing.getexif = lambda: called.append(1)  # type: ignore[assignment,return-value]
-    from vit_demo.images.rgb import to_rgb
-
     assert to_rgb(drawing, metadata=False).size == (8, 8) and not called
