@@ -39,7 +39,7 @@ MAX_WAIT_SECONDS = 20.0
 """Longest wait of a picture for its turn to be decoded, in seconds."""
 
 MAX_DRAWING_CHARACTERS = 1_000_000
-"""Longest data URL of a drawing. The pad's own are below 50,000 characters."""
+"""Longest data URL of a drawing; the pad sends a PNG of a few hundred pixels a side."""
 
 MAX_DRAWING_SIDE = 2048
 """Longest side of a drawing's canvas, in pixels."""
