@@ -8,13 +8,21 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
 from vit_demo.errors import EmptySketchError
-from vit_demo.images import is_empty, to_mnist
+from vit_demo.images import ImageSource, to_mnist
 from vit_demo.images.digits import _stroke_width
 
 SEVEN = [(0.1, 0.1), (0.8, 0.1), (0.3, 0.9)]
 FIVE = [(0.8, 0.0), (0.2, 0.0), (0.15, 0.45), (0.6, 0.4), (0.8, 0.65), (0.6, 0.95), (0.1, 0.9)]
 TWO = [(0.15, 0.25), (0.4, 0.0), (0.75, 0.2), (0.6, 0.5), (0.1, 1.0), (0.9, 1.0)]
 DIGITS = [SEVEN, FIVE, TWO]
+
+
+def is_empty(image: ImageSource) -> bool:
+    try:
+        to_mnist(image)
+    except EmptySketchError:
+        return True
+    return False
 
 
 def draw(

@@ -1,6 +1,5 @@
 """Any picture a person may send comes out as the same upright RGB; anything else as one clear sentence."""
 
-import base64
 import io
 import struct
 import time
@@ -57,13 +56,6 @@ def test_formats(kind: str, tmp_path):
         image = read_image(source)
         assert image.mode == "RGB" and image.size == (32, 16)
         assert np.abs(np.asarray(image) - expected).mean() <= (0 if lossless else 30)
-
-
-def test_data_url():
-    url = "data:image/png;base64," + base64.b64encode(encoded(picture())).decode()
-    assert np.array_equal(read_image(url), picture())
-    assert "base64" in sentence("data:image/png,abc")
-    assert "damaged" in sentence("data:image/png;base64,abcde")
 
 
 def test_pil_images_are_left_alone():

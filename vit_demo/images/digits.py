@@ -59,11 +59,6 @@ def to_mnist(image: ImageSource) -> np.ndarray:
     return _centre((digit * (255 / digit.max())).round().astype(np.uint8))
 
 
-def is_empty(image: ImageSource) -> bool:
-    """Tells whether a picture holds no ink, or no more than a speck; see `to_mnist` for the argument."""
-    return find_ink(read_image(image)) is None
-
-
 def _as_it_is(image: Image.Image) -> np.ndarray | None:
     """Gives the pixels of a picture that follows the convention, since taking it apart could only blur or shift it."""
     if image.size != (SIDE, SIDE):

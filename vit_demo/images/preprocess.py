@@ -34,22 +34,6 @@ class Geometry:
     input_size: tuple[int, int]
     mode: Mode
 
-    def patch_box(self, row: int, col: int, grid: tuple[int, int]) -> Box:
-        """Gives the (left, top, right, bottom) of a patch in pixels of the picture; grid is (rows, cols)."""
-        left, top, right, bottom = self.box
-        rows, cols = grid
-        width, height = (right - left) / cols, (bottom - top) / rows
-        return left + col * width, top + row * height, left + (col + 1) * width, top + (row + 1) * height
-
-    def patch_at(self, x: float, y: float, grid: tuple[int, int]) -> tuple[int, int] | None:
-        """Gives the (row, col) of the patch that holds a point of the picture, or None where the model saw nothing."""
-        left, top, right, bottom = self.box
-        if not (left <= x < right and top <= y < bottom):
-            return None
-        rows, cols = grid
-        row, col = int((y - top) / (bottom - top) * rows), int((x - left) / (right - left) * cols)
-        return min(row, rows - 1), min(col, cols - 1)  # rounding may land on the far edge
-
 
 def preprocess(
     image: Image.Image,

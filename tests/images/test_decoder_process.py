@@ -1,0 +1,92 @@
+"""One decoding process at a time, bound by the kernel; however it ends, there is a picture or one sentence."""
+
+import threading
+import time
+
+import pytest
+from PIL import Image
+
+from vit_demo.errors import ImageError
+from vit_demo.images import decode_drawing, decode_image, decoder_process, read_image, reading
+from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX
+from vit_demo.images.rgb import DAMAGED
+
+PNG_URL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
+
+
+def test_one_picture_is_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    running, most = 0, 0
+
+    def decode(data: bytes) -> Image.Image:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        time.sleep(0.05)
+        running -= 1
+        return Image.new("RGB", (1, 1))
+
+    monkeypatch.setattr(reading, "decode_in_process", decode)
+    (tmp_path / "picture").write_bytes(b"any")
+    jobs = [lambda: decode_image(b"any"), lambda: read_image(b"any"), lambda: read_image(tmp_path / "picture")] * 2
+    threads = [threading.Thread(target=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert most == 1
+
+
+def test_waiting_ends_with_a_sentence_and_drawings_do_not_wait(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(decoder_process, "MAX_WAIT_SECONDS", 0.05)
+    with decoder_process.decoding_slot():
+        with pytest.raises(ImageError, match=r"^Too many pictures .* try again in a few seconds\.$"):
+            decode_image(b"any")
+        assert decode_drawing(PNG_URL).size == (1, 1)
+    with pytest.raises(ImageError, match=NOT_A_PICTURE):  # the turn comes again
+        decode_image(b"any")
+    with decoder_process.decoding_slot(drawing=True), pytest.raises(ImageError, match="try again"):
+        decode_drawing(PNG_URL)
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ("import os; os.abort()", DAMAGED),
+        ("raise SystemExit(3)", DAMAGED),
+        ("print('pixels 100000 100000')", DAMAGED),
+        ("print('pixels 2 2')\nprint('too few')", DAMAGED),
+        ("", DAMAGED),
+        ("import time; time.sleep(60)", TOO_COMPLEX),
+        (
+            "from vit_demo.images import decoder\ndecoder.decode = lambda data: bytearray(10**9)\ndecoder.main()",
+            TOO_COMPLEX,
+        ),
+        ("from vit_demo.images import decoder\ndecoder._bind()\nwhile True: pass", TOO_COMPLEX),
+    ],
+    ids=["crash", "exit", "size", "short", "silent", "hangs", "memory", "spins"],
+)
+def test_however_the_process_ends(program: str, sentence: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(decoder_process, "MAX_DECODE_SECONDS", 30.0 if "_bind" in program else 5.0)
+    start = decoder_process._START.partition("from vit_demo")[0]
+    monkeypatch.setattr(decoder_process, "_START", start + program)
+    with pytest.raises(ImageError) as caught:
+        decode_image(b"any")
+    assert str(caught.value) == sentence
+
+
+def test_the_process_knows_no_secrets(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    told = "import os, sys\nsys.stdout.write('refused ' + ' '.join(sorted(os.environ)))"
+    monkeypatch.setattr(decoder_process, "_START", told)
+    with pytest.raises(ImageError) as caught:
+        decode_image(b"any")
+    assert "PYTHONPATH" in str(caught.value) and "HF_TOKEN" not in str(caught.value)
+
+
+def test_the_process_does_not_import_torch(monkeypatch: pytest.MonkeyPatch):
+    loaded = decoder_process._START.replace("main()\n", "sys.stdout.write('refused ' + str('torch' in sys.modules))")
+    monkeypatch.setattr(decoder_process, "_START", loaded)
+    with pytest.raises(ImageError, match="False"):
+        decode_image(b"any")

@@ -1,0 +1,226 @@
+"""No file, however it is made, costs much memory or time, or ends in anything but a picture or one sentence."""
+
+import io
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vit_demo.errors import ImageError
+from vit_demo.images import MAX_SIDE, decode_image, read_image
+from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX, decode
+
+from . import bombs
+
+ROOT = Path(__file__).parents[2]
+
+# Without torch, because what a process has used at its peak counts for its children, too.
+MEASURE = """
+import pathlib, resource, sys, threading, types
+for name, folder in (("vit_demo", "vit_demo"), ("vit_demo.images", "vit_demo/images")):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+from vit_demo.images import reading
+
+def peak():
+    return sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+
+def read(data):
+    try:
+        reading.read_image(data)
+    except ValueError:
+        pass
+
+files = [pathlib.Path(name).read_bytes() for name in sys.argv[1:]]
+before = peak()
+threads = [threading.Thread(target=read, args=(data,)) for data in files]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(round(peak() - before))
+"""
+
+
+def peak_megabytes(files: list[bytes], folder: Path) -> int:
+    """Reads files at the same time in a fresh process, and gives the memory that it took above the baseline."""
+    paths = [folder / str(number) for number in range(len(files))]
+    for path, data in zip(paths, files, strict=True):
+        path.write_bytes(data)
+    command = [sys.executable, "-W", "ignore", "-c", MEASURE, *paths]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [bombs.png(10_000, 10_000, bombs.RGBA)] * 5,
+        lambda: [bombs.png_with_exif_of(3_000, 1_000_000)] * 5,
+        lambda: [
+            bombs.png(6_100, 6_100, bombs.RGBA, bits=16),
+            bombs.png(6_100, 6_100, bombs.RGBA, interlaced=True),
+            bombs.png(6_100, 6_100, bombs.PALETTE),
+            bombs.png(10_000, 10_000, bombs.GREY),
+            bombs.encoded(Image.new("RGB", (5_000, 5_000)), "WEBP", lossless=True, quality=0, method=0),
+        ],
+        lambda: [
+            bombs.tiff(100, 100, values=3_000, size=1_000_000),
+            bombs.tiff(16, 16, tile=16_000),
+            bombs.tiff(6_100, 6_100),
+            bombs.avif_of_false_size(6_000),
+            bombs.avif_of_false_size(6_000),
+        ],
+    ],
+    ids=["rgba", "exif", "just-below-the-limits", "tiff-avif"],
+)
+def test_five_at_once_stay_small(make: Callable[[], list[bytes]], tmp_path: Path):
+    assert peak_megabytes(make(), tmp_path) < 800
+
+
+def test_large_photos_are_read_with_little_memory(tmp_path: Path):
+    photo = bombs.encoded(Image.new("RGB", (8_000, 6_000), "red"), "JPEG")
+    assert peak_megabytes([photo], tmp_path) < 250
+    assert decode_image(photo).size == (2048, 1536)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: bombs.jpeg_of_scans(400, 300),
+        lambda: bombs.gif_of_comments(50_000),
+        lambda: bombs.text_ppm(2_500),
+        lambda: bombs.tiff(100, 100, values=3_000, size=1_000_000),
+    ],
+    ids=["jpeg-scans", "gif-comments", "text-ppm", "tiff-directory"],
+)
+def test_slow_files_are_refused(make: Callable[[], bytes]):
+    data = make()
+    started = time.perf_counter()
+    with pytest.raises(ImageError) as caught:
+        decode_image(data)
+    assert str(caught.value) == TOO_COMPLEX
+    assert time.perf_counter() - started < 15  # the limit is 2.5 s of a CPU that others may use as well; was minutes
+
+
+@pytest.mark.parametrize("scans", [12, 100])
+def test_progressive_jpegs_of_an_ordinary_number_of_scans_are_read(scans: int):
+    assert decode_image(bombs.jpeg_of_scans(64, scans)).size == (64, 64)
+
+
+def test_scans_are_not_confused_with_what_follows_the_picture():
+    """Phones append a video to a photo, whose bytes may look like any marker."""
+    photo = bombs.encoded(Image.new("RGB", (64, 64)), "JPEG", exif=b"Exif\0\0" + b"\xff\xda" * 500)
+    assert decode_image(photo + b"\xff\xda" * 500).size == (64, 64)
+
+
+def test_bytes_are_never_a_path(tmp_path: Path):
+    (tmp_path / "here.png").write_bytes(bombs.png(8, 8, bombs.RGB))
+    for name in ("here.png", "missing.png", "."):
+        path = tmp_path / name
+        for source in (str(path), path, str(path).encode(), bytearray(str(path).encode()), f"file://{path}", None):
+            with pytest.raises(ImageError) as caught:
+                decode_image(source)  # type: ignore[arg-type]
+            assert str(caught.value) == NOT_A_PICTURE
+
+
+@pytest.mark.parametrize("most", ["bytes", "side", "webp"])
+def test_what_is_above_the_limits_is_refused(most: str):
+    data = {
+        "bytes": lambda: bytes(50_000_001),
+        "side": lambda: bombs.png(70_000, 1, bombs.GREY),
+        "webp": lambda: bombs.encoded(Image.new("RGB", (5_001, 5_000)), "WEBP", lossless=True, quality=0, method=0),
+    }[most]()
+    with pytest.raises(ImageError, match=r"larger than 50 MB|more than"):
+        decode_image(data)
+
+
+def whole_files() -> dict[str, bytes]:
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (48, 40, 3), dtype=np.uint8))
+    files = {kind: bombs.encoded(noise, kind) for kind in ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")}
+    frames = {"save_all": True, "append_images": [noise.rotate(90), noise.rotate(180)]}
+    return files | {
+        "progressive": bombs.encoded(noise, "JPEG", progressive=True),
+        "alpha": bombs.encoded(noise.convert("RGBA"), "PNG"),
+        "deflated": bombs.encoded(noise, "TIFF", compression="tiff_adobe_deflate"),
+        **{f"animated {kind}": bombs.encoded(noise, kind, **frames) for kind in ("GIF", "WEBP", "PNG", "TIFF", "AVIF")},
+    }
+
+
+def outcome(data: bytes) -> str:
+    """A picture or one sentence: anything else is an error."""
+    try:
+        image = decode(data)
+    except ImageError as error:
+        message = str(error)
+        assert "\n" not in message and message.endswith(".") and message.count(". ") == 0
+        return message
+    assert image.mode == "RGB" and 1 <= max(image.size) <= MAX_SIDE
+    return "picture"
+
+
+@pytest.mark.parametrize("kind", whole_files())
+def test_files_cut_off_anywhere(kind: str):
+    data = whole_files()[kind]
+    for share in range(0, 100, 5):
+        outcome(data[: len(data) * share // 100])
+    assert outcome(data) == "picture"
+
+
+@pytest.mark.parametrize("kind", whole_files())
+def test_files_with_any_bytes_changed(kind: str):
+    rng = np.random.default_rng(0)
+    data = np.frombuffer(whole_files()[kind], dtype=np.uint8)
+    for places in (1, 3, 30):
+        for reach in (64, 400, len(data)):  # headers and directories come first
+            changed = data.copy()
+            changed[rng.integers(0, min(reach, len(data)), places)] = rng.integers(0, 256, places)
+            outcome(changed.tobytes())
+
+
+@pytest.mark.parametrize("tail", [b"%PDF-1.7", b"PK\3\4" + bytes(100), b"<script>", b"\xff\xd8\xff\xe0", b"GIF89a"])
+def test_what_follows_a_picture_is_ignored(tail: bytes):
+    files = whole_files()
+    for kind in ("PNG", "JPEG", "GIF", "BMP"):
+        assert outcome(files[kind] + tail) == "picture"
+        assert outcome(tail + files[kind]) != "picture" or tail[:3] in (b"GIF", b"\xff\xd8\xff")
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"", b"MM", b"II*\0\xff\xff\xff\xff", b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x05" + bytes(9)]
+)
+def test_garbage_for_metadata_does_not_spoil_a_picture(garbage: bytes):
+    for kind in ("JPEG", "PNG", "WEBP"):
+        data = bombs.encoded(Image.new("RGB", (32, 16)), kind, exif=b"Exif\0\0" + garbage)
+        assert decode(data).size == (32, 16)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "I;16", "I;16B", "I", "F"])
+def test_modes_of_a_tiff(mode: str):
+    grey = np.tile(np.linspace(0, 255, 64).round().astype(np.uint8), (16, 1))
+    if mode in ("I;16", "I;16B"):
+        file = io.BytesIO()
+        Image.frombytes(mode, (64, 16), (grey.astype(">u2" if mode == "I;16B" else "<u2") * 257).tobytes()).save(
+            file, "TIFF"
+        )
+        data = file.getvalue()
+    else:
+        data = bombs.encoded(Image.fromarray(grey).convert(mode, dither=Image.Dither.NONE), "TIFF")
+    result = np.asarray(decode(data)).astype(int)
+    expected = (grey > 127) * 255 if mode == "1" else grey.astype(int)
+    assert np.abs(result - expected[..., None]).max() <= 1
+
+
+def test_strips_leave_no_seams():
+    """Pictures of more than a megapixel are flattened in strips; all at once must give the same."""
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (1500, 1000, 4), dtype=np.uint8)
+    image = Image.fromarray(pixels)
+    paper = Image.new("RGBA", image.size, "white")
+    assert np.array_equal(read_image(image), Image.alpha_composite(paper, image).convert("RGB"))
+    deep = rng.integers(0, 65536, (1500, 1000)).astype(np.uint16)
+    assert np.array_equal(np.asarray(read_image(Image.fromarray(deep)))[..., 0], (deep * (255 / 65535)).round())

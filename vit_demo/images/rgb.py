@@ -1,0 +1,108 @@
+"""Any picture that is decoded becomes upright 8-bit RGB of bounded size, with few copies of it in memory."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from vit_demo.errors import ImageError
+from vit_demo.images.limits import MAX_SIDE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DAMAGED = "The picture is damaged, incomplete or too complex: save it again or choose another one."
+
+_ORIENTATION = 0x0112  # the EXIF tag
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_STRIP_PIXELS = 2**20
+
+
+def to_rgb(image: Image.Image, *, metadata: bool = True) -> Image.Image:
+    """Flattens, reduces to `MAX_SIDE` and turns upright; a new image in any case.
+
+    Args:
+        image: any mode. It is decoded if it has not been, and otherwise left alone.
+        metadata: whether to look for an orientation. Metadata can be made to cost gigabytes, so they are not parsed
+            in this process where they come from a stranger.
+
+    Raises:
+        ImageError: the picture is damaged, or holds values that are not numbers.
+    """
+    try:
+        image.load()
+        turn = _turn(image) if metadata else None
+        image = _flatten(image)
+        if max(image.size) > MAX_SIDE:
+            scale = MAX_SIDE / max(image.size)
+            size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+            image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
+        if turn is not None:  # now that the picture is small
+            image = image.transpose(turn)
+        return image.convert("RGB")
+    except ImageError:
+        raise
+    except Exception as error:  # decoders fed with hostile bytes raise nearly anything
+        raise ImageError(DAMAGED) from error
+
+
+def _turn(image: Image.Image) -> Image.Transpose | None:
+    try:
+        return _UPRIGHT.get(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # a picture with broken metadata is still a picture
+        return None
+
+
+def _flatten(image: Image.Image) -> Image.Image:
+    """Brings any mode to L or RGB."""
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        return _to_8_bits(image)
+    if image.has_transparency_data:
+        return _over_white(image)
+    return image.convert("L") if image.mode == "1" else image if image.mode in ("L", "RGB") else image.convert("RGB")
+
+
+def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
+    """Cuts a picture into strips, each with the place of its top left corner, so that only strips are copied."""
+    rows = max(1, _STRIP_PIXELS // image.width)
+    for top in range(0, image.height, rows):
+        yield image.crop((0, top, image.width, min(top + rows, image.height))), (0, top)
+
+
+def _over_white(image: Image.Image) -> Image.Image:
+    flat = Image.new("RGB", image.size)
+    for strip, place in _strips(image):
+        paper = Image.new("RGBA", strip.size, "white")
+        flat.paste(Image.alpha_composite(paper, strip.convert("RGBA")).convert("RGB"), place)
+    return flat
+
+
+def _to_8_bits(image: Image.Image) -> Image.Image:
+    """Scales deep greyscale by the white that its mode or its values suggest."""
+    import numpy as np  # here, because the decoding process starts faster without it and seldom needs it
+
+    def values(strip: Image.Image) -> "np.ndarray":
+        return np.asarray(strip).astype(np.float32)
+
+    lows, highs = zip(
+        *((part.min(), part.max()) for part in (values(strip) for strip, _ in _strips(image))), strict=True
+    )
+    low, high = float(np.min(lows)), float(np.max(highs))  # NaN if any value is
+    if not np.isfinite((low, high)).all():
+        raise ImageError("The picture holds values that are not numbers: save it again without NaN or infinity.")
+    whites = {"I": (255.0, 65535.0), "F": (1.0, 255.0, 65535.0)}.get(image.mode, (65535.0,))
+    white = next((white for white in whites if low >= 0 and high <= white), None)
+    # No usual scale holds these values: show all of them.
+    black, white = (0.0, white) if white is not None else (low, max(high - low, 1.0))
+    grey = Image.new("L", image.size)
+    for strip, place in _strips(image):
+        grey.paste(Image.fromarray(((values(strip) - black) * (255.0 / white)).round().astype(np.uint8)), place)
+    return grey
