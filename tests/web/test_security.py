@@ -7,7 +7,9 @@ import io
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -104,7 +106,8 @@ def wrapped(path: str) -> list[Any]:
 
 def without_what_differs(said: str, *paths: str) -> str:
     """An answer without the paths that were sent and the counters that no two answers share."""
-    for path in sorted(paths, key=len, reverse=True):
+    said = said.replace("\\", "")  # what stands before the marks of Markdown
+    for path in paths:
         said = said.replace(path, "PATH")
     return said
 
@@ -221,10 +224,9 @@ def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
     assert status == 429 and b"try again later" in said
 
 
-def test_a_quota_counts_each_address_and_forgets_after_an_hour(monkeypatch):
+def test_a_quota_counts_each_address_and_forgets_after_an_hour():
     now = [1000.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    quota = Quota(100, seconds=3600, addresses=2)
+    quota = Quota(100, seconds=3600, addresses=2, clock=lambda: now[0])
     quota.spend("a", 60)
     quota.spend("b", 60)
     with pytest.raises(Refusal, match="try again later"):
@@ -235,23 +237,30 @@ def test_a_quota_counts_each_address_and_forgets_after_an_hour(monkeypatch):
     assert len(quota._used) == 2
 
 
-def test_old_uploads_go_and_the_oldest_make_room(page, monkeypatch):
+def test_old_uploads_go_and_the_oldest_make_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path)
+
+    def put(age: float) -> Path:
+        path = tmp_path / secrets.token_hex(32) / "photo.png"
+        path.parent.mkdir()
+        path.write_bytes(png())
+        os.utime(path, (now - age, now - age))
+        return path
+
+    now = time.time()
+    example = put(10_000)
     janitor = uploads.Janitor()
-    kept = set(uploads.folder().rglob("*.*"))
-    paths = [json.loads(upload(page, png(side), "photo.png")[1])[0] for side in (30, 40, 50)]
-    files = [uploads.find({"path": path}) for path in paths]
-    now = files[-1].stat().st_mtime
-    for age, file in zip((30, 20, 10), files, strict=True):
-        os.utime(file, (now - age, now - age))
+    files = [put(age) for age in (300, 200, 100)]
     janitor.clean(now)
     assert all(file.exists() for file in files)
-    monkeypatch.setattr(uploads, "UPLOADS_TOTAL", files[2].stat().st_size + files[1].stat().st_size)
+    monkeypatch.setattr(uploads, "UPLOADS_TOTAL", 2 * len(png()))
     janitor.clean(now)
     assert [file.exists() for file in files] == [False, True, True] and not files[0].parent.exists()
     uploads.read(files[1])  # used again, so it counts as new
-    janitor.clean(now + 3601 - 10)
+    janitor.clean(now + 3550)
     assert [file.exists() for file in files] == [False, True, False]
-    assert all(file.exists() for file in kept), "what the page itself shows stays"
+    janitor.clean(now + 2 * 3600)
+    assert not files[1].exists() and example.exists(), "what was there at the start stays"
 
 
 def test_the_key_of_uploads_is_new_in_each_process():
@@ -314,4 +323,4 @@ def test_drawings_are_pngs_in_the_request_and_nothing_else(page):
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (4000, 40), np.uint8))
     for sent in (to_data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
         said = event(page, number, [sent if value == DRAWING else value for value in data])
-        assert "Traceback" not in said and ('"error"' in said or "empty" in said)
+        assert "The drawing" in json.loads(said)[-1][2]

@@ -21,13 +21,3 @@ __all__ = [
     "to_mnist",
     "to_tensor_digit",
 ]
-
-
-def decode_image(data):
-    return read_image(data)
-
-
-def decode_drawing(data):
-    if not data.startswith("data:image/png;base64,"):
-        raise ValueError
-    return read_image(data)

@@ -99,8 +99,6 @@ def read_image(source: ImageSource) -> Image.Image:
     if isinstance(source, Image.Image):
         check_size(source.size)
         return to_rgb(source)
-    if isinstance(source, str) and source.startswith("data:"):
-        return decode_drawing(source)
     if isinstance(source, str | os.PathLike):
         with decoding_slot():  # files wait on the disk, not in memory
             data = _from_path(source)

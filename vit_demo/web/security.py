@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote
 
@@ -159,10 +159,19 @@ class Quota:
 
     Args:
         nbytes: How many.
+        seconds: What counts as an hour.
+        addresses: How many are remembered; the one heard of longest ago is forgotten first.
+        clock: Gives the time in seconds.
     """
 
-    def __init__(self, nbytes: int, seconds: float = 3600.0, addresses: int = 10_000) -> None:
-        self._nbytes, self._seconds, self._addresses = nbytes, seconds, addresses
+    def __init__(
+        self,
+        nbytes: int,
+        seconds: float = 3600.0,
+        addresses: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._nbytes, self._seconds, self._addresses, self._clock = nbytes, seconds, addresses, clock
         self._used: OrderedDict[str, deque[tuple[float, int]]] = OrderedDict()
 
     def spend(self, address: str, nbytes: int) -> None:
@@ -175,7 +184,7 @@ class Quota:
         self._used.move_to_end(address)
         if len(self._used) > self._addresses:
             self._used.popitem(last=False)
-        now = time.monotonic()
+        now = self._clock()
         while used and used[0][0] < now - self._seconds:
             used.popleft()
         if nbytes + sum(size for _, size in used) > self._nbytes:
