@@ -15,7 +15,7 @@ from torch import Tensor
 
 from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.weights.foreign import load_foreign
+from vit_demo.weights.hf_weights import load_foreign
 from vit_demo.weights.hub import Progress
 from vit_demo.weights.preset import Preset
 

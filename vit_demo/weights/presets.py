@@ -8,9 +8,9 @@ from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import MNIST_FROM_SCRATCH
 from vit_demo.weights.hub import Progress
-from vit_demo.weights.own import is_own, read_own
+from vit_demo.weights.custom_model import is_own, read_own
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.public import PUBLIC
+from vit_demo.weights.hub_presets import PUBLIC
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)

@@ -16,11 +16,11 @@ import cachetools
 
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights.convert import convert
-from vit_demo.weights.described import Description, describe_timm, describe_transformers
-from vit_demo.weights.foreign import WEIGHTS, read_shapes
+from vit_demo.weights.hf_config import Description, describe_timm, describe_transformers
+from vit_demo.weights.hf_weights import WEIGHTS, read_shapes
 from vit_demo.weights.hub import MissingFileError, Progress, commit_of, fetch
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.public import offered_sizes
+from vit_demo.weights.hub_presets import offered_sizes
 
 
 def is_own(name: str) -> bool:

@@ -17,7 +17,7 @@ import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.weights import find_preset
-from vit_demo.weights.described import HEADS, PLAIN, describe_timm, describe_transformers
+from vit_demo.weights.hf_config import HEADS, PLAIN, describe_timm, describe_transformers
 
 from .hub_server import COMMIT
 

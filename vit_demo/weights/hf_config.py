@@ -11,7 +11,7 @@ from typing import Any
 
 from vit_demo.errors import PresetError
 from vit_demo.weights.convert import Untold
-from vit_demo.weights.public import HALF, IMAGENET_LABELS
+from vit_demo.weights.hub_presets import HALF, IMAGENET_LABELS
 
 HEADS = {"tiny": 3, "small": 6, "medium": 8, "base": 12, "large": 16, "huge": 16}
 """Of timm's plain ViTs, by size; a ``config.json`` of timm's names the architecture and leaves this out."""
