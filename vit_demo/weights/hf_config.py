@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from vit_demo.errors import PresetError
+from vit_demo.weights import limits
 from vit_demo.weights.convert import Untold
 from vit_demo.weights.hub_presets import HALF, IMAGENET_LABELS
+from vit_demo.weights.json_fields import Fields
+from vit_demo.weights.text import clean, quoted
 
 HEADS = {"tiny": 3, "small": 6, "medium": 8, "base": 12, "large": 16, "huge": 16}
 """Of timm's plain ViTs, by size; a ``config.json`` of timm's names the architecture and leaves this out."""
@@ -28,8 +31,11 @@ WITHOUT_EFFECT = {
     "dynamic_img_size", "dynamic_img_pad", "drop_rate", "pos_drop_rate", "patch_drop_rate", "proj_drop_rate",
     "attn_drop_rate", "drop_path_rate", "weight_init", "pretrained",
 }  # fmt: skip
-PIL_FILTERS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
+INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
+"""In the order in which Pillow numbers them."""
 MODEL_TYPES = {"vit", "deit", "dinov2", "dinov2_with_registers"}
+MEANS, STDS, CROPS = (-10.0, 10.0), (1e-3, 100.0), (0.25, 1.0)
+"""What a channel's mean and deviation may be, for pixels from 0 to 1, and the share of a photo that a crop keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,30 +65,33 @@ def describe_timm(config: dict[str, Any]) -> Description:
     """Reads the ``config.json`` that timm puts beside the weights it saves.
 
     Raises:
-        PresetError: If the architecture is not a plain ViT; the sentence names it.
+        PresetError: If the architecture is not a plain ViT, which the sentence names, or a field holds nonsense.
     """
-    architecture = config["architecture"]
+    fields = Fields(config, "config.json", nullable=True)
+    architecture = fields.text("architecture")
     plain = PLAIN.fullmatch(architecture)
     if plain is None:
         raise PresetError(
-            f"timm's {architecture} is not supported, because only its plain ViT, DeiT and FlexiViT are: "
+            f"timm's {clean(architecture, limits.MAX_QUOTE)} is not supported, because only its plain ViT, DeiT and FlexiViT are: "
             "see docs/models.md."
         )
-    arguments = dict(config.get("model_args") or {})
-    cfg = config.get("pretrained_cfg") or {}
-    unknown = set(arguments) - TOLD_BY_TENSORS - WITHOUT_EFFECT - {"num_heads", "img_size", "global_pool"}
+    arguments = fields.section("model_args", nullable=False)
+    cfg = fields.section("pretrained_cfg")
+    unknown = set(arguments.values) - TOLD_BY_TENSORS - WITHOUT_EFFECT - {"num_heads", "img_size", "global_pool"}
     if unknown:
-        raise PresetError(
-            f"this {architecture} is not supported, because it was made with {', '.join(sorted(unknown))}."
-        )
-    pool = config.get("global_pool") or arguments.get("global_pool") or "token"
+        made_with = clean(", ".join(sorted(unknown)), limits.MAX_QUOTE)
+        raise PresetError(f"this {architecture} is not supported, because it was made with {made_with}.")
+    pool = fields.text("global_pool", "") or arguments.text("global_pool", "") or "token"
     if pool not in ("token", "avg"):
-        raise PresetError(f"this {architecture} is not supported, because it pools its tokens by {pool!r}.")
-    if cfg.get("crop_mode", "center") not in ("center", "squash"):
-        raise PresetError(f"this {architecture} is not supported, because its crop mode is {cfg['crop_mode']!r}.")
-    size = arguments.get("img_size") or cfg.get("input_size", (3, 224, 224))[1:]
-    num_classes = config.get("num_classes", cfg.get("num_classes", 0))
-    labels = tuple(config.get("label_names") or cfg.get("label_names") or ())
+        raise PresetError(f"this {architecture} is not supported, because it pools its tokens by {quoted(pool)}.")
+    crop_mode = cfg.text("crop_mode", "center")
+    if crop_mode not in ("center", "squash"):
+        raise PresetError(f"this {architecture} is not supported, because its crop mode is {quoted(crop_mode)}.")
+    size = arguments.sizes("img_size", 2, None) or cfg.sizes("input_size", 3, (3, 224, 224))[1:]
+    num_classes = fields.whole("num_classes", 0, limits.MAX_CLASSES, None)
+    if num_classes is None:
+        num_classes = cfg.whole("num_classes", 0, limits.MAX_CLASSES, 0)
+    labels = fields.names("label_names") or cfg.names("label_names")
     if len(labels) == 1000 and re.fullmatch(r"n\d{8}", labels[0]):
         labels = ()  # timm names ImageNet's classes by their WordNet numbers
     if not labels and num_classes == 1000:
@@ -90,15 +99,15 @@ def describe_timm(config: dict[str, Any]) -> Description:
     known = "mean" in cfg and "std" in cfg
     return Description(
         untold=Untold(
-            num_heads=arguments.get("num_heads") or HEADS[plain[1] or plain[2]],
+            num_heads=arguments.whole("num_heads", 1, limits.MAX_HEADS, HEADS[plain[1] or plain[2]]),
             image_size=_square(size),
             pool="mean" if pool == "avg" else "cls",
         ),
         labels=labels,
-        mean=tuple(cfg.get("mean", HALF)),
-        std=tuple(cfg.get("std", HALF)),
-        crop_fraction=float(cfg.get("crop_pct") or 0.9),
-        interpolation=cfg.get("interpolation") or "bicubic",
+        mean=cfg.channels("mean", *MEANS, HALF),
+        std=cfg.channels("std", *STDS, HALF),
+        crop_fraction=cfg.number("crop_pct", *CROPS, 0.9),
+        interpolation=cfg.choice("interpolation", INTERPOLATIONS, "bicubic"),
         note="" if known else "Its mean and standard deviation are not given, so 0.5 is assumed.",
     )
 
@@ -107,61 +116,78 @@ def describe_transformers(config: dict[str, Any], preprocessor: dict[str, Any] |
     """Reads transformers' ``config.json`` and, where it is there, ``preprocessor_config.json``.
 
     Raises:
-        PresetError: If the model is of another type, or has a part that is not supported; the sentence names it.
+        PresetError: If the model is of another type, or has a part that is not supported, which the sentence names, or
+            a field holds nonsense.
     """
-    kind = config.get("model_type")
+    fields = Fields(config, "config.json")
+    if "model_type" not in fields:
+        raise PresetError("its config.json names neither timm's architecture nor transformers' model_type.")
+    kind = fields.text("model_type")
     if kind not in MODEL_TYPES:
         raise PresetError(
-            f"a model of type {kind!r} is not supported, because only {', '.join(sorted(MODEL_TYPES))} of transformers "
-            "and timm's plain ViTs are: see docs/models.md."
+            f"a model of type {quoted(kind)} is not supported, because only {', '.join(sorted(MODEL_TYPES))} of "
+            "transformers and timm's plain ViTs are: see docs/models.md."
         )
-    if config.get("hidden_act", "gelu") != "gelu":
-        raise PresetError(f"this model is not supported, because its activation is {config['hidden_act']!r}.")
-    if config.get("use_swiglu_ffn"):
+    activation = fields.text("hidden_act", "gelu")
+    if activation != "gelu":
+        raise PresetError(f"this model is not supported, because its activation is {quoted(activation)}.")
+    if fields.flag("use_swiglu_ffn", False):
         raise PresetError("this model is not supported, because its MLP is SwiGLU.")
     is_dino = kind.startswith("dinov2")
-    classifies = any("Classification" in name for name in config.get("architectures") or ())
-    names = config.get("id2label") or {}
-    labels = tuple(names[key] for key in sorted(names, key=int))
-    found = preprocessor or {}
-    if found.get("do_rescale", True) and abs(255 * found.get("rescale_factor", 1 / 255) - 1) > 1e-3:
+    classifies = any("Classification" in name for name in fields.names("architectures"))
+    found = Fields(preprocessor or {}, "preprocessor_config.json", nullable=True)
+    rescale_factor = found.number("rescale_factor", 0, 1e6, 1 / 255)
+    if found.flag("do_rescale", True) and abs(255 * rescale_factor - 1) > 1e-3:
         raise PresetError("this model is not supported, because its pixels are not scaled to the range 0 to 1.")
-    normalised = found.get("do_normalize", True)
+    mean, std = found.channels("image_mean", *MEANS, HALF), found.channels("image_std", *STDS, HALF)
+    normalised = found.flag("do_normalize", True)
     return Description(
         untold=Untold(
-            num_heads=config.get("num_attention_heads", 12),
-            image_size=_square(config.get("image_size", 224)),
-            norm_eps=config.get("layer_norm_eps", 1e-6 if is_dino else 1e-12),
+            num_heads=fields.whole("num_attention_heads", 1, limits.MAX_HEADS, 12),
+            image_size=_square(fields.sizes("image_size", 2, (224, 224))),
+            norm_eps=fields.number("layer_norm_eps", 0, 0.1, 1e-6 if is_dino else 1e-12),
             pool="cls+mean" if is_dino and classifies else "cls",
         ),
-        labels=labels,
-        mean=tuple(found.get("image_mean", HALF)) if normalised else (0.0, 0.0, 0.0),
-        std=tuple(found.get("image_std", HALF)) if normalised else (1.0, 1.0, 1.0),
+        labels=fields.numbered_names("id2label"),
+        mean=mean if normalised else (0.0, 0.0, 0.0),
+        std=std if normalised else (1.0, 1.0, 1.0),
         crop_fraction=_crop_fraction(found),
-        interpolation=PIL_FILTERS[found.get("resample", 2)],
+        interpolation=INTERPOLATIONS[found.choice("resample", range(len(INTERPOLATIONS)), 2)],
         note="" if preprocessor else "It has no preprocessor_config.json, so a mean and deviation of 0.5 are assumed.",
     )
 
 
-def _crop_fraction(preprocessor: dict[str, Any]) -> float:
-    """What a centre crop keeps of the resized photo's shorter side; all of it where nothing is cropped."""
-    crop, size = preprocessor.get("crop_size"), preprocessor.get("size")
-    if not crop or not size or not preprocessor.get("do_center_crop"):
+def _crop_fraction(preprocessor: Fields) -> float:
+    """What a centre crop keeps of the resized photo's shorter side; all of it where nothing is cropped.
+
+    Raises:
+        PresetError: If the sizes are none, or it keeps too little.
+    """
+    kept, shorter = _shorter_side(preprocessor, "crop_size"), _shorter_side(preprocessor, "size")
+    if not preprocessor.flag("do_center_crop", False) or kept is None or shorter is None:
         return 1.0
-    shorter = size if isinstance(size, int) else size.get("shortest_edge") or size["height"]
-    kept = crop if isinstance(crop, int) else crop["height"]
+    if kept / shorter < CROPS[0]:
+        raise PresetError(f"this model is not supported, because it sees only {kept} of a photo's {shorter} px.")
     return min(1.0, kept / shorter)
 
 
-def _square(size: int | list[int] | tuple[int, ...]) -> int:
+def _shorter_side(preprocessor: Fields, key: str) -> int | None:
+    """A size that is a number, or an object with ``shortest_edge`` or ``height``; None where it is missing."""
+    if key not in preprocessor or isinstance(preprocessor.values[key], int):
+        return preprocessor.whole(key, 1, limits.MAX_IMAGE_SIZE, None)
+    size = preprocessor.section(key)
+    if not size.values:
+        return None
+    return size.whole("shortest_edge" if "shortest_edge" in size else "height", 1, limits.MAX_IMAGE_SIZE)
+
+
+def _square(size: tuple[int, ...]) -> int:
     """The side of a square.
 
     Raises:
         PresetError: If it is none.
     """
-    if isinstance(size, int):
-        return size
     height, width = size
     if height != width:
         raise PresetError(f"this model is not supported, because its input is {height} x {width}, not a square.")
-    return int(height)
+    return height
