@@ -72,8 +72,8 @@ def describe_timm(config: dict[str, Any]) -> Description:
     plain = PLAIN.fullmatch(architecture)
     if plain is None:
         raise PresetError(
-            f"timm's {clean(architecture, limits.MAX_QUOTE)} is not supported, because only its plain ViT, DeiT and FlexiViT are: "
-            "see docs/models.md."
+            f"timm's {clean(architecture, limits.MAX_QUOTE)} is not supported, because only its plain ViT, DeiT and "
+            "FlexiViT are: see docs/models.md."
         )
     arguments = fields.section("model_args", nullable=False)
     cfg = fields.section("pretrained_cfg")

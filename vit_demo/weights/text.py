@@ -21,7 +21,7 @@ def clean(text: str, length: int) -> str:
 def quoted(value: object) -> str:
     """A value from somebody else's file as a sentence quotes it: text cleaned and cut, anything nested only named."""
     if isinstance(value, str):
-        return repr(clean(value, MAX_QUOTE))
+        return f"'{clean(value, MAX_QUOTE)}'"
     if isinstance(value, dict | list | tuple):
         return "an object" if isinstance(value, dict) else "a list"
     names = {None: "null", True: "true", False: "false"}
