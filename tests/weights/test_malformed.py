@@ -230,7 +230,6 @@ def resave(folder, edit):
         (lambda t: t.update({"blocks.0.attn.q.weight": torch.zeros(1)}), "no such part"),
         (lambda t: t.update(dist_token=torch.zeros(1, 1, 192), reg_token=torch.zeros(1, 1, 192)), "two tensors"),
         (lambda t: t.update({"\u202e\n" + "x" * 150: torch.zeros(1)}), "no such part"),
-        (lambda t: t.update({"embeddings." * 10_000: torch.zeros(1)}), "which no ViT has"),
         (lambda t: t.update({"x": torch.zeros((1,) * 20)}), "which no ViT has"),
         (lambda t: t["head.bias"].fill_(NAN), "not finite in 'head.bias'"),
         (lambda t: t["blocks.0.attn.qkv.weight"][5, 5].fill_(-INFINITY), "not finite"),
@@ -347,10 +346,11 @@ def test_20000_labels_are_read_at_once(tmp_path, style):
     assert len(set(labels)) == len(labels) == count
 
 
-def test_names_of_tensors_cannot_stall_the_search_for_unsupported_parts(timm_folder):
-    resave(timm_folder, lambda t: t.update({"embeddings." * 16 + str(i): torch.zeros(1) for i in range(4800)}))
+def test_a_tensors_name_cannot_stall_the_search_for_unsupported_parts(timm_folder):
+    """A pattern that looks ahead from each of n places takes n * n steps."""
+    resave(timm_folder, lambda t: t.update({"embeddings." * 60_000: torch.zeros(1)}))
     started = time.monotonic()
-    refused(timm_folder)
+    refused(timm_folder, "which no ViT has")
     assert time.monotonic() - started < 3
 
 
