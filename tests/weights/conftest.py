@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
-from vit_demo.weights import own
+from vit_demo.weights import custom_model
 
 from .hub_server import HubServer
 
@@ -41,7 +41,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # as a test of the page may have set it
     monkeypatch.setattr("time.sleep", lambda _: None)  # between one attempt and the next
-    own._read_repository.cache.clear()
+    custom_model._read_repository.cache.clear()
     yield server
     server.close()
 

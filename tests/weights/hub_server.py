@@ -23,6 +23,8 @@ class HubServer:
         ranges: The Range header of each GET that had one.
         cuts: So many coming answers break off in the middle.
         tampered: Large files are sent with one byte changed.
+        tokens: The token that each private repository asks for.
+        authorizations: The Authorization header of every request, None where it had none.
     """
 
     def __init__(self) -> None:
@@ -31,6 +33,8 @@ class HubServer:
         self.ranges: list[str] = []
         self.cuts = 0
         self.tampered = False
+        self.tokens: dict[str, str] = {}
+        self.authorizations: list[str | None] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -62,6 +66,10 @@ class HubServer:
                 repo, _, rest = self.path.removeprefix("/moved").strip("/").partition("/resolve/")
                 revision, _, filename = rest.partition("/")
                 files = hub.repositories.get(repo)
+                authorization = self.headers.get("Authorization")
+                hub.authorizations.append(authorization)
+                if repo in hub.tokens and not moved and authorization != f"Bearer {hub.tokens[repo]}":
+                    files = None
                 if files is None:
                     return self.refuse("RepoNotFound")
                 if revision != "main" and not re.fullmatch("[0-9a-f]{40}", revision):

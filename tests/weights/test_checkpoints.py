@@ -1,14 +1,16 @@
+import json
 import shutil
 from dataclasses import replace
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, load_model
-from vit_demo.weights.checkpoints import BUNDLED, load_checkpoint, save_checkpoint
+from vit_demo.weights.checkpoints import BUNDLED, load_checkpoint, read_record, save_checkpoint
 
 PRESET = PRESETS["digits-notebook"]
 
@@ -81,6 +83,68 @@ def test_weights_under_another_size_are_refused(saved):
     shutil.copy(path, path.with_name("digits-notebook-7.safetensors"))
     with pytest.raises(CheckpointError, match="another network"):
         load_model(PRESET, 7, path.parent)
+
+
+def config_with(**changes):
+    return json.dumps({**PRESET.config_at(4).to_dict(), **changes})
+
+
+NESTED = "[" * 10_000 + "]" * 10_000
+BROKEN_HEADERS = [
+    ("format", None, "not written by vit_demo"),
+    ("digest", None, "changed after training"),
+    ("config", None, "does not say what network it is"),
+    ("config", "{", "does not say what network it is"),
+    ("config", NESTED, "does not say what network it is"),
+    ("config", "[]", "does not say what network it is"),
+    ("config", config_with(colour="red"), "does not say what network it is"),
+    ("config", config_with(num_heads=0), "does not say what network it is"),
+    ("config", config_with(depth="2"), "does not say what network it is"),
+    ("config", config_with(depth=10**9), "does not say what network it is"),
+    ("config", config_with(depth=3), "do not fit their own header"),
+    ("record", None, "holds no record"),
+    ("record", "{", "holds no record"),
+    ("record", "[]", "holds no record"),
+    ("record", NESTED, "holds no record"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "says"), BROKEN_HEADERS, ids=range(len(BROKEN_HEADERS)))
+def test_a_broken_header_is_one_sentence(saved, field, value, says):
+    path, _ = saved
+    with safe_open(path, "pt") as file:
+        header = file.metadata()
+    header.pop(field)
+    save_file(load_file(path), path, header if value is None else {**header, field: value})
+    with pytest.raises(CheckpointError, match=says) as refused:
+        load_checkpoint(path)
+    assert str(path.parent) not in str(refused.value) and len(str(refused.value)) < 200
+    assert read_record(PRESET, 4, path.parent) == (
+        {} if field == "record" else {"seed": 0, "test_accuracy": {"4": 0.5}}
+    )
+
+
+@pytest.mark.parametrize("content", [None, b"", b"x" * 100, b"\xff" * 8])
+def test_a_record_that_cannot_be_read_is_empty(tmp_path, content):
+    if content is not None:
+        (tmp_path / "digits-notebook-4.safetensors").write_bytes(content)
+    assert read_record(PRESET, 4, tmp_path) == {}
+
+
+def test_others_models_have_no_record_here(saved):
+    path, _ = saved
+    assert read_record(replace(PRESET, source="folder", name=str(path.with_suffix(""))), 4) == {}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])
+def test_weights_that_are_not_finite_are_refused(saved, value):
+    """1e30 is infinite in half precision."""
+    path, model = saved
+    with torch.no_grad():
+        model.head.bias[3] = value
+    save_checkpoint(path, model, {})
+    with pytest.raises(CheckpointError, match=r"not finite in 'head\.bias'"):
+        load_checkpoint(path)
 
 
 @pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.source == "bundled"])

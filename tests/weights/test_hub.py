@@ -127,8 +127,8 @@ def test_a_missing_repository_and_revision_are_named(preset):
 
 
 def test_a_huge_file_is_not_fetched(hub, preset, monkeypatch):
-    monkeypatch.setattr("vit_demo.weights.hub.MAX_BYTES", 1000)
-    with pytest.raises(CheckpointError, match="choose a model of at most"):
+    monkeypatch.setattr("vit_demo.weights.limits.MAX_WEIGHTS_BYTES", 1000)
+    with pytest.raises(CheckpointError, match="choose a model with at most"):
         load_model(preset)
     assert hub.gets(WEIGHTS) == 0
 

@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 
 import vit_demo
@@ -29,3 +31,22 @@ def test_digits_are_normalised_as_they_were_trained():
 def test_an_unknown_preset_names_the_known_ones(name):
     with pytest.raises(PresetError, match="choose one of digits-small"):
         find_preset(name)
+
+
+def test_parameters_are_those_of_the_network_that_serves_a_patch_size():
+    notebook = PRESETS["digits-notebook"]
+    counts = {p: sum(w.numel() for w in vit_demo.load("digits-notebook", p).parameters()) for p in notebook.patch_sizes}
+    assert counts == {4: 1642, 7: 1906, 14: 3082}
+    assert {p: notebook.num_parameters_at(p) for p in notebook.patch_sizes} == counts
+    flexible = PRESETS["digits-tiny"]
+    assert {flexible.num_parameters_at(p) for p in flexible.patch_sizes} == {flexible.num_parameters}
+    with pytest.raises(PresetError, match="no patch size 5"):
+        notebook.num_parameters_at(5)
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_a_preset_can_be_a_key_and_travel_to_another_process(preset):
+    before = pickle.dumps(preset)
+    assert preset.num_parameters > 0
+    assert pickle.loads(pickle.dumps(preset)) == preset and hash(pickle.loads(before)) == hash(preset)
+    assert pickle.dumps(preset) == before, "counting leaves nothing behind"

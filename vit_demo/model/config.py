@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+Pool = Literal["cls", "mean", "all", "cls+mean", "cls+next"]
+Position = Literal["learned", "sincos"]
+Projection = Literal["fused", "per_head"]
+
+_AT_LEAST = {
+    "image_size": 1, "patch_size": 1, "in_channels": 1, "num_classes": 0, "embed_dim": 1, "depth": 1, "num_heads": 1,
+    "num_registers": 0,
+}  # fmt: skip
+_CHOICES = {"pool": Pool, "position": Position, "projection": Projection}
+_FLAGS = ("position_prefix", "class_token", "qkv_bias", "final_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +60,14 @@ class ViTConfig:
     depth: int = 12
     num_heads: int = 3
     mlp_ratio: float = 4.0
-    pool: Literal["cls", "mean", "all", "cls+mean", "cls+next"] = "cls"
-    position: Literal["learned", "sincos"] = "learned"
+    pool: Pool = "cls"
+    position: Position = "learned"
     position_grid: int | None = None
     position_prefix: bool = True
     class_token: bool = True
     num_registers: int = 0
     layer_scale: float | None = None
-    projection: Literal["fused", "per_head"] = "fused"
+    projection: Projection = "fused"
     qkv_bias: bool = True
     final_norm: bool = True
     norm_eps: float = 1e-6
@@ -66,8 +78,10 @@ class ViTConfig:
         """Refuses a shape that cannot be built.
 
         Raises:
-            ValueError: With one sentence that names the two fields that disagree.
+            ValueError: With one sentence that names the field that is out of range or of the wrong type, or the two
+                fields that disagree.
         """
+        self._check_fields()
         if self.embed_dim % self.num_heads:
             raise ValueError(f"embed_dim {self.embed_dim} must be a multiple of num_heads {self.num_heads}.")
         if self.image_size % self.patch_size:
@@ -76,6 +90,30 @@ class ViTConfig:
             raise ValueError(f'pool="{self.pool}" needs class_token=True.')
         if self.pool == "cls+next" and not self.num_registers:
             raise ValueError('pool="cls+next" needs num_registers of at least 1.')
+
+    def _check_fields(self) -> None:
+        """Refuses a field that has the wrong type or is out of range, each looked at alone."""
+        whole = _AT_LEAST if self.position_grid is None else _AT_LEAST | {"position_grid": 1}
+        for name, least in whole.items():
+            value = getattr(self, name)
+            if type(value) is not int or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+        for name in _FLAGS:
+            if type(getattr(self, name)) is not bool:
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
+        for name, kind in _CHOICES.items():
+            if getattr(self, name) not in get_args(kind):
+                raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, not {getattr(self, name)!r}.")
+        for name in ("mlp_ratio", "norm_eps", "dropout", "drop_path", "layer_scale"):
+            value = getattr(self, name)
+            if name == "layer_scale" and value is None:
+                continue
+            if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
+                raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}.")
+        if self.embed_dim * self.mlp_ratio < 1:
+            raise ValueError(f"mlp_ratio {self.mlp_ratio} leaves no hidden channel of {self.embed_dim}.")
+        if self.dropout >= 1 or self.drop_path >= 1:
+            raise ValueError("dropout and drop_path must be below 1.")
 
     @property
     def head_dim(self) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import html
 import re
 from functools import cache
-from pathlib import Path
 
 from vit_demo.errors import InputError
 from vit_demo.methods import find_method
+from vit_demo.resources import resource_folder
 
-DOCS = Path(__file__).parents[2] / "docs" / "explanations.md"
-"""Beside ``app.py``; an installation without the repository has none."""
+DOCS = resource_folder("docs") / "explanations.md"
 
 HEADINGS = {
     "attention": "Attention",

@@ -1,7 +1,7 @@
 """Which models there are and where their weights live."""
 
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.foreign import fetch_weights
+from vit_demo.weights.hf_weights import fetch_weights
 from vit_demo.weights.hub import Progress
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.presets import PRESETS, find_preset

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.weights.foreign import load_foreign
+from vit_demo.resources import resource_folder
+from vit_demo.weights.hf_weights import load_foreign
 from vit_demo.weights.hub import Progress
+from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
+from vit_demo.weights.tensors import as_finite_floats, read_metadata, read_tensors
 
-BUNDLED = Path(__file__).resolve().parents[2] / "checkpoints"
-"""The folder of the weights that ship with the repository."""
+BUNDLED = resource_folder("checkpoints")
+"""The folder of the weights that ship with the package."""
 
 
 def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:
@@ -48,36 +50,38 @@ def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
     """Reads a network back, in float32 and eval mode, and the record of how it was made.
 
     Raises:
-        CheckpointError: If the file is missing, damaged, not one of ours, or does not fit the network that it names.
+        CheckpointError: If the file is missing, damaged, not one of ours, not finite, or does not fit the network that
+            it names.
     """
     if not path.is_file():
         raise CheckpointError(f"The weights {path.name} are missing: train them with `python -m vit_demo train`.")
-    try:
-        with safe_open(path, "pt") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"The weights {path.name} are damaged ({error}): fetch them again.") from error
+    header, tensors = read_metadata(path), read_tensors(path)
     if header.get("format") != "vit_demo":
         raise CheckpointError(f"{path.name} was not written by vit_demo: name a file from `python -m vit_demo train`.")
-    if header["digest"] != _digest(tensors):
+    if header.get("digest") != _digest(tensors):
         raise CheckpointError(f"The weights {path.name} were changed after training: fetch them again.")
-    model = ViT(ViTConfig(**json.loads(header["config"])))
+    config, record = _read_config(path, header), _read_record(header)
+    if record is None:
+        raise CheckpointError(f"The header of {path.name} holds no record: fetch it again.")
+    floats = as_finite_floats(tensors, path.name)
+    with torch.device("meta"):
+        model = ViT(config)
     try:
-        model.load_state_dict(tensors)
+        model.load_state_dict(floats, assign=True)
     except RuntimeError as error:
         raise CheckpointError(f"The weights {path.name} do not fit their own header: fetch them again.") from error
-    return model.eval().requires_grad_(False), json.loads(header["record"])
+    return model.eval().requires_grad_(False), record
 
 
 def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict[str, Any]:
     """How the weights of a preset were made and what they are worth, without loading them; empty where unknown."""
-    path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
-    try:
-        with safe_open(path, "pt") as file:
-            return json.loads((file.metadata() or {}).get("record", "{}"))
-    except (SafetensorError, OSError):
+    if preset.source != "bundled":
         return {}
+    try:
+        header = read_metadata(folder / f"{preset.checkpoint_name(patch_size)}.safetensors")
+    except CheckpointError:
+        return {}
+    return _read_record(header) or {}
 
 
 def load_model(
@@ -106,6 +110,24 @@ def load_model(
         raise CheckpointError(f"{path.name} holds another network than {preset.name}: fetch or train it again.")
     model.patch_size = patch_size
     return model
+
+
+def _read_config(path: Path, header: dict[str, str]) -> ViTConfig:
+    try:
+        config = ViTConfig(**json.loads(header["config"]))
+        check_network(config)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"The header of {path.name} does not say what network it is: fetch it again.") from error
+    return config
+
+
+def _read_record(header: dict[str, str]) -> dict[str, Any] | None:
+    """The record in a header; None where there is none that can be read."""
+    try:
+        record = json.loads(header.get("record", ""))
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

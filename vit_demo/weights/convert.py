@@ -6,14 +6,17 @@ cannot tell (the number of heads, the epsilon of the norms, what the head reads)
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Literal, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Size, Tensor
 
 from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.weights.limits import MAX_QUOTE, check_network
+from vit_demo.weights.text import clean, quoted
 
 Tensors = dict[str, Tensor]
 
@@ -102,6 +105,7 @@ def convert(tensors: Tensors, untold: Untold) -> tuple[ViTConfig, Tensors]:
 
     Raises:
         CheckpointError: If they belong to another kind of network; the sentence says which part is not supported.
+        PresetError: If the network is larger than ``limits.check_network`` allows.
     """
     ours = _renamed(tensors)
     _refuse_unsupported(ours)
@@ -110,6 +114,7 @@ def convert(tensors: Tensors, untold: Untold) -> tuple[ViTConfig, Tensors]:
         ours, pool = _one_head(ours), "cls+next"
     _join_queries_keys_values(ours)
     config = _read(ours, untold, pool)
+    check_network(config)
     if not config.position_prefix and "cls_token" in ours:
         _fold_class_position(ours, config.stored_grid)
     _check(ours, config)
@@ -129,6 +134,8 @@ def _renamed(tensors: Tensors) -> Tensors:
             continue
         for pattern, replacement in table.items():
             name = re.sub(pattern, replacement, name)
+        if name in ours:
+            raise CheckpointError(f"These weights hold two tensors that would both be {quoted(name)}: use others.")
         ours[name] = tensor
     return ours
 
@@ -144,27 +151,56 @@ def _refuse_unsupported(tensors: Tensors) -> None:
         raise CheckpointError("This network is not supported, because its patches are not square.")
 
 
+def _shape(tensors: Tensors, name: str, rank: int) -> Size:
+    """The shape of a tensor that must be there.
+
+    Raises:
+        CheckpointError: If it is not, or has not so many dimensions.
+    """
+    if name not in tensors:
+        raise CheckpointError(f"This network is not supported: its {name} is missing.")
+    if tensors[name].ndim != rank:
+        raise CheckpointError(f"This network is not supported: its {name} has not the {rank} dimensions of a ViT's.")
+    return tensors[name].shape
+
+
+def _check_alike(tensors: Tensors, *names: str) -> None:
+    """Refuses parts that cannot be put side by side.
+
+    Raises:
+        CheckpointError: If one is missing, or their shapes differ.
+    """
+    shapes = {_shape(tensors, name, 1 if name.endswith("bias") else 2) for name in names}
+    if len(shapes) > 1:
+        raise CheckpointError(f"This network is not supported: {quoted(names[0])} and its like differ in shape.")
+
+
 def _one_head(tensors: Tensors) -> Tensors:
     """Two heads whose answers are averaged, on two tokens, as one head on both tokens side by side."""
-    heads = {name: tensors[name] for name in tensors if name.startswith("head")}
-    others = {name: tensor for name, tensor in tensors.items() if name not in heads}
-    weight = torch.cat([heads["head.weight"], heads["head_dist.weight"]], dim=1) / 2  # [K, 2 * D]
-    return {**others, "head.weight": weight, "head.bias": (heads["head.bias"] + heads["head_dist.bias"]) / 2}
+    _check_alike(tensors, "head.weight", "head_dist.weight")
+    _check_alike(tensors, "head.bias", "head_dist.bias")
+    weight = torch.cat([tensors["head.weight"], tensors["head_dist.weight"]], dim=1) / 2  # [K, 2 * D]
+    bias = (tensors["head.bias"] + tensors["head_dist.bias"]) / 2
+    others = {name: tensor for name, tensor in tensors.items() if not name.startswith("head_dist.")}
+    return {**others, "head.weight": weight, "head.bias": bias}
 
 
 def _join_queries_keys_values(tensors: Tensors) -> None:
     for name in [name for name in tensors if ".attn.q." in name]:
         parts = [name.replace(".attn.q.", f".attn.{part}.") for part in "qkv"]
         if all(part in tensors for part in parts):
+            _check_alike(tensors, *parts)
             tensors[name.replace(".attn.q.", ".attn.qkv.")] = torch.cat([tensors.pop(part) for part in parts])
 
 
 def _read(tensors: Tensors, untold: Untold, pool: Literal["cls", "mean", "cls+mean", "cls+next"]) -> ViTConfig:
     width, channels, patch_size, _ = tensors["patch_embed.proj.weight"].shape
+    if 0 in (width, channels, patch_size):
+        raise CheckpointError("This network is not supported, because its patches are empty.")
     depth = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
-    registers = tensors["reg_token"].shape[1] if "reg_token" in tensors else 0
-    hidden = tensors["blocks.0.mlp.fc1.weight"].shape[0] if "blocks.0.mlp.fc1.weight" in tensors else width
-    positions = tensors["pos_embed"].shape[1] if "pos_embed" in tensors else 0
+    registers = _shape(tensors, "reg_token", 3)[1] if "reg_token" in tensors else 0
+    hidden = _shape(tensors, "blocks.0.mlp.fc1.weight", 2)[0]
+    positions = _shape(tensors, "pos_embed", 3)[1]
     grid, prefix = untold.image_size // patch_size, int("cls_token" in tensors) + registers
     # The class token's position alone is folded into the token, so then the prefix has none.
     if positions not in (grid**2, grid**2 + prefix, grid**2 + 1):
@@ -177,11 +213,11 @@ def _read(tensors: Tensors, untold: Untold, pool: Literal["cls", "mean", "cls+me
             image_size=untold.image_size,
             patch_size=patch_size,
             in_channels=channels,
-            num_classes=tensors["head.weight"].shape[0] if "head.weight" in tensors else 0,
+            num_classes=_shape(tensors, "head.weight", 2)[0] if "head.weight" in tensors else 0,
             embed_dim=width,
             depth=depth,
             num_heads=untold.num_heads,
-            mlp_ratio=hidden / width,
+            mlp_ratio=_ratio(hidden, width),
             pool=pool,
             position_prefix=prefix == 0 or positions == grid**2 + prefix,
             class_token="cls_token" in tensors,
@@ -195,10 +231,18 @@ def _read(tensors: Tensors, untold: Untold, pool: Literal["cls", "mean", "cls+me
         raise CheckpointError(f"This network is not supported: {error}") from error
 
 
+def _ratio(hidden: int, width: int) -> float:
+    """The quotient, not rounded down so far that ``int(width * ratio)`` would lose one."""
+    ratio = hidden / width
+    return ratio if int(width * ratio) == hidden else math.nextafter(ratio, math.inf)
+
+
 def _fold_class_position(tensors: Tensors, grid: int) -> None:
     """Adds the class token's own position to it, where the registers beside it have none."""
     positions = tensors["pos_embed"]
     if positions.shape[1] == grid**2 + 1:
+        if tensors["cls_token"].shape != positions[:, :1].shape:
+            raise CheckpointError("This network is not supported: its cls_token does not fit its pos_embed.")
         tensors["cls_token"] = tensors["cls_token"] + positions[:, :1]
         tensors["pos_embed"] = positions[:, 1:]
 
@@ -218,4 +262,6 @@ def _check(tensors: Tensors, config: ViTConfig) -> None:
         if wanted.get(name) != found.get(name):
             here = tuple(found[name]) if name in found else "missing"
             there = tuple(wanted[name]) if name in wanted else "no such part"
-            raise CheckpointError(f"This network is not supported: its {name} is {here}, where a ViT has {there}.")
+            raise CheckpointError(
+                f"This network is not supported: its {clean(name, MAX_QUOTE)} is {here}, where a ViT has {there}."
+            )

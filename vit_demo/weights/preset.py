@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -36,6 +36,7 @@ class Preset:
         interpolation: How a photo is resized.
         repo: Of a model of the Hub its repository, of a folder its path; empty for a bundled one.
         revision: Of the repository: a commit, a tag or a branch.
+        trusted: Whether whoever runs this process named it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction from which it is stated plainly; below it the page says
             that confidence is low.
         note: One sentence for the page.
@@ -56,6 +57,7 @@ class Preset:
     interpolation: str = "bicubic"
     repo: str = ""
     revision: str = ""
+    trusted: bool = True
     confidence_threshold: float = 0.5
     note: str = ""
 
@@ -74,11 +76,18 @@ class Preset:
         """Attention heads of a block."""
         return self.config.num_heads
 
-    @cached_property
+    @property
     def num_parameters(self) -> int:
-        """Numbers in the network, counted without making it."""
-        with torch.device("meta"):
-            return sum(p.numel() for p in ViT(self.config).parameters())
+        """Numbers in the network that serves the default patch size."""
+        return self.num_parameters_at(self.default_patch_size)
+
+    def num_parameters_at(self, patch_size: int) -> int:
+        """Numbers in the network that serves a patch size; another one only where each size has weights of its own.
+
+        Raises:
+            PresetError: If the preset does not know that size.
+        """
+        return _count_parameters(self.config_at(self.check_patch_size(patch_size)))
 
     def check_patch_size(self, patch_size: int | None) -> int:
         """The patch size to use: the default for None.
@@ -108,3 +117,10 @@ class Preset:
     @property
     def _one_for_all(self) -> bool:
         return self.flexible or self.source != "bundled"
+
+
+@lru_cache(maxsize=256)
+def _count_parameters(config: ViTConfig) -> int:
+    """Numbers in a network, counted without making it."""
+    with torch.device("meta"):
+        return sum(p.numel() for p in ViT(config).parameters())

@@ -7,10 +7,11 @@ from dataclasses import replace
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import MNIST_FROM_SCRATCH
+from vit_demo.weights.custom_model import is_custom, read_custom
 from vit_demo.weights.hub import Progress
-from vit_demo.weights.own import is_own, read_own
+from vit_demo.weights.hub_presets import PUBLIC
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.public import PUBLIC
+from vit_demo.weights.text import quoted
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)
@@ -88,11 +89,14 @@ PRESETS: dict[str, Preset] = {
 
 
 def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
-    """A preset by its name, or one made of the user's own model.
+    """A preset by its name, or one made of somebody's own model.
 
     Args:
         name: One of ``PRESETS``; a repository of the Hub, ``org/name`` or ``org/name@revision``; or a folder.
         progress: Told how far it is where a repository is fetched; a bar on stderr for None.
+        trusted: Whether whoever runs this process named it, as in Python and on the command line. A name from a
+            visitor of a page is not: it cannot stand for a folder, a repository is fetched without a token into a
+            cache apart, and must be small enough; see ``limits``.
 
     Raises:
         PresetError: If there is none of that name, or the model is of a kind that cannot be used here.
@@ -100,9 +104,8 @@ def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = 
     """
     if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
-    if isinstance(name, str) and is_own(name):
-        return read_own(name, progress)
+    if isinstance(name, str) and is_custom(name, trusted=trusted):
+        return read_custom(name, progress, trusted=trusted)
     known = ", ".join(PRESETS)
-    raise PresetError(
-        f"There is no preset {name!r}: choose one of {known}, or name a repository of the Hub as org/name, or a folder."
-    )
+    other = "a repository of the Hub as org/name" + (", or a folder" if trusted else "")
+    raise PresetError(f"There is no preset {quoted(name)}: choose one of {known}, or name {other}.")

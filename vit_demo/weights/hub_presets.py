@@ -10,6 +10,7 @@ from __future__ import annotations
 from torchvision.models import ViT_B_16_Weights
 
 from vit_demo.model import ViTConfig
+from vit_demo.weights.limits import MAX_GRID
 from vit_demo.weights.preset import Preset
 
 IMAGENET_LABELS: tuple[str, ...] = tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"])
@@ -17,8 +18,6 @@ IMAGENET_LABELS: tuple[str, ...] = tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["ca
 
 HALF = (0.5, 0.5, 0.5)
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-MAX_GRID = 60
-"""Patches along a side beyond which a page would be slow."""
 
 
 def offered_sizes(image_size: int, native: int) -> tuple[int, ...]:

@@ -1,0 +1,53 @@
+"""A shape that cannot be built is refused when it is written down, not when it is used."""
+
+import pytest
+
+from vit_demo.model import ViTConfig
+
+NOT_WHOLE = [-1, 2.0, "2", None, True, [2], float("nan")]
+WHOLE = ["image_size", "patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "num_registers"]
+
+
+@pytest.mark.parametrize("value", NOT_WHOLE, ids=repr)
+@pytest.mark.parametrize("field", WHOLE)
+def test_dimensions_are_whole_numbers(field, value):
+    with pytest.raises(ValueError, match=f"{field} must be a whole number of at least"):
+        ViTConfig(**{field: value})
+
+
+@pytest.mark.parametrize("field", ["image_size", "patch_size", "in_channels", "embed_dim", "depth", "num_heads"])
+def test_no_dimension_is_zero(field):
+    with pytest.raises(ValueError, match=f"{field} must be a whole number of at least 1, not 0"):
+        ViTConfig(**{field: 0})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"position_grid": 0}, "position_grid must be a whole number"),
+        ({"position_grid": "7"}, "position_grid must be a whole number"),
+        ({"mlp_ratio": "4"}, "mlp_ratio must be a finite number"),
+        ({"mlp_ratio": -4.0}, "mlp_ratio must be a finite number"),
+        ({"mlp_ratio": 0.001}, "leaves no hidden channel"),
+        ({"norm_eps": float("nan")}, "norm_eps must be a finite number"),
+        ({"norm_eps": "x"}, "norm_eps must be a finite number"),
+        ({"layer_scale": float("inf")}, "layer_scale must be a finite number"),
+        ({"dropout": 1.0}, "below 1"),
+        ({"drop_path": None}, "drop_path must be a finite number"),
+        ({"pool": "max"}, "pool must be one of cls, mean"),
+        ({"pool": ["cls"]}, "pool must be one of cls, mean"),
+        ({"position": "rotary"}, "position must be one of"),
+        ({"projection": None}, "projection must be one of"),
+        ({"class_token": 1}, "class_token must be True or False"),
+        ({"qkv_bias": "no"}, "qkv_bias must be True or False"),
+        ({"embed_dim": 10, "num_heads": 4}, "embed_dim 10 must be a multiple of num_heads 4"),
+        ({"image_size": 30, "patch_size": 4}, "image_size 30 must be a multiple of patch_size 4"),
+    ],
+)
+def test_other_fields(changes, says):
+    with pytest.raises(ValueError, match=says):
+        ViTConfig(**changes)
+
+
+def test_what_can_be_built_is_accepted():
+    ViTConfig(num_classes=0, num_registers=4, layer_scale=1e-5, position_grid=7, mlp_ratio=3, norm_eps=0)

@@ -1,0 +1,84 @@
+"""The installed package works away from the repository: with its weights, its docs and its page's files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, because setuptools writes into the folder that it builds."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in ("vit_demo", "checkpoints", "docs"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", "requirements.txt"):
+        shutil.copy(ROOT / name, source)
+    run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(out), str(source)], cwd=out)
+    return next(out.glob("*.whl"))
+
+
+def run(command: list[str], cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_nothing_is_missing(wheel: Path) -> None:
+    """A new package must be listed in pyproject.toml."""
+    held = set(zipfile.ZipFile(wheel).namelist())
+    needed = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "vit_demo").rglob("*")
+        if path.suffix in {".py", ".js", ".css", ".html", ".json", ".svg"} and "__pycache__" not in path.parts
+    }
+    needed |= {f"vit_demo/_checkpoints/{path.name}" for path in (ROOT / "checkpoints").glob("*.safetensors")}
+    needed |= {f"vit_demo/_docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    assert needed <= held
+    assert all(name.startswith(("vit_demo/", "vit_demo-")) for name in held), "nothing beside the package"
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import vit_demo
+from vit_demo.methods import METHODS
+from vit_demo.web.making import how_it_is_made
+
+assert Path(vit_demo.__file__).is_relative_to(sys.argv[1]), vit_demo.__file__
+paper = np.full((280, 280), 255, np.uint8)
+paper[40:240, 130:150] = 0
+found = vit_demo.explore(paper, preset="digits-tiny", patch_size=4)
+assert found.grid == (7, 7) and found.top(1)[0][0] == "1", found.top(3)
+assert all(len(how_it_is_made(method)) > 200 for method in METHODS)
+print("works")
+"""
+
+
+def test_it_works_where_there_is_no_repository(wheel: Path, tmp_path: Path) -> None:
+    installed, elsewhere = tmp_path / "installed", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    # Folders that other packages leave beside it are not taken for its own.
+    (installed / "docs").mkdir(parents=True)
+    (installed / "checkpoints").mkdir()
+    run(
+        [*PIP, "install", "--no-deps", "--no-index", "--no-compile", "--target", str(installed), str(wheel)],
+        cwd=elsewhere,
+    )
+    (elsewhere / "script.py").write_text(SCRIPT)
+    out = run([sys.executable, "script.py", str(installed)], cwd=elsewhere, PYTHONPATH=str(installed))
+    assert out.strip().endswith("works")
