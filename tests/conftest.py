@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor
 
 from vit_demo.model import Trace, ViT, ViTConfig
+from vit_demo.web import uploads
 
 
 @pytest.fixture(autouse=True)
@@ -107,3 +111,16 @@ def written_out() -> Callable[[Trace, int], Tensor]:
         return full
 
     return matrix
+
+
+@pytest.fixture
+def upload() -> Callable[[Image.Image], dict[str, str]]:
+    """Puts a picture into the upload folder and gives what a page would send for it."""
+
+    def put(picture: Image.Image, name: str = "photo.png") -> dict[str, str]:
+        path: Path = uploads.folder() / secrets.token_hex(32) / name
+        path.parent.mkdir()
+        picture.save(path)
+        return {"path": str(path)}
+
+    return put

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import replace
 
@@ -13,10 +14,12 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.inference.engine import Explorer, explorer_on
-from vit_demo.web import api, events
+from vit_demo.inference.engine import Engine, get_engine, reset_engines
+from vit_demo.inference.inputs import Source
+from vit_demo.web import api, custom_model, handlers, model_info
 from vit_demo.web.payload import payload
-from vit_demo.weights import PRESETS
+from vit_demo.web.requests import ResultRequest
+from vit_demo.weights import PRESETS, find_preset
 
 
 @pytest.fixture
@@ -28,11 +31,11 @@ def photo(tmp_path):
 
 @pytest.fixture
 def cats(hub, published, monkeypatch):
-    """A repository on our own Hub, and an explorer that has not seen it."""
+    """A repository on our own Hub, and an engine that has not seen it."""
     hub.repositories["someone/cats"] = published.files
-    explorer_on.cache_clear()
+    reset_engines()
     yield "someone/cats"
-    explorer_on.cache_clear()
+    reset_engines()
 
 
 @pytest.fixture
@@ -69,69 +72,142 @@ def test_others_models_are_not_trained_or_evaluated_here(command, name, tmp_path
     assert "Only bundled presets" in capsys.readouterr().err
 
 
-def test_the_endpoints_take_a_repository(cats, photo):
-    found = api.predict(photo, cats, 8)
+def collect(sentences):
+    async def every():
+        return [sentence async for sentence in sentences]
+
+    return asyncio.run(every())
+
+
+def test_the_endpoints_take_a_repository(cats, photo, upload):
+    found = asyncio.run(api.predict(upload(Image.open(photo)), cats, 8))
     assert found["grid"] == [8, 8] and found["label"] in ("cat (0)", "dog", "cat (2)")
+    assert get_engine().loaded == [], "the names of visitors' models are nobody else's business"
 
 
-@pytest.mark.parametrize("name", ["NAMELESS", "/etc", "/nowhere", "../nothing", "vit_demo", "vit_demo/weights", "."])
-def test_the_endpoints_do_not_touch_the_servers_folders(nameless, photo, name):
+@pytest.mark.parametrize("name", ["NAMELESS", "/etc", "/nowhere", "../nothing", "vit_demo", "a/b/c", "."])
+def test_the_endpoints_do_not_touch_the_servers_folders(nameless, photo, upload, name):
     with pytest.raises(gr.Error, match="There is no preset"):
-        api.predict(photo, nameless if name == "NAMELESS" else name, 0)
+        asyncio.run(api.predict(upload(Image.open(photo)), nameless if name == "NAMELESS" else name, 0))
 
 
-def test_a_model_without_classes_everywhere(nameless, photo, monkeypatch):
-    shown = payload(vit_demo.explore(photo, nameless))
+@pytest.mark.parametrize(
+    ("setting", "space", "allowed"), [("0", "", False), ("", "", True), ("", "a/b", False), ("1", "a/b", True)]
+)
+def test_visitors_models_can_be_switched_off(cats, photo, upload, monkeypatch, setting, space, allowed):
+    for name, value in (("VIT_DEMO_CUSTOM_MODELS", setting), ("SPACE_ID", space)):
+        monkeypatch.delenv(name, raising=False)
+        if value:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert (custom_model.ENTRY in custom_model.menu("photos")) is allowed
+    if allowed:
+        assert asyncio.run(api.predict(upload(Image.open(photo)), cats, 8))["label"]
+    else:
+        with pytest.raises(gr.Error, match="There is no preset"):
+            asyncio.run(api.predict(upload(Image.open(photo)), cats, 8))
+
+
+def test_a_model_without_classes_everywhere(nameless, photo, upload, monkeypatch):
+    ex = vit_demo.explore(photo, nameless)
+    shown = payload(ex, ResultRequest(Source("it", lambda: None), nameless, ex.patch_size, "crop"))
     assert shown["top"] == [] and shown["note"] == "" and shown["prefix"] == 5
-    assert "class token + 4 registers = **21 tokens**" in events.about_size(nameless, 7)
+    assert "class token + 4 registers = **21 tokens**" in model_info.about_size(find_preset(nameless), 7)
     preset = replace(PRESETS["dinov2-s14"], **{
-        field: getattr(vit_demo.weights.find_preset(nameless), field)
+        field: getattr(find_preset(nameless), field)
         for field in ("config", "repo", "source", "patch_sizes", "default_patch_size")
     })  # fmt: skip
     monkeypatch.setitem(PRESETS, "dinov2-s14", preset)
-    assert api.predict(photo, "dinov2-s14", 0) == {"label": "", "confidences": [], "grid": [4, 4]}
-    assert api.explain(photo, "dinov2-s14", 0, "rollout", -1, -1, -1, -1, "")["label"] == ""
+    sent = upload(Image.open(photo))
+    assert asyncio.run(api.predict(sent, "dinov2-s14", 0)) == {"label": "", "confidences": [], "grid": [4, 4]}
+    assert asyncio.run(api.explain(sent, "dinov2-s14", 0, "rollout", -1, -1, -1, -1, ""))["label"] == ""
 
 
-def test_the_page_says_how_far_a_download_is(hub, cats, monkeypatch):
-    fetch, said = explorer_on().fetch, []
+def test_the_page_says_how_far_a_download_is(cats, monkeypatch):
+    go_on = threading.Event()
 
     def slowly(preset, progress):
         progress("model.safetensors", 1_000_000, 3_000_000)
-        fetch(preset, progress)
-        said.append("fetched")
-        wait.wait(2)
+        assert go_on.wait(10)
 
-    wait = threading.Event()
-    monkeypatch.setattr(explorer_on(), "fetch", slowly)
-    for sentence in events.fetching(cats):
-        said.append(sentence)
-        if sentence.endswith(" MB"):
-            wait.set()
-    assert any(f"Fetching {cats} from the Hub: " in sentence and sentence.endswith(" MB") for sentence in said)
-    assert not list(events.fetching("photos-tiny"))
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    said = []
+
+    async def visit():
+        async for sentence in handlers.fetching(cats):
+            said.append(sentence)
+            if sentence.endswith(" MB"):
+                go_on.set()
+
+    asyncio.run(visit())
+    assert said[-1] == f"Downloading {cats} from the Hub: 1 of 3 MB"
+    assert not collect(handlers.fetching("photos-tiny"))
 
 
-def test_a_failed_download_is_said_on_the_stage(hub, photo):
-    assert not [said for said in events.fetching("vit-ti16") if "Fetching" not in said]
-    stage = events.explain_anyway(None, photo, "vit-ti16", 16, "crop")
+def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
+    monkeypatch.setattr("vit_demo.inference.jobs.GRACE", 0.05)
+    started, stopped = threading.Event(), threading.Event()
+
+    def slowly(preset, progress):
+        started.set()
+        try:
+            for done in range(1000):
+                progress("model.safetensors", done, 1000)
+                stopped.wait(0.01)
+        except BaseException:
+            stopped.set()
+            raise
+
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+
+    async def visit():
+        sentences = handlers.fetching(cats)
+        await anext(sentences)
+        await sentences.aclose()  # the visitor leaves
+
+    asyncio.run(visit())
+    assert started.is_set() and stopped.wait(10)
+
+
+def test_two_visitors_of_one_model_download_it_once(cats, photo, hub, upload):
+    sent = upload(Image.open(photo))
+
+    async def both():
+        return await asyncio.gather(*(api.predict(sent, cats, 8) for _ in range(2)))
+
+    first, second = asyncio.run(both())
+    assert first == second
+    assert hub.gets("model.safetensors") == 1
+
+
+def test_a_failed_download_is_said_on_the_stage_and_by_the_handler(hub, photo, upload):
+    with pytest.raises(vit_demo.CheckpointError, match="not on the Hub"):
+        collect(handlers.fetching("vit-ti16"))
+    stage = asyncio.run(handlers.explain_anyway(None, upload(Image.open(photo)), "vit-ti16", 16, "crop"))
     assert stage["empty"] and "not on the Hub" in stage["message"]
 
 
 def test_the_menu_lists_the_hub_after_what_is_bundled():
-    names = [name for _, name in events.presets_for("photos")]
+    names = [name for _, name in model_info.presets_for("photos")]
     assert names[0] == "photos-tiny" and names[1:] == [p.name for p in PRESETS.values() if p.source == "hub"]
 
 
 def test_patch_sizes_that_were_never_trained_are_said():
-    assert "Resampled" in events.about_size("vit-ti16", 8)
-    assert "Resampled" not in events.about_size("vit-ti16", 16) + events.about_size("flexivit-s", 8)
+    assert "Resampled" in model_info.about_size(PRESETS["vit-ti16"], 8)
+    trained = model_info.about_size(PRESETS["vit-ti16"], 16) + model_info.about_size(PRESETS["flexivit-s"], 8)
+    assert "Resampled" not in trained
+
+
+def test_a_name_is_no_markup():
+    assert custom_model.plain("[x](javascript:1) <b>*a*_b_`c`") == (
+        "\\[x\\]\\(javascript\\:1\\) \\<b\\>\\*a\\*\\_b\\_\\`c\\`"
+    )
 
 
 def test_models_make_room_for_each_other(cats, nameless, photo, monkeypatch):
-    monkeypatch.setattr("vit_demo.inference.engine.MODELS_BYTES", 2_500_000)  # the first alone weighs 2.4 MB
-    explorer = Explorer("cpu")
-    explorer.explore(photo, cats)
-    assert explorer.loaded == [cats]
-    explorer.explore(photo, nameless)
-    assert explorer.loaded == [nameless]
+    monkeypatch.setattr("vit_demo.inference.engine.MODEL_BYTES", 3_500_000)  # the first alone holds 2.4 MB
+    engine = Engine("cpu")
+    engine.explore(photo, cats)
+    assert [key[0] for key in engine._models.list_keys()] == [cats]
+    engine.explore(photo, nameless)
+    assert nameless in [key[0] for key in engine._models.list_keys()] and engine._models.num_bytes <= 3_500_000
