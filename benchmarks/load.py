@@ -1,0 +1,283 @@
+"""Many visitors at once, beside slow work: how long each waits for the answer to a drawing, and what stays behind.
+
+    python -m benchmarks.load --visitors 32 --seconds 60
+
+The server runs in a process of its own. One visitor draws alone, then beside slow work (a photo that changes its patch
+size, patch dropping of two photos, and two downloads that trickle in), then all visitors do. The first two are to be
+compared with each other only within one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import secrets
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import httpx
+from PIL import Image, ImageChops
+
+from vit_demo.web.components.pad import example_picture, to_data_url
+
+PHOTO = Path(str(files("gradio") / "media_assets" / "images" / "lion.jpg"))
+
+
+def drawing(digit: int) -> str:
+    """A digit that is nobody else's: an example, turned a little and moved."""
+    turned = example_picture(digit).rotate(random.uniform(-6, 6), Image.Resampling.BICUBIC, fillcolor=255)
+    return to_data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))
+
+
+class SlowHub(BaseHTTPRequestHandler):
+    """A Hub whose files of 80 MB arrive at about 1 MB a second."""
+
+    def log_message(self, *_: Any) -> None:
+        """Says nothing."""
+
+    def do_HEAD(self) -> None:
+        """What the file is."""
+        self.send_response(200)
+        self.send_header("ETag", f'"{64 * "0"}"')
+        self.send_header("X-Repo-Commit", 40 * "0")
+        self.send_header("Content-Length", "80000000")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        """The file, slowly."""
+        self.do_HEAD()
+        try:
+            for _ in range(1250):
+                self.wfile.write(bytes(64_000))
+                time.sleep(0.06)
+        except OSError:
+            return  # whoever asked has gone
+
+
+class Server:
+    """The app in a process of its own.
+
+    Args:
+        hub: Address of the Hub to be used.
+    """
+
+    def __init__(self, hub: str) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.files = tempfile.TemporaryDirectory()
+        environment = {
+            **os.environ,
+            "GRADIO_SERVER_PORT": str(port),
+            "GRADIO_TEMP_DIR": self.files.name,
+            "GRADIO_ANALYTICS_ENABLED": "False",
+            "HF_ENDPOINT": hub,
+            "HF_HUB_CACHE": f"{self.files.name}/hub",
+            "HF_HUB_OFFLINE": "0",
+            "NO_PROXY": "127.0.0.1",
+        }
+        self.process = subprocess.Popen([sys.executable, "app.py"], env=environment, stdout=subprocess.DEVNULL)
+        for _ in range(600):
+            try:
+                self.config = httpx.get(f"{self.url}/config").json()
+                return
+            except httpx.HTTPError:
+                time.sleep(0.1)
+        raise RuntimeError("the server did not start")
+
+    @property
+    def megabytes(self) -> float:
+        """Resident memory of the process."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    @property
+    def num_files(self) -> int:
+        """Files in its temporary folder, those of the Hub left out."""
+        return sum(path.is_file() and "hub" not in path.parts for path in Path(self.files.name).rglob("*"))
+
+    def component(self, elem_id: str) -> int:
+        """The number of a component."""
+        return next(c["id"] for c in self.config["components"] if c["props"].get("elem_id") == elem_id)
+
+    def event(self, elem_id: str, kind: str) -> int:
+        """The number of what happens upon an event of a component."""
+        target = [self.component(elem_id), kind]
+        return next(d["id"] for d in self.config["dependencies"] if target in map(list, d["targets"]))
+
+    def stop(self) -> None:
+        """Ends it."""
+        self.process.terminate()
+        self.process.wait(60)
+        self.files.cleanup()
+
+
+class Visitor:
+    """One page.
+
+    Args:
+        server: The server.
+        client: Its connections.
+    """
+
+    def __init__(self, server: Server, client: httpx.AsyncClient) -> None:
+        self.server, self.client, self.session = server, client, secrets.token_hex(6)
+
+    async def run(self, number: int, data: list[Any]) -> Any:
+        """Sends an event and waits for what the page gets."""
+        body = {"fn_index": number, "data": data, "session_hash": self.session}
+        joined = await self.client.post("/gradio_api/queue/join", json=body)
+        joined.raise_for_status()
+        async with self.client.stream("GET", "/gradio_api/queue/data", params={"session_hash": self.session}) as stream:
+            async for line in stream.aiter_lines():
+                message = json.loads(line[5:]) if line.startswith("data:") else {}
+                if message.get("msg") == "process_completed":
+                    if not message["success"]:
+                        raise RuntimeError(message["output"]["error"])
+                    return message["output"]["data"]
+        raise RuntimeError("the stream ended")
+
+    async def draw(self, digit: int) -> float:
+        """Sends a drawing; the seconds until the right answer was there."""
+        sent, number = drawing(digit), self.server.event("pad", "input")
+        started = time.perf_counter()
+        stage = (await self.run(number, [sent, None, "digits-small", "4", "crop"]))[0]
+        if stage["top"][0]["label"] != str(digit):
+            raise RuntimeError(f"{digit} was read as {stage['top'][0]['label']}")
+        return time.perf_counter() - started
+
+    async def upload(self, path: Path) -> dict[str, Any]:
+        """Sends a photo; what the page then says of it."""
+        sent = await self.client.post("/gradio_api/upload", files={"files": (path.name, path.read_bytes())})
+        return {"path": sent.json()[0], "meta": {"_type": "gradio.FileData"}}
+
+    async def explain(self, photo: dict[str, Any], patch_size: int) -> dict[str, Any]:
+        """Has a photo explained."""
+        data = [None, photo, "photos-tiny", str(patch_size), "crop"]
+        return (await self.run(self.server.event("photo", "input"), data))[0]
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Asks the stage until there is an answer."""
+        body = {"data": request, "component_id": self.server.component("stage"), "fn_name": "ask", "session_hash": "x"}
+        while True:
+            said = (await self.client.post("/gradio_api/component_server", json=body)).json()
+            if "done" not in said:
+                return said
+
+
+@asynccontextmanager
+async def slow_work(server: Server, client: httpx.AsyncClient) -> AsyncIterator[None]:
+    """Work that others should not wait for, for as long as the block lasts."""
+
+    async def photos() -> None:
+        visitor = Visitor(server, client)
+        photo = await visitor.upload(PHOTO)
+        while True:
+            for size in (10, 12, 15, 20):
+                await visitor.explain(photo, size)
+
+    async def maps() -> None:
+        visitor = Visitor(server, client)
+        photo = await visitor.upload(PHOTO)
+        for label in range(50):
+            stage = await visitor.explain(photo, 10)
+            await visitor.ask({"about": "map", "method": "patch_dropping", "label": label, "source": stage["source"]})
+
+    async def download(name: str) -> None:
+        visitor = Visitor(server, client)
+        await visitor.run(server.event("preset", "input"), [None, None, name, "crop"])
+
+    work = [photos(), maps(), maps(), download("vit-ti16"), download("vit-s16")]
+    tasks = [asyncio.ensure_future(one) for one in work]
+    await asyncio.sleep(2)
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for end in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(end, Exception):
+                print(f"  slow work ended early: {end!r}")
+
+
+async def visits(
+    server: Server, client: httpx.AsyncClient, count: int, seconds: float
+) -> tuple[list[float], list[str]]:
+    """Visitors who draw one digit after another: the seconds of each answer, and what went wrong."""
+    waited: list[float] = []
+    errors: list[str] = []
+    end = time.monotonic() + seconds
+
+    async def visit(number: int) -> None:
+        visitor = Visitor(server, client)
+        while time.monotonic() < end:
+            try:
+                waited.append(await visitor.draw((number + len(waited)) % 10))
+            except Exception as error:
+                errors.append(repr(error))
+
+    await asyncio.gather(*map(visit, range(count)))
+    return waited, errors
+
+
+def row(name: str, waited: list[float], errors: list[str], seconds: float) -> str:
+    """One row of the table."""
+    cuts = statistics.quantiles(waited, n=100)
+    p50, p95, p99 = (f"{1000 * cuts[at - 1]:.0f}" for at in (50, 95, 99))
+    return f"| {name} | {p50} | {p95} | {p99} | {len(waited) / seconds:.1f} | {len(errors)} |"
+
+
+async def measure(server: Server, visitors: int, seconds: float) -> None:
+    """Prints the table."""
+    limits = httpx.Limits(max_connections=None)
+    async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
+        await visits(server, client, visitors, seconds / 6)  # warm-up
+        before = server.megabytes, server.num_files
+        alone, wrong = await visits(server, client, 1, seconds / 3)
+        print("| visitors | p50 ms | p95 ms | p99 ms | answers a second | errors |\n|---|---|---|---|---|---|")
+        print(row("1, alone", alone, wrong, seconds / 3))
+        async with slow_work(server, client):
+            beside, wrong = await visits(server, client, 1, seconds / 3)
+            print(row("1, beside slow work", beside, wrong, seconds / 3))
+            many, wrong = await visits(server, client, visitors, seconds)
+            print(row(f"{visitors}, beside slow work", many, wrong, seconds))
+        ratio = statistics.median(beside) / statistics.median(alone)
+        print(f"\nbeside slow work / alone, medians: {ratio:.2f}")
+        after = server.megabytes, server.num_files
+        print(f"memory {before[0]:.0f} -> {after[0]:.0f} MB, temporary files {before[1]} -> {after[1]}")
+        for error in sorted(set(wrong))[:5]:
+            print(f"  {error}")
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--visitors", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=60)
+    options = parser.parse_args()
+    hub = ThreadingHTTPServer(("127.0.0.1", 0), SlowHub)
+    threading.Thread(target=hub.serve_forever, daemon=True).start()
+    server = Server(f"http://127.0.0.1:{hub.server_port}")
+    try:
+        asyncio.run(measure(server, options.visitors, options.seconds))
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()
