@@ -1,3 +1,5 @@
+import io
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -71,3 +73,18 @@ def test_a_wrong_command_is_one_line_on_stderr_and_exit_code_2(arguments, capsys
         main(arguments)
     assert stop.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_explain_reads_standard_input(seven, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(seven.read_bytes())))
+    command = ["explain", "-", "--preset", "digits-tiny", "--patch-size", "7", "--out", str(tmp_path)]
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith("7 ") and (tmp_path / "image-rollout.png").is_file()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"no picture")))
+    assert main(command) == 2
+
+
+def test_a_bug_is_no_bad_input(seven, monkeypatch):
+    monkeypatch.setattr("vit_demo.render.contact_sheet", lambda *_: int("x"))
+    with pytest.raises(ValueError, match="invalid literal"):
+        main(["explain", str(seven), "--preset", "digits-tiny"])

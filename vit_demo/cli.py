@@ -13,6 +13,7 @@ from typing import NoReturn
 from vit_demo import render
 from vit_demo.accelerator import best_device
 from vit_demo.errors import InputError, PresetError
+from vit_demo.images import MAX_BYTES
 from vit_demo.inference.engine import get_engine
 from vit_demo.methods import METHODS
 from vit_demo.version import __version__
@@ -50,7 +51,8 @@ def _presets(_: argparse.Namespace) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    result = get_engine().explore(options.image, options.preset, options.patch_size, options.fit)
+    image = sys.stdin.buffer.read(MAX_BYTES + 1) if options.image == "-" else options.image
+    result = get_engine().explore(image, options.preset, options.patch_size, options.fit)
     for label, probability in result.top(5):
         print(f"{label:20} {100 * probability:5.1f} %")
     values = result.heatmap(options.method, options.label)
@@ -159,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_presets)
 
     command = commands.add_parser("explain", help="classify a picture and draw its heatmaps")
-    command.add_argument("image", metavar="IMAGE", help="a picture file")
+    command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
     command.add_argument(
         "--preset", default="photos-tiny", metavar="P",
         help="a name from `presets`, a repository of the Hub as org/name, or a folder (%(default)s)",

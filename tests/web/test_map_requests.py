@@ -123,7 +123,7 @@ def test_another_block_is_that_of_the_result(result, source):
         ({"about": "result", "patch_size": None}, "not a whole number"),
         ({"about": "result", "preset": "/etc"}, "no preset '/etc'"),
         ({"about": "result", "fit": "wide"}, "no fit 'wide'"),
-        ({"about": "result", "digit": "data:image/png;base64,AAAA"}, "picture"),
+        ({"about": "result", "digit": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
         ({"about": "result", "digit": {"path": "/etc/passwd"}}, "not a digit"),
         ({"about": "result", "digit": None, "upload": "/etc/passwd"}, "not on the server"),
         ({"about": "method_docs", "method": "magic"}, "no method 'magic'"),

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import vit_demo
 from vit_demo.web import launch, uploads
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.limits import EVENT_BYTES, UPLOAD_BYTES
@@ -324,3 +325,34 @@ def test_drawings_are_pngs_in_the_request_and_nothing_else(page):
     for sent in (to_data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
         said = event(page, number, [sent if value == DRAWING else value for value in data])
         assert "The drawing" in json.loads(said)[-1][2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [None, 3, [], {}, {"component_id": 10**9, "fn_name": "ask", "session_hash": "x", "data": 1},
+     {"component_id": "STAGE", "fn_name": "get_config", "session_hash": "x", "data": 1},
+     {"component_id": "STAGE", "fn_name": ["ask"], "session_hash": "x", "data": 1},
+     {"component_id": "STAGE", "fn_name": "ask", "data": 1},
+     {"component_id": "STAGE", "fn_name": "block_trace", "session_hash": "x", "data": ["k", 1]}],
+)  # fmt: skip
+def test_a_call_of_no_function_gets_a_sentence(page, call):
+    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
+    if isinstance(call, dict) and call.get("component_id") == "STAGE":
+        call = {**call, "component_id": stage}
+    body = json.dumps(call).encode()
+    status, _, said = request(page, "POST", "/gradio_api/component_server", body, Content_Type="application/json")
+    assert status == 400 and b"no such function" in said
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"fn_index": 10**6}, {"fn_index": "x"}, {"fn_index": None}, {"data": 3}, {"data": None}]
+)
+def test_events_that_there_are_not_leave_no_traceback(page, body, capfd):
+    sent = {"data": [], "session_hash": "x", **body}
+    for path in ("queue/join", "call/nothing", "call/v2/nothing", "run/nothing"):
+        status, _, said = request(page, "POST", f"/gradio_api/{path}", sent)
+        assert status in (200, 404, 422) and b"Traceback" not in said
+
+
+def test_no_stub_file_is_written_into_the_package():
+    assert not list(Path(vit_demo.__file__).parent.rglob("*.pyi"))

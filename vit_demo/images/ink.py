@@ -21,7 +21,10 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
         float32 [H, W] from 0 (paper) to 1 (ink), or None where there is nothing but paper and specks.
     """
     image = _at_most(image, 1024)  # finer detail costs time and tells nothing
-    contrast, flat = _contrast_to_flat_paper(np.asarray(image, dtype=np.float32))
+    pixels = np.asarray(image)
+    if (pixels[..., :1] == pixels).all():  # a grey picture, such as a drawing, says the same three times
+        pixels = pixels[..., :1]
+    contrast, flat = _contrast_to_flat_paper(pixels.astype(np.float32))
     floor = 0.0
     # Only a photograph has no one colour of paper; in a thumbnail there is too little paper to tell.
     photo = not flat and max(image.size) >= 64

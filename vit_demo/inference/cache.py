@@ -9,26 +9,32 @@ from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
 
+ENTRY_BYTES = 1000
+"""What an entry costs beside its value: its key, and its place."""
+
 
 class ByteCache(Generic[V]):
     """Keeps what was used last, within a number of bytes; safe to call from several threads.
 
     Args:
         max_bytes: What all entries may hold together. An entry that is larger alone is not kept.
-        size_of: The bytes of an entry. They are counted anew when room is made, since an entry may have grown.
+        size_of: The bytes of a value.
+        growing: Whether values grow after they were put in; all are then measured again when one comes.
     """
 
-    def __init__(self, max_bytes: int, size_of: Callable[[V], int]) -> None:
+    def __init__(self, max_bytes: int, size_of: Callable[[V], int], *, growing: bool = False) -> None:
         self.max_bytes = max_bytes
         self._size_of = size_of
+        self._growing = growing
         self._entries: OrderedDict[Hashable, V] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
         self._lock = threading.Lock()
 
     @property
     def num_bytes(self) -> int:
-        """What the entries hold together."""
+        """What the entries hold together, measured when they came."""
         with self._lock:
-            return sum(map(self._size_of, self._entries.values()))
+            return sum(self._sizes.values())
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -53,6 +59,7 @@ class ByteCache(Generic[V]):
         """Lets everything go."""
         with self._lock:
             self._entries.clear()
+            self._sizes.clear()
 
     def peek(self, key: Hashable) -> V | None:
         """The entry without a lock and without a trace of having been used: for a forked process."""
@@ -62,11 +69,14 @@ class ByteCache(Generic[V]):
         """Keeps an entry; what was used longest ago makes room for it."""
         with self._lock:
             self._entries.pop(key, None)
-            if self._size_of(value) > self.max_bytes:
+            self._sizes.pop(key, None)
+            size = self._size_of(value) + ENTRY_BYTES
+            if size > self.max_bytes:
                 return
-            self._entries[key] = value
-            sizes = {name: self._size_of(entry) for name, entry in self._entries.items()}
-            total = sum(sizes.values())
+            if self._growing:
+                self._sizes = {name: self._size_of(kept) + ENTRY_BYTES for name, kept in self._entries.items()}
+            self._entries[key], self._sizes[key] = value, size
+            total = sum(self._sizes.values())
             while total > self.max_bytes:
                 oldest, _ = self._entries.popitem(last=False)
-                total -= sizes[oldest]
+                total -= self._sizes.pop(oldest)

@@ -20,7 +20,7 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
 from vit_demo.inference.jobs import Job, JobRunner, report
-from vit_demo.inference.limits import MODEL_BYTES, PREPARED, RESULT_BYTES
+from vit_demo.inference.limits import MODEL_BYTES, PREPARED_BYTES, RESULT_BYTES
 from vit_demo.inference.passes import forward_with_trace, to_cpu, with_less_memory
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, load_model
@@ -40,9 +40,9 @@ class Engine:
     def __init__(self, device: str | None = None) -> None:
         self.device = torch.device(device) if device else best_device()
         self.jobs = JobRunner()
-        self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes)
+        self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
         self._results: ByteCache[Exploration] = ByteCache(_result_bytes(self.device), lambda result: result.num_bytes)
-        self._prepared: ByteCache[Preset] = ByteCache(PREPARED, lambda _: 1)
+        self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
         self._execute = zero_gpu(self._execute_here)
 
     @property
@@ -294,7 +294,7 @@ def _result_bytes(device: torch.device) -> int:
     """What cached results may hold: traces stay on the device that made them."""
     if device.type != "cuda" or ZERO_GPU:
         return RESULT_BYTES
-    return min(8 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
+    return min(20 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
 
 
 def _forward_bytes(preset: Preset, patch_size: int) -> int:

@@ -38,11 +38,11 @@ LANES = {
 MEMORY = 3 << 30
 """Bytes that the running jobs may need together."""
 
-RESULT_BYTES = 256 << 20
-"""What the cached results may hold together on the CPU; on a GPU up to eight times that, an eighth of its memory."""
+RESULT_BYTES = 96 << 20
+"""What the cached results may hold together on the CPU; on a GPU up to twenty times that, an eighth of its memory."""
 
 MODEL_BYTES = 5 << 30
 """What the models in memory may hold together; the one used longest ago makes room."""
 
-PREPARED = 64
+PREPARED_BYTES = 8 << 20
 """Presets of the Hub that are remembered, so that their configuration is read once."""

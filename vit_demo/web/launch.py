@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from types import FrameType
 
 import gradio as gr
-from starlette.applications import Starlette
+from gradio.routes import App
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -72,10 +72,10 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
 
 
 @asynccontextmanager
-async def _guarded(app: Starlette) -> AsyncIterator[None]:
+async def _guarded(app: App) -> AsyncIterator[None]:
     """Puts the guard in front of all else, also of what Gradio has put in front of itself; cleans up meanwhile."""
     assert app.middleware_stack is not None
-    app.middleware_stack = Guard(app.middleware_stack)
+    app.middleware_stack = Guard(app.middleware_stack, app.get_blocks())
     janitor = uploads.Janitor()
     janitor.start()
     yield

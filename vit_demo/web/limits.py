@@ -29,8 +29,11 @@ SESSIONS = 32
 QUEUE = 64
 """Events that may wait in Gradio's queue."""
 
-ANSWER_BYTES = 32 << 20
-"""Answers and maps that are kept for visitors who ask again."""
+PICTURE_BYTES = 48 << 20
+"""Decoded photos that are kept for the next patch size or fit."""
+
+ANSWER_BYTES = 16 << 20
+"""Answers that are kept for visitors who ask again, and as much for maps."""
 
 NAME_LENGTH = 200
 """Characters of a name that a visitor may send."""

@@ -75,12 +75,15 @@ class View:
             return None if value is None else requests.integer(value, name, lowest)
 
         block, head = number("block", -1), number("head", -1)
+        direction = sent.get("direction", "from")
+        if direction not in ("from", "to"):
+            raise InputError('There is no such direction: choose "from" or "to".')
         return cls(
             method,
             -1 if block is None else block,
             None if head == -1 else head,
             number("query"),
-            requests.text(sent.get("direction", "from"), "direction"),
+            direction,
             number("label"),
         )
 

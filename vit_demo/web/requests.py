@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from vit_demo import images
 from vit_demo.errors import ImageError, InputError, PresetError
+from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
 from vit_demo.web import settings, uploads
-from vit_demo.web.limits import NAME_LENGTH
+from vit_demo.web.limits import NAME_LENGTH, PICTURE_BYTES
 from vit_demo.weights import PRESETS, Preset
+
+_pictures: ByteCache[Image.Image] = ByteCache(PICTURE_BYTES, lambda picture: 3 * picture.width * picture.height)
 
 
 def text(value: Any, what: str) -> str:
@@ -86,7 +90,14 @@ def upload_source(payload: Any) -> Source:
         ImageError: If it was not uploaded here.
     """
     path = uploads.find(payload)
-    return Source(("upload", str(path)), lambda: images.decode_image(uploads.read(path)), reference=str(path))
+
+    def read() -> Image.Image:
+        picture = _pictures.get(path)
+        if picture is None:
+            _pictures.put(path, picture := images.decode_image(uploads.read(path)))
+        return picture
+
+    return Source(("upload", str(path)), read, reference=str(path))
 
 
 def digit_source(value: Any) -> Source:
@@ -104,7 +115,7 @@ def digit_source(value: Any) -> Source:
             raise ImageError("This is not a digit of 28 x 28 pixels: draw it again.")
         return np.asarray(picture.convert("L"))
 
-    return Source(("digit", value), read)
+    return Source(("digit", hashlib.sha256(value.encode(errors="replace")).digest()), read)
 
 
 @dataclass(frozen=True)
@@ -144,9 +155,10 @@ class ResultRequest:
         )
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """Equal keys mean equal results."""
-        return self.source.identity, self.name, self.patch_size, self.fit, self.dropped
+    def key(self) -> bytes:
+        """Equal keys mean equal results; as short for a long request as for a short one."""
+        fields = self.source.identity, self.name, self.patch_size, self.fit, self.dropped
+        return hashlib.sha256(repr(fields).encode(errors="replace")).digest()
 
 
 def patches(value: Any) -> tuple[int, ...]:

@@ -60,10 +60,12 @@ class Guard:
 
     Args:
         app: Gradio's.
+        page: What Gradio serves.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app
+        self._page = page
         self._quota = Quota(UPLOAD_QUOTA)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -107,7 +109,11 @@ class Guard:
             more = message.get("more_body", False)
             if len(body) > EVENT_BYTES:
                 raise Refusal(413, TOO_LARGE)
-        check_body(body)
+        data = check_body(body)
+        if path.startswith("/component_server"):
+            self._check_call(data)
+        elif path.startswith(("/queue/join", "/call/", "/run/", "/api/")):
+            self._check_event(path, data)
         replayed = False
 
         async def replay() -> Message:
@@ -118,6 +124,24 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return replay
+
+    def _check_call(self, data: Any) -> None:
+        """Refuses calls of functions that no component has, which Gradio answers with a bare error."""
+        call = data if isinstance(data, dict) else {}
+        number, name = call.get("component_id"), call.get("fn_name")
+        component = self._page.blocks.get(number) if isinstance(number, int) else None
+        function = getattr(component, name, None) if isinstance(name, str) else None
+        named = isinstance(call.get("session_hash"), str) and "data" in call
+        if not named or not getattr(function, "_is_server_fn", False):
+            raise Refusal(400, "There is no such function: reload the page.")
+
+    def _check_event(self, path: str, data: Any) -> None:
+        """Refuses events that the page does not have, which Gradio answers with a bare error."""
+        number = data.get("fn_index") if isinstance(data, dict) else None
+        name = path.rstrip("/").rpartition("/")[2]
+        by_name = not path.startswith("/queue/join") and any(fn.api_name == name for fn in self._page.fns.values())
+        if not by_name and not (isinstance(number, int) and number in self._page.fns):
+            raise Refusal(404, "There is no such endpoint: see /gradio_api/info.")
 
     def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
         """The body of an upload, whose announced size is counted against the quota of its sender."""
@@ -196,16 +220,19 @@ class Quota:
             used.append((minute, nbytes))
 
 
-def check_body(body: bytes) -> None:
-    """Refuses what no page and no client sends: broken or boundless JSON, and files that were not uploaded here.
+def check_body(body: bytes) -> Any:
+    """Reads JSON, and refuses what no page sends: broken or boundless JSON, and files that were not uploaded here.
 
     The file system is not asked, so that nothing can be learnt from the answer.
+
+    Returns:
+        The values; None of an empty body.
 
     Raises:
         Refusal: With one sentence.
     """
     if not body:
-        return
+        return None
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -224,6 +251,7 @@ def check_body(body: bytes) -> None:
         elif isinstance(value, list):
             inside = value
         waiting.extend(inside)
+    return data
 
 
 def _announced(scope: Scope) -> int:

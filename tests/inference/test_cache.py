@@ -1,0 +1,54 @@
+"""A cache that counts bytes."""
+
+import threading
+
+from vit_demo.inference.cache import ENTRY_BYTES, ByteCache
+
+
+def test_it_holds_no_more_than_its_bytes_and_lets_go_what_was_used_longest_ago():
+    cache = ByteCache(3 * (100 + ENTRY_BYTES), len)
+    for name in "abc":
+        cache.put(name, bytes(100))
+    assert cache.get("a") == bytes(100)
+    cache.put("d", bytes(100))
+    assert cache.list_keys() == ["c", "a", "d"] and cache.num_bytes == cache.max_bytes
+    cache.put("e", bytes(150))
+    assert cache.list_keys() == ["d", "e"]
+    cache.put("huge", bytes(10_000))
+    assert "huge" not in cache and cache.list_keys() == ["d", "e"]
+    cache.put("d", bytes(10))
+    assert cache.list_keys() == ["e", "d"] and cache.num_bytes == 160 + 2 * ENTRY_BYTES
+    cache.clear()
+    assert len(cache) == cache.num_bytes == 0 and cache.get("d") is None
+
+
+def test_many_small_entries_are_bounded_too():
+    cache = ByteCache(100_000, len)
+    for number in range(10_000):
+        cache.put(number, b"")
+    assert len(cache) == 100
+
+
+def test_what_has_grown_is_measured_again():
+    cache = ByteCache(1000 + 2 * ENTRY_BYTES, len, growing=True)
+    first = bytearray(100)
+    cache.put("first", first)
+    first.extend(bytes(800))
+    cache.put("second", bytes(200))
+    assert cache.list_keys() == ["second"]
+
+
+def test_threads_do_not_harm_each_other():
+    cache = ByteCache(50 * (10 + ENTRY_BYTES), len)
+
+    def work(start):
+        for number in range(start, start + 2000):
+            cache.put(number % 90, bytes(10))
+            cache.get(number % 70)
+
+    threads = [threading.Thread(target=work, args=(start,)) for start in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(cache) == 50 and cache.num_bytes == cache.max_bytes
