@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import os
 import random
@@ -161,9 +162,11 @@ class Visitor:
             raise RuntimeError(f"{digit} was read as {stage['top'][0]['label']}")
         return time.perf_counter() - started
 
-    async def upload(self, path: Path) -> dict[str, Any]:
-        """Sends a photo; what the page then says of it."""
-        sent = await self.client.post("/gradio_api/upload", files={"files": (path.name, path.read_bytes())})
+    async def upload(self, path: Path, width: int = 800) -> dict[str, Any]:
+        """Sends a photo of a width; what the page then says of it."""
+        file = io.BytesIO()
+        Image.open(path).resize((width, 300)).save(file, "JPEG")
+        sent = await self.client.post("/gradio_api/upload", files={"files": (path.name, file.getvalue())})
         return {"path": sent.json()[0], "meta": {"_type": "gradio.FileData"}}
 
     async def explain(self, photo: dict[str, Any], patch_size: int) -> dict[str, Any]:
@@ -235,6 +238,27 @@ async def visits(
     return waited, errors
 
 
+async def endurance(server: Server, client: httpx.AsyncClient, count: int) -> list[str]:
+    """So many requests of eight visitors, each tenth a new photo; what went wrong."""
+    errors: list[str] = []
+    left = iter(range(count))
+
+    async def visit() -> None:
+        visitor = Visitor(server, client)
+        for number in left:
+            try:
+                if number % 10:
+                    await visitor.draw(number % 10)
+                else:
+                    photo = await visitor.upload(PHOTO, random.randint(200, 400))
+                    await visitor.explain(photo, (10, 12, 15, 20)[number // 10 % 4])
+            except Exception as error:
+                errors.append(repr(error))
+
+    await asyncio.gather(*(visit() for _ in range(8)))
+    return errors
+
+
 def row(name: str, waited: list[float], errors: list[str], seconds: float) -> str:
     """One row of the table."""
     cuts = statistics.quantiles(waited, n=100)
@@ -242,12 +266,11 @@ def row(name: str, waited: list[float], errors: list[str], seconds: float) -> st
     return f"| {name} | {p50} | {p95} | {p99} | {len(waited) / seconds:.1f} | {len(errors)} |"
 
 
-async def measure(server: Server, visitors: int, seconds: float) -> None:
+async def measure(server: Server, visitors: int, seconds: float, requests: int) -> None:
     """Prints the table."""
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
         await visits(server, client, visitors, seconds / 6)  # warm-up
-        before = server.megabytes, server.num_files
         alone, wrong = await visits(server, client, 1, seconds / 3)
         print("| visitors | p50 ms | p95 ms | p99 ms | answers a second | errors |\n|---|---|---|---|---|---|")
         print(row("1, alone", alone, wrong, seconds / 3))
@@ -258,8 +281,14 @@ async def measure(server: Server, visitors: int, seconds: float) -> None:
             print(row(f"{visitors}, beside slow work", many, wrong, seconds))
         ratio = statistics.median(beside) / statistics.median(alone)
         print(f"\nbeside slow work / alone, medians: {ratio:.2f}")
-        after = server.megabytes, server.num_files
-        print(f"memory {before[0]:.0f} -> {after[0]:.0f} MB, temporary files {before[1]} -> {after[1]}")
+        if requests:
+            await endurance(server, client, 600)  # fills the caches
+            before = server.megabytes, server.num_files
+            wrong += await endurance(server, client, requests)
+            after = server.megabytes, server.num_files
+            growth = 100 * (after[0] / before[0] - 1)
+            print(f"{requests} requests later: {before[0]:.0f} -> {after[0]:.0f} MB ({growth:+.1f} %),", end=" ")
+            print(f"files {before[1]} -> {after[1]}, each gone after an hour")
         for error in sorted(set(wrong))[:5]:
             print(f"  {error}")
 
@@ -269,12 +298,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--requests", type=int, default=2000, help="of the test of memory; 0 for none")
     options = parser.parse_args()
     hub = ThreadingHTTPServer(("127.0.0.1", 0), SlowHub)
     threading.Thread(target=hub.serve_forever, daemon=True).start()
     server = Server(f"http://127.0.0.1:{hub.server_port}")
     try:
-        asyncio.run(measure(server, options.visitors, options.seconds))
+        asyncio.run(measure(server, options.visitors, options.seconds, options.requests))
     finally:
         server.stop()
 

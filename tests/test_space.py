@@ -1,9 +1,13 @@
 """The repository is a Hugging Face Space as it stands, and ZeroGPU's rules are kept."""
 
+import contextlib
+import os
 import pickle
 import re
 import runpy
+import signal
 import sys
+import threading
 import types
 from pathlib import Path
 
@@ -82,6 +86,66 @@ def test_on_zero_gpu_only_the_pass_itself_borrows_a_gpu(zero_gpu):
     ):
         np.testing.assert_array_equal(ask(lent), ask(expected))
     assert len(zero_gpu) == loans + 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, as ZeroGPU does")
+def test_what_runs_in_the_fork_of_zero_gpu_takes_no_lock(zero_gpu):
+    """ZeroGPU forks the server: a lock that another thread holds at that moment stays locked in the child for ever."""
+    from vit_demo.inference.engine import Engine
+
+    engine, forks = Engine("cpu"), []
+
+    def forked(*arguments):
+        locks = [engine._models._lock, engine._results._lock, engine._prepared._lock, engine.jobs._lock]
+        held, forked_already = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with contextlib.ExitStack() as stack:
+                for lock in locks:
+                    stack.enter_context(lock)
+                held.set()
+                forked_already.wait(10)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert held.wait(10)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            signal.alarm(60)  # a child that waits for ever fails the test
+            try:
+                answer = pickle.dumps(engine._execute_here(*arguments))
+            except BaseException as error:
+                answer = pickle.dumps(repr(error))
+            with os.fdopen(writer, "wb") as out:
+                out.write(answer)
+            os._exit(0)
+        os.close(writer)
+        forked_already.set()
+        thread.join()
+        with os.fdopen(reader, "rb") as answered:
+            said = answered.read()
+        assert os.waitpid(child, 0)[1] == 0, "the child hung"
+        forks.append(child)
+        return pickle.loads(said)
+
+    engine._execute = forked
+    sketch = np.full((64, 64), 255, np.uint8)
+    sketch[10:54, 30:36] = 0
+    plain = Engine("cpu")
+    plain._execute = plain._execute_here
+    lent, expected = (one.explore(Image.fromarray(sketch), "digits-tiny", 7) for one in (engine, plain))
+    np.testing.assert_array_equal(lent.logits, expected.logits)
+    for ask in (
+        lambda ex: ex.relevance("3"),
+        lambda ex: ex.heatmap("attnlrp", "3"),
+        lambda ex: ex.heatmap("occlusion"),
+        lambda ex: ex.drop_patches([(0, 0)]).rollout(),
+        lambda ex: ex.faithfulness("rollout", steps=3, seeds=1).deletion,
+        lambda ex: np.array(ex.randomization("rollout")),
+    ):
+        np.testing.assert_allclose(ask(lent), ask(expected), atol=1e-6)
+    assert len(forks) == 7
 
 
 def test_spaces_is_imported_before_anything_that_could_touch_cuda(monkeypatch):

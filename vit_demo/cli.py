@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -199,7 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_train)
 
     command = commands.add_parser("serve", help="open the page")
-    command.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"))
-    command.add_argument("--port", type=int, default=int(os.environ.get("GRADIO_SERVER_PORT", "7860")))
+    command.add_argument("--host", help="address to listen on ($GRADIO_SERVER_NAME, or this machine only)")
+    command.add_argument("--port", type=int, help="($GRADIO_SERVER_PORT, or 7860 or the next one that is free)")
     command.set_defaults(run=_serve)
     return parser

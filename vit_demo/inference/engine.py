@@ -214,7 +214,7 @@ class Engine:
             geometry=given.geometry,
             pixels=given.pixels,
             seconds=seconds,
-            device=device_name(self.device),
+            device=self._where(trace.q[0].device),
             run_on_model=run_on_model,
         )
 
@@ -237,6 +237,12 @@ class Engine:
             return to_cpu(function(model, *there, patch_size=patch_size, **named))
 
         return with_less_memory(attempt, self.device)
+
+    def _where(self, device: torch.device) -> str:
+        """Where a pass ran, for people, and why if it is not where it should have."""
+        if ZERO_GPU or device.type == self.device.type:
+            return device_name(self.device)
+        return f"{device_name(device)}, because the memory of the GPU was too small"
 
     @staticmethod
     def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str]:

@@ -1,0 +1,77 @@
+"""What happens when the memory of a device is too small: smaller chunks, then the CPU, with the same numbers."""
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vit_demo import methods
+from vit_demo.inference import passes
+from vit_demo.inference.engine import Engine
+from vit_demo.inference.passes import with_less_memory
+from vit_demo.methods import chunking
+
+OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+
+@pytest.fixture(autouse=True)
+def freed(monkeypatch):
+    counts = []
+    monkeypatch.setattr(passes, "_free_memory", counts.append)
+    return counts
+
+
+def run(failures, device="cuda"):
+    """Fails so many times; gives where and with which budget each attempt was made."""
+    tried = []
+
+    def attempt(where):
+        tried.append((where.type, chunking._factor.get()))
+        if len(tried) <= len(failures):
+            raise failures[len(tried) - 1]
+        return "done"
+
+    return tried, lambda: with_less_memory(attempt, torch.device(device))
+
+
+@pytest.mark.parametrize(
+    ("failures", "wanted"),
+    [
+        ([], [("cuda", 1.0)]),
+        ([OUT], [("cuda", 1.0), ("cuda", 0.125)]),
+        ([OUT, RuntimeError("MPS backend out of memory (...)")], [("cuda", 1.0), ("cuda", 0.125), ("cpu", 1.0)]),
+    ],
+)
+def test_first_smaller_chunks_then_the_cpu(freed, failures, wanted):
+    tried, attempt = run(failures)
+    assert attempt() == "done" and tried == wanted and len(freed) == len(failures)
+
+
+def test_other_errors_are_not_tried_again():
+    tried, attempt = run([RuntimeError("a bug")])
+    with pytest.raises(RuntimeError, match="a bug"):
+        attempt()
+    assert len(tried) == 1
+
+
+def test_the_cpu_has_no_other_way_out():
+    tried, attempt = run([OUT, OUT], "cpu")
+    with pytest.raises(torch.OutOfMemoryError):
+        attempt()
+    assert len(tried) == 2
+
+
+def test_a_map_made_with_less_memory_is_the_same():
+    photo = Image.fromarray(np.random.default_rng(0).integers(0, 255, (50, 50, 3), np.uint8))
+    ex = Engine("cpu").explore(photo, "photos-tiny", 20)
+    budgets = []
+
+    def short(model, *arguments, **options):
+        budgets.append(chunking._factor.get())
+        if len(budgets) == 1:
+            raise OUT
+        return methods.relevance(model, *arguments, **options)
+
+    found = ex.run_on_model(short, ex.pixels, ex.target(), keep=None)[0].numpy()
+    np.testing.assert_allclose(found, ex.relevance(), atol=1e-6)
+    assert budgets == [1.0, 0.125]
