@@ -1,6 +1,7 @@
 """The service, on a tiny network with seeded weights, against the network called by hand."""
 
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,11 @@ import torch
 from PIL import Image
 
 from vit_demo import features, methods, metrics
-from vit_demo.errors import EmptySketchError, ImageError, LabelError, PresetError
+from vit_demo.accelerator import best_device
+from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, InputError, LabelError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
-from vit_demo.inference.engine import Engine
+from vit_demo.inference.engine import Engine, get_engine, reset_engines
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.weights import PRESETS
 
@@ -265,3 +267,52 @@ def test_what_cannot_be_asked_is_refused_in_words(tiny, photo, ask, error, words
     engine, _, _ = tiny
     with pytest.raises(error, match=words):
         ask(engine.explore(photo, "photos-tiny", 8))
+
+
+def test_a_device_has_one_engine_however_it_is_named():
+    best = str(best_device())
+    assert get_engine() is get_engine(None) is get_engine(best)
+    found = []
+    reset_engines()
+    threads = [threading.Thread(target=lambda: found.append(get_engine("cpu"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, found))) == 1
+
+
+def test_equal_requests_at_once_make_one_pass(tiny, photo, monkeypatch):
+    engine, _, _ = tiny
+    passes, plain = [], engine._execute
+
+    def slowly(*arguments):
+        passes.append(1)
+        time.sleep(0.2)
+        return plain(*arguments)
+
+    engine._execute = slowly
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(engine.explore(photo, "photos-tiny", 8))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(passes) == 1 and len(set(map(id, found))) == 1
+
+
+def test_weights_that_give_no_number_are_refused(tiny, photo):
+    engine, model, _ = tiny
+    with torch.no_grad():
+        model.head.bias[0] = float("nan")
+    with pytest.raises(CheckpointError, match="not a number"):
+        engine.explore(photo, "photos-tiny", 8)
+
+
+def test_what_a_method_does_not_know_is_refused(tiny, photo):
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    with pytest.raises(InputError, match="occlusion has no option 'budget'"):
+        ex.heatmap("occlusion", budget=3)
+    np.testing.assert_array_equal(ex.heatmap("attention", layer=0, head=1), ex.attention(0, 1))
+    assert ex.heatmap("patch_dropping", budget=8, seed=1).shape == (4, 4)

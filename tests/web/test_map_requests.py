@@ -183,6 +183,26 @@ def test_a_map_and_its_test_at_once_compute_the_map_once(source, monkeypatch):
     assert len(passes) == 1
 
 
+def test_a_quick_map_does_not_wait_for_any_number_of_slow_ones(source, monkeypatch):
+    go_on = threading.Event()
+
+    def work(subject, sent):
+        assert go_on.wait(30)
+        return {"fine": True}
+
+    monkeypatch.setitem(map_requests.ANSWERS, "test", (work, True))
+    monkeypatch.setattr(map_requests, "PATIENCE", 0.01)
+    slow = [{"about": "test", "source": source, "method": "rollout", "label": label} for label in range(10)]
+
+    async def ask_all():
+        return await asyncio.gather(*map(map_requests.ask, slow))
+
+    assert asyncio.run(ask_all()) == [{"done": 0, "total": 0}] * 10
+    assert "map" in answer({"about": "map", "source": source, "method": "value_weighted", "block": 3})["answer"]
+    go_on.set()
+    assert [answer(sent) for sent in slow] == [{"answer": {"fine": True}}] * 10
+
+
 def test_a_bug_is_logged_and_said_in_one_sentence_that_gives_nothing_away(source, monkeypatch, caplog):
     monkeypatch.setitem(map_requests.ANSWERS, "logit_lens", (lambda *_: {}["/secret/path"], False))
     map_requests._answers.clear()
