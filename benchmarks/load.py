@@ -162,10 +162,10 @@ class Visitor:
             raise RuntimeError(f"{digit} was read as {stage['top'][0]['label']}")
         return time.perf_counter() - started
 
-    async def upload(self, path: Path, width: int = 800) -> dict[str, Any]:
+    async def upload(self, path: Path, width: int = 1200) -> dict[str, Any]:
         """Sends a photo of a width; what the page then says of it."""
         file = io.BytesIO()
-        Image.open(path).resize((width, 300)).save(file, "JPEG")
+        Image.open(path).resize((width, 700)).save(file, "JPEG")
         sent = await self.client.post("/gradio_api/upload", files={"files": (path.name, file.getvalue())})
         return {"path": sent.json()[0], "meta": {"_type": "gradio.FileData"}}
 
@@ -239,18 +239,18 @@ async def visits(
 
 
 async def endurance(server: Server, client: httpx.AsyncClient, count: int) -> list[str]:
-    """So many requests of eight visitors, each tenth a new photo; what went wrong."""
+    """So many visitors, eight at once, each with a drawing of its own, each tenth with a photo; what went wrong."""
     errors: list[str] = []
     left = iter(range(count))
 
     async def visit() -> None:
-        visitor = Visitor(server, client)
         for number in left:
+            visitor = Visitor(server, client)
             try:
                 if number % 10:
                     await visitor.draw(number % 10)
                 else:
-                    photo = await visitor.upload(PHOTO, random.randint(200, 400))
+                    photo = await visitor.upload(PHOTO, random.randint(1000, 1400))
                     await visitor.explain(photo, (10, 12, 15, 20)[number // 10 % 4])
             except Exception as error:
                 errors.append(repr(error))

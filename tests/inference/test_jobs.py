@@ -212,6 +212,23 @@ def test_closing_finishes_what_runs_and_refuses_what_comes():
         runner.submit("late", lambda: None, "quick")
 
 
+def test_closing_gives_up_what_takes_too_long():
+    runner = JobRunner({"quick": Lane(1, 4)}, nbytes=1)
+
+    def work():
+        for done in range(10_000):
+            report(done, 10_000)
+            time.sleep(0.005)
+
+    job = runner.submit("long", work, "quick")
+    visitor = threading.Thread(target=lambda: job.poll(WAIT))
+    visitor.start()
+    assert runner.close(0.2)
+    with pytest.raises(Cancelled):
+        job.result()
+    visitor.join()
+
+
 def test_each_lane_has_its_own_number_of_threads_and_the_callers_stays():
     torch.set_num_threads(3)
     runner = JobRunner({"one": Lane(1, 1, threads=1), "usual": Lane(1, 1)}, nbytes=1)

@@ -26,6 +26,7 @@ import torch
 
 from vit_demo.errors import BusyError
 from vit_demo.inference.limits import GRACE, LANES, MEMORY, Lane
+from vit_demo.inference.room import Room
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ class Job(Generic[T]):
         self._future: Future[T] = Future()
         self._future.set_running_or_notify_cancel()  # a waiter that leaves must not cancel it for the others
         self._lock = threading.Lock()
-        self._claimed = False
+        self._claimed = self._given_up = False
         self._waiters = 0
         self._wanted_at = time.monotonic() if parent is None else float("-inf")
 
@@ -68,6 +69,8 @@ class Job(Generic[T]):
     @property
     def is_wanted(self) -> bool:
         """Whether anybody waits for the result, or did within ``GRACE`` seconds."""
+        if self._given_up:
+            return False
         recently = time.monotonic() - self._wanted_at < GRACE
         return self._waiters > 0 or recently or (self._parent is not None and self._parent.is_wanted)
 
@@ -82,6 +85,10 @@ class Job(Generic[T]):
         self.done, self.total, self.note = done, total, note
         if self._parent is not None and self._parent.is_wanted:
             self._parent.report(done, total, note)
+
+    def give_up(self) -> None:
+        """Stops the job as if nobody waited for it."""
+        self._given_up = True
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -156,27 +163,6 @@ def report(done: int, total: int, note: str = "") -> None:
         job.report(done, total, note)
 
 
-class _Room:
-    """Bytes that running jobs may need together; a job that needs more than there are runs alone."""
-
-    def __init__(self, nbytes: int) -> None:
-        self._nbytes = self._free = nbytes
-        self._changed = threading.Condition()
-
-    @contextmanager
-    def of(self, nbytes: int) -> Iterator[None]:
-        nbytes = min(nbytes, self._nbytes)
-        with self._changed:
-            self._changed.wait_for(lambda: self._free >= nbytes)
-            self._free -= nbytes
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._free += nbytes
-                self._changed.notify_all()
-
-
 class JobRunner:
     """Runs jobs in lanes; safe to call from any thread.
 
@@ -187,7 +173,7 @@ class JobRunner:
 
     def __init__(self, lanes: Mapping[str, Lane] = LANES, nbytes: int = MEMORY) -> None:
         self._lanes = dict(lanes)
-        self._room = _Room(nbytes)
+        self._room = Room(nbytes)
         self._queues: dict[str, queue.SimpleQueue[Job[Any] | None]] = {name: queue.SimpleQueue() for name in lanes}
         self._waiting = dict.fromkeys(lanes, 0)
         self._active: dict[Hashable, Job[Any]] = {}
@@ -257,15 +243,23 @@ class JobRunner:
                 return await self.submit(key, work, lane, nbytes).result_async()
 
     def close(self, seconds: float = 0.0) -> bool:
-        """Refuses new jobs, and waits for those that run or wait already.
+        """Refuses new jobs, waits for those that run or wait already, and gives up those that take longer.
+
+        Args:
+            seconds: How long they may take; half as long again for those that were given up to notice.
 
         Returns:
-            Whether all of them were finished in time.
+            Whether no job runs any more.
         """
         with self._lock:
             self._closed = True
-        deadline = time.monotonic() + seconds
-        while self._active and time.monotonic() < deadline:
+        started = time.monotonic()
+        while self._active and time.monotonic() < started + seconds:
+            time.sleep(0.02)
+        with self._lock:
+            for job in self._active.values():
+                job.give_up()
+        while self._active and time.monotonic() < started + 1.5 * seconds:
             time.sleep(0.02)
         for name, lane in self._lanes.items():
             for _ in range(lane.workers):

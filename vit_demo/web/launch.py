@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import FrameType
 
 import gradio as gr
@@ -25,6 +26,9 @@ from vit_demo.web.limits import QUEUE, SESSIONS, UPLOAD_BYTES
 from vit_demo.web.page import build
 from vit_demo.web.security import Guard
 from vit_demo.web.theme import style, theme
+
+M_ARENA_MAX = -8
+"""Of glibc's ``mallopt``: the number of heaps."""
 
 DRAIN_SECONDS = 20.0
 """How long requests under way may take when the server is told to stop."""
@@ -46,6 +50,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         InputError: If the port is taken, or is no port.
     """
     uploads.folder()  # before any component asks Gradio where it is
+    _bound_heaps()
     page = build()
     page.queue(default_concurrency_limit=None, max_size=QUEUE, api_open=False)
     port = _port(port)
@@ -92,10 +97,20 @@ def _serve_until_stopped(page: gr.Blocks) -> None:
         signal.signal(number, stop)
     while not stopped.wait(0.5):  # a wait without an end would not hear a signal on every system
         pass
-    get_engine().jobs.close(DRAIN_SECONDS)
+    finished = get_engine().jobs.close(DRAIN_SECONDS)
     stopped.clear()
     stopped.wait(1.0)  # for the last answers to leave; a second signal ends it at once
     page.close()
+    if not finished:
+        # The interpreter would stop the threads of these jobs wherever they are, and then wait for locks they hold.
+        uploads.remove()
+        os._exit(0)
+
+
+def _bound_heaps() -> None:
+    """Keeps glibc from giving each thread a heap of its own, whose free memory no other thread can use."""
+    with suppress(OSError, AttributeError):  # there is no such function elsewhere
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
 
 
 def _port(port: int | None) -> int | None:

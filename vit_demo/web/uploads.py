@@ -41,8 +41,14 @@ def folder() -> Path:
             _folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="vit_demo-", dir=base)))
             os.environ["GRADIO_TEMP_DIR"] = str(_folder)
             processing_utils.hash_seed = secrets.token_bytes(32)
-            atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+            atexit.register(remove)
     return _folder
+
+
+def remove() -> None:
+    """Deletes the folder with all that is in it."""
+    if _folder is not None:
+        shutil.rmtree(_folder, ignore_errors=True)
 
 
 def is_inside(path: Any) -> bool:
