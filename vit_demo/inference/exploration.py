@@ -119,18 +119,12 @@ class Exploration:
         return methods.to_grid(values, self.trace).cpu().numpy()
 
     def rollout(self, query: Query = None) -> NDArray[np.float32]:
-        """Attention rollout of one token; it does not depend on the class.
-
-        Over all tokens, prefix included, it sums to 1.
-        """
+        """Attention rollout of one token; over all tokens, prefix included, it sums to 1."""
         values = methods.rollout(self.trace, self._token(-1, None, query))[0]
         return methods.to_grid(values, self.trace).cpu().numpy()
 
     def value_weighted(self, layer: int = -1, query: Query = None) -> NDArray[np.float32]:
-        """Attention times the values: the length of what each patch sends to one token through a block.
-
-        In the unit of the tokens; it does not depend on the class.
-        """
+        """The length of what each patch sends to one token through a block, in the unit of the tokens."""
         return self._map(methods.value_weighted, layer, self._token(layer, None, query))
 
     def relevance(self, label: Label = None) -> NDArray[np.float32]:
@@ -170,9 +164,7 @@ class Exploration:
         return self._map(compute, self.target(target), slow=chosen.many_passes, **options)
 
     def logit_lens(self) -> list[list[tuple[str, float]]]:
-        """The prediction at each depth: before the first block, then after each, as (label, probability) pairs.
-
-        All labels, highest first, as ``top`` gives them.
+        """The prediction before the first block and after each: all (label, probability) pairs, highest first.
 
         Raises:
             LabelError: If the model has no classes.
@@ -184,8 +176,8 @@ class Exploration:
     def drop_patches(self, patches: Sequence[tuple[int, int]]) -> Exploration:
         """The result with some patches dropped: they leave the sequence, and nothing stands in for them.
 
-        Every map keeps the whole grid and is 0 at a dropped patch, which is its true value: nothing looks at it and it
-        looks nowhere. Dropping adds up: ``ex.drop_patches(a).drop_patches(b)`` drops both.
+        Every map keeps the whole grid and is 0 at a dropped patch, its true value. Dropping adds up:
+        ``ex.drop_patches(a).drop_patches(b)`` drops both.
 
         Args:
             patches: (row, col) of each, from 0.
