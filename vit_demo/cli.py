@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
-    except (InputError, FileNotFoundError) as error:  # anything else is a bug, and keeps its traceback
+    except (InputError, OSError) as error:  # anything else is a bug, and keeps its traceback
         print(f"vit_demo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

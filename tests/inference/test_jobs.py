@@ -12,6 +12,8 @@ from vit_demo.inference import jobs as module
 from vit_demo.inference.jobs import Cancelled, JobRunner, report
 from vit_demo.inference.limits import LANES, Lane
 
+from ..asynchronous import run
+
 WAIT = 10  # seconds that no test comes near
 
 
@@ -198,7 +200,7 @@ def test_awaiting_occupies_no_thread_and_leaving_cancels_nobody_else(runner):
         go_on.set()
         return await asyncio.gather(*staying)
 
-    assert asyncio.run(visit()) == ["same"] * 50
+    assert run(visit()) == ["same"] * 50
 
 
 def test_closing_finishes_what_runs_and_refuses_what_comes():

@@ -90,7 +90,7 @@ def test_what_is_measured_is_the_same_in_small_chunks(network: Network, held: di
         held["pictures"].clear()
         with memory_budget(factor):
             curves = metrics.faithfulness(model, images, 1, values, grey, seeds=2)
-            found.append((curves, metrics.randomisation(model, images, 1, "relevance"), max(held["pictures"])))
+            found.append((curves, metrics.randomization(model, images, 1, "relevance"), max(held["pictures"])))
     np.testing.assert_allclose(found[1][0].deletion, found[0][0].deletion, atol=1e-6)
     np.testing.assert_allclose(found[1][0].random_insertion, found[0][0].random_insertion, atol=1e-6)
     assert found[1][1] == pytest.approx(found[0][1], abs=1e-3)

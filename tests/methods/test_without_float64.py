@@ -180,6 +180,6 @@ def test_what_is_measured_and_the_lens(network: Network, device: torch.device) -
         np.testing.assert_allclose(found.deletion, expected.deletion, atol=1e-5)
         np.testing.assert_allclose(found.random_insertion, expected.random_insertion, atol=1e-5)
     for method in ("rollout", "relevance"):
-        expected_likeness = metrics.randomisation(model, images, target, method)
-        assert metrics.randomisation(there, pictures, target, method) == pytest.approx(expected_likeness, abs=1e-3)
+        expected_likeness = metrics.randomization(model, images, target, method)
+        assert metrics.randomization(there, pictures, target, method) == pytest.approx(expected_likeness, abs=1e-3)
     torch.testing.assert_close(features.lens(there, pictures).cpu(), features.lens(model, images), atol=1e-5, rtol=1e-4)

@@ -48,7 +48,7 @@ def test_plot_draws_confusion_and_calibration(data, weights, tmp_path, capsys):
 
 def test_doubt_is_what_the_page_would_say(data, weights, monkeypatch):
     preset, options = PRESETS["digits-tiny"], (weights, (14,), torch.device("cpu"))
-    object.__setattr__(preset, "sure", 0.0)
+    object.__setattr__(preset, "confidence_threshold", 0.0)
     assert all(shares[14] == 0 for shares in evaluate.doubts(preset, *options).values())
-    object.__setattr__(preset, "sure", 1.01)
+    object.__setattr__(preset, "confidence_threshold", 1.01)
     assert all(shares[14] == 1 for shares in evaluate.doubts(preset, *options).values())

@@ -1,6 +1,5 @@
 """The Python side of the pad and the stage: what Gradio is told about them."""
 
-import asyncio
 import base64
 import io
 import json
@@ -14,6 +13,8 @@ from PIL import Image
 import vit_demo.web
 from vit_demo.web.components.pad import DIGITS, DigitPad, example_picture
 from vit_demo.web.components.stage import SCRIPTS, STYLES, Stage
+
+from ..asynchronous import run
 
 UI = Path(vit_demo.web.__file__).parent
 
@@ -55,7 +56,7 @@ def test_pad_can_open_empty() -> None:
 def test_stage_hands_its_function_to_the_browser_by_name_only() -> None:
     config = Stage(ask=answer_to).get_config()
     assert config["server_fns"] == ["ask"] and "ask" not in config
-    assert asyncio.run(Stage(ask=answer_to).ask({"about": "logit_lens"})) == {"answer": {"about": "logit_lens"}}
+    assert run(Stage(ask=answer_to).ask({"about": "logit_lens"})) == {"answer": {"about": "logit_lens"}}
 
 
 def test_configs_are_json() -> None:

@@ -25,6 +25,8 @@ from vit_demo.web.payload import block_payload, payload
 from vit_demo.web.requests import ResultRequest, upload_source
 from vit_demo.weights import PRESETS
 
+from ..asynchronous import run
+
 
 @pytest.fixture(scope="module")
 def request_of():
@@ -45,7 +47,7 @@ def source(result, request_of):
 def answer(sent):
     """Asks until there is an answer, as the page does."""
     for _ in range(500):
-        said = asyncio.run(map_requests.ask(sent))
+        said = run(map_requests.ask(sent))
         if "done" not in said:
             return said
     raise AssertionError("no answer")
@@ -176,7 +178,7 @@ def test_a_map_and_its_test_at_once_compute_the_map_once(source, monkeypatch):
     async def both():
         await asyncio.gather(*(map_requests.ask({"about": what, **about}) for what in ("map", "test")))
 
-    asyncio.run(both())
+    run(both())
     assert ask(source, "test", method="occlusion", label=2)["fractions"] and ask(
         source, "map", method="occlusion", label=2
     )
@@ -197,7 +199,7 @@ def test_a_quick_map_does_not_wait_for_any_number_of_slow_ones(source, monkeypat
     async def ask_all():
         return await asyncio.gather(*map(map_requests.ask, slow))
 
-    assert asyncio.run(ask_all()) == [{"done": 0, "total": 0}] * 10
+    assert run(ask_all()) == [{"done": 0, "total": 0}] * 10
     assert "map" in answer({"about": "map", "source": source, "method": "value_weighted", "block": 3})["answer"]
     go_on.set()
     assert [answer(sent) for sent in slow] == [{"answer": {"fine": True}}] * 10
@@ -221,7 +223,7 @@ def test_progress_is_told_until_the_answer_is_there(source, monkeypatch):
 
     monkeypatch.setitem(map_requests.ANSWERS, "test", (work, True))
     sent = {"about": "test", "source": source, "method": "rollout", "label": 7}
-    while (said := asyncio.run(map_requests.ask(sent))) != {"done": 3, "total": 10}:
+    while (said := run(map_requests.ask(sent))) != {"done": 3, "total": 10}:
         assert said == {"done": 0, "total": 0}
     go_on.set()
     assert answer(sent) == {"answer": {"fine": True}}

@@ -21,6 +21,8 @@ from vit_demo.web.payload import payload
 from vit_demo.web.requests import ResultRequest
 from vit_demo.weights import PRESETS, find_preset
 
+from ..asynchronous import run
+
 
 @pytest.fixture
 def photo(tmp_path):
@@ -76,11 +78,11 @@ def collect(sentences):
     async def every():
         return [sentence async for sentence in sentences]
 
-    return asyncio.run(every())
+    return run(every())
 
 
 def test_the_endpoints_take_a_repository(cats, photo, upload):
-    found = asyncio.run(api.predict(upload(Image.open(photo)), cats, 8))
+    found = run(api.predict(upload(Image.open(photo)), cats, 8))
     assert found["grid"] == [8, 8] and found["label"] in ("cat (0)", "dog", "cat (2)")
     assert get_engine().loaded == [], "the names of visitors' models are nobody else's business"
 
@@ -88,7 +90,7 @@ def test_the_endpoints_take_a_repository(cats, photo, upload):
 @pytest.mark.parametrize("name", ["NAMELESS", "/etc", "/nowhere", "../nothing", "vit_demo", "a/b/c", "."])
 def test_the_endpoints_do_not_touch_the_servers_folders(nameless, photo, upload, name):
     with pytest.raises(gr.Error, match="There is no preset"):
-        asyncio.run(api.predict(upload(Image.open(photo)), nameless if name == "NAMELESS" else name, 0))
+        run(api.predict(upload(Image.open(photo)), nameless if name == "NAMELESS" else name, 0))
 
 
 @pytest.mark.parametrize(
@@ -102,10 +104,10 @@ def test_visitors_models_can_be_switched_off(cats, photo, upload, monkeypatch, s
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert (custom_model.ENTRY in custom_model.menu("photos")) is allowed
     if allowed:
-        assert asyncio.run(api.predict(upload(Image.open(photo)), cats, 8))["label"]
+        assert run(api.predict(upload(Image.open(photo)), cats, 8))["label"]
     else:
         with pytest.raises(gr.Error, match="There is no preset"):
-            asyncio.run(api.predict(upload(Image.open(photo)), cats, 8))
+            run(api.predict(upload(Image.open(photo)), cats, 8))
 
 
 def test_a_model_without_classes_everywhere(nameless, photo, upload, monkeypatch):
@@ -119,8 +121,8 @@ def test_a_model_without_classes_everywhere(nameless, photo, upload, monkeypatch
     })  # fmt: skip
     monkeypatch.setitem(PRESETS, "dinov2-s14", preset)
     sent = upload(Image.open(photo))
-    assert asyncio.run(api.predict(sent, "dinov2-s14", 0)) == {"label": "", "confidences": [], "grid": [4, 4]}
-    assert asyncio.run(api.explain(sent, "dinov2-s14", 0, "rollout", -1, -1, -1, -1, ""))["label"] == ""
+    assert run(api.predict(sent, "dinov2-s14", 0)) == {"label": "", "confidences": [], "grid": [4, 4]}
+    assert run(api.explain(sent, "dinov2-s14", 0, "rollout", -1, -1, -1, -1, ""))["label"] == ""
 
 
 def test_the_page_says_how_far_a_download_is(cats, monkeypatch):
@@ -139,7 +141,7 @@ def test_the_page_says_how_far_a_download_is(cats, monkeypatch):
             if sentence.endswith(" MB"):
                 go_on.set()
 
-    asyncio.run(visit())
+    run(visit())
     assert said[-1] == f"Downloading {cats} from the Hub: 1 of 3 MB"
     assert not collect(handlers.fetching("photos-tiny"))
 
@@ -165,7 +167,7 @@ def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
         await anext(sentences)
         await sentences.aclose()  # the visitor leaves
 
-    asyncio.run(visit())
+    run(visit())
     assert started.is_set() and stopped.wait(10)
 
 
@@ -175,7 +177,7 @@ def test_two_visitors_of_one_model_download_it_once(cats, photo, hub, upload):
     async def both():
         return await asyncio.gather(*(api.predict(sent, cats, 8) for _ in range(2)))
 
-    first, second = asyncio.run(both())
+    first, second = run(both())
     assert first == second
     assert hub.gets("model.safetensors") == 1
 
@@ -183,7 +185,7 @@ def test_two_visitors_of_one_model_download_it_once(cats, photo, hub, upload):
 def test_a_failed_download_is_said_on_the_stage_and_by_the_handler(hub, photo, upload):
     with pytest.raises(vit_demo.CheckpointError, match="not on the Hub"):
         collect(handlers.fetching("vit-ti16"))
-    stage = asyncio.run(handlers.explain_anyway(None, upload(Image.open(photo)), "vit-ti16", 16, "crop"))
+    stage = run(handlers.explain_anyway(None, upload(Image.open(photo)), "vit-ti16", 16, "crop"))
     assert stage["empty"] and "not on the Hub" in stage["message"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.methods.attention import lay_out
 from vit_demo.methods.subsets import Progress, log_probabilities, patches_of
 from vit_demo.model import ViT
@@ -38,17 +39,17 @@ def occlusion(
         ``[1, rows, cols]`` float32; below 0 where the class gains. 0 where a patch was not in the sequence.
 
     Raises:
-        ValueError: If the window is even, or so large that nothing would be left.
+        InputError: If the window is even, or so large that nothing would be left.
     """
     if window < 1 or window % 2 == 0:
-        raise ValueError(f"A window of {window} patches has no middle: choose an odd number.")
+        raise InputError(f"A window of {window} patches has no middle: choose an odd number.")
     grid, patches = patches_of(model, images, patch_size, keep)
     place = torch.stack([patches // grid[1], patches % grid[1]])  # [2, K]
     distance = (place[:, :, None] - place[:, None]).abs().amax(0)  # [K, K]
     stays = distance > window // 2  # row i is the window centred on patch i
     sizes = stays.sum(1)
     if not sizes.all():
-        raise ValueError(f"A window of {window} patches leaves nothing of a grid of {grid[0]} x {grid[1]}.")
+        raise InputError(f"A window of {window} patches leaves nothing of a grid of {grid[0]} x {grid[1]}.")
     whole = log_probabilities(model, images, target, patches[None], patch_size=patch_size)
     lost = torch.zeros(len(patches), device=images.device)
     done = 0

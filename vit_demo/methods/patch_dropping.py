@@ -16,6 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.methods.attention import lay_out
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.gaussian_process import posterior_mean
@@ -63,10 +64,10 @@ def patch_dropping(
         where it was not in the sequence.
 
     Raises:
-        ValueError: If the budget leaves nothing to learn from.
+        InputError: If the budget leaves nothing to learn from.
     """
     if budget < 2 * len(SHARES):
-        raise ValueError(f"A budget of {budget} leaves nothing to learn from: ask about {2 * len(SHARES)} or more.")
+        raise InputError(f"A budget of {budget} leaves nothing to learn from: ask about {2 * len(SHARES)} or more.")
     grid, patches = patches_of(model, images, patch_size, keep)
     present, scores, group = [], [], []
     counts = [len(part) for part in torch.arange(budget).chunk(len(SHARES))]

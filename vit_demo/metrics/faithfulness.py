@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, batch_of, patches_of
 from vit_demo.model import ViT
 
@@ -102,10 +103,10 @@ def faithfulness(
         progress: Told after every batch.
 
     Raises:
-        ValueError: If there is less than one step, or less than no random order.
+        InputError: If there is less than one step, or less than no random order.
     """
     if steps < 1 or seeds < 0:
-        raise ValueError(f"{steps} steps and {seeds} random orders cannot be: ask for one step and no order at least.")
+        raise InputError(f"{steps} steps and {seeds} random orders cannot be: ask for one step and no order at least.")
     grid, patches = patches_of(model, images, patch_size, keep)
     n = len(patches)
     counts = torch.linspace(0, n, min(steps, n) + 1).round().long()

@@ -15,6 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from tqdm import tqdm
 
+from vit_demo.errors import InputError
 from vit_demo.model import ViT, compile_blocks
 from vit_demo.training.answers import Answers
 from vit_demo.training.augment import Mix
@@ -76,7 +77,7 @@ class Trainer:
         self.data, self.device, self.seed = data, device, seed
         recipe = self.recipe
         if recipe.batch_size % world_size():
-            raise ValueError(f"A batch of {recipe.batch_size} cannot be shared by {world_size()} processes equally.")
+            raise InputError(f"A batch of {recipe.batch_size} cannot be shared by {world_size()} processes equally.")
         self.epochs = epochs or recipe.epochs
         self.learning_rate = learning_rate or recipe.learning_rate
         self.settings = {"seed": seed, "epochs": self.epochs, "learning_rate": self.learning_rate}
@@ -117,13 +118,13 @@ class Trainer:
         """Goes on from the last state saved; False where there is nothing to go on from.
 
         Raises:
-            ValueError: If that state is of a run with another seed, length or learning rate.
+            InputError: If that state is of a run with another seed, length or learning rate.
         """
         if not self.state_path.exists():
             return False
         state = torch.load(self.state_path, map_location=self.device, weights_only=True)
         if state["settings"] != self.settings:
-            raise ValueError(
+            raise InputError(
                 f"{self.state_path} is of a run with {_said(state['settings'])}, not {_said(self.settings)}: "
                 "resume it with its own settings, or train without --resume."
             )
