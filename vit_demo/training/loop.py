@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -77,13 +77,20 @@ class Trainer:
         recipe = self.recipe
         if recipe.batch_size % world_size():
             raise ValueError(f"A batch of {recipe.batch_size} cannot be shared by {world_size()} processes equally.")
-        self.epochs = epochs or recipe.epochs
-        self.learning_rate = learning_rate or recipe.learning_rate
-        self.settings = {"seed": seed, "epochs": self.epochs, "learning_rate": self.learning_rate}
+        self.epochs = recipe.epochs if epochs is None else epochs
+        self.learning_rate = recipe.learning_rate if learning_rate is None else learning_rate
         self.steps = len(data) // recipe.batch_size
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
         self.classes = config.num_classes
+        self.settings: dict[str, Any] = {
+            "seed": seed,
+            "epochs": self.epochs,
+            "learning rate": self.learning_rate,
+            "recipe": asdict(recipe),
+            "network": config.to_dict(),
+            "data": data.digest,
+        }
         self.model = network if network is not None else ViT(config)
         if start is not None:
             self.model.load_state_dict(start.state_dict())
@@ -117,15 +124,16 @@ class Trainer:
         """Goes on from the last state saved; False where there is nothing to go on from.
 
         Raises:
-            ValueError: If that state is of a run with another seed, length or learning rate.
+            ValueError: If that state is of a run with another seed, length, learning rate, recipe, network or data.
         """
         if not self.state_path.exists():
             return False
         state = torch.load(self.state_path, map_location=self.device, weights_only=True)
-        if state["settings"] != self.settings:
+        other = [name for name, value in self.settings.items() if state["settings"].get(name) != value]
+        if other:
+            said = " and ".join(_said(name, state["settings"].get(name), self.settings[name]) for name in other)
             raise ValueError(
-                f"{self.state_path} is of a run with {_said(state['settings'])}, not {_said(self.settings)}: "
-                "resume it with its own settings, or train without --resume."
+                f"{self.state_path} is of a run with {said}: resume it as it began, or train without --resume."
             )
         self.model.load_state_dict(state["model"])
         for optimiser, kept in zip(self.optimisers, state["optimisers"], strict=True):
@@ -207,6 +215,7 @@ class Trainer:
         targets, crops, patches = F.one_hot(labels.clamp(min=0), self.classes).float(), None, None
         if self.answers is not None:
             crops, opinion, features, patches = (t.to(self.device) for t in self.answers.of(self.epoch, batch))
+            targets = torch.where((labels < 0)[:, None], opinion, targets)
             # [B, classes + features], to be mixed alike
             targets = torch.cat([targets + recipe.distil * (opinion - targets), features], dim=1)
         images = self.data.images[batch].to(self.device)
@@ -230,7 +239,8 @@ class Trainer:
                     opinion = self.teacher(x, patch_size=patch_size).float().softmax(1)
                 targets = targets + recipe.distil * (opinion - targets)
         targets, features = targets.split([self.classes, targets.shape[1] - self.classes], dim=1)
-        targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
+        if self.answers is None:
+            targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
         loss = F.cross_entropy(logits, targets, label_smoothing=recipe.label_smoothing)
         if guesses and patches is not None:
             loss = loss + recipe.hint * F.mse_loss(guesses[0].float(), features)
@@ -294,5 +304,9 @@ class Trainer:
             torch.cuda.set_rng_state(state["cuda"].cpu(), self.device)
 
 
-def _said(settings: dict[str, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())
+def _said(name: str, before: object, now: object) -> str:
+    """How a setting differs from that of an earlier run, as far as it can be said shortly."""
+    if isinstance(now, dict) and isinstance(before, dict):
+        fields = ", ".join(key for key, value in now.items() if before.get(key) != value)
+        return f"another {name} ({fields})"
+    return f"other {name}" if name == "data" else f"{name} {before}, not {now}"
