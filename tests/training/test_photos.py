@@ -11,7 +11,7 @@ from vit_demo.cli import main
 from vit_demo.images.preprocess import preprocess
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.training import photos as photos_module
-from vit_demo.training.data import NO_CLASS, UNLABELLED
+from vit_demo.training.data import NO_CLASS, UNLABELLED, Labelled
 from vit_demo.training.not_photos import KINDS, not_photos, unseen_not_photos
 from vit_demo.training.photos import balanced_rows, difference_hash, load_photo_set, load_photos, resemble
 from vit_demo.weights import PRESETS
@@ -63,6 +63,17 @@ def test_classes_with_few_photos_are_met_as_often_as_others_but_no_photo_too_oft
     rows = balanced_rows(labels)
     assert labels[rows].bincount().tolist() == [24, 12, 10, 0, 5]
     assert rows.unique().tolist() == list(range(33))
+
+
+def test_images_come_up_in_an_epoch_as_often_as_they_should():
+    passes = torch.tensor([0.5, 1.5, 1.0, 2.0, 0.25, 0.75])
+    data = Labelled(torch.zeros(6, 1, 1, 1), torch.zeros(6), (), passes=passes)
+    generator = torch.Generator().manual_seed(0)
+    epochs = torch.stack([data.epoch_rows(generator).bincount(minlength=6) for _ in range(2000)])
+    assert data.epoch_length == 6 and set(epochs.sum(1).tolist()) == {6}
+    assert ((epochs - passes).abs() < 1).all(), "rounded up or down"
+    assert torch.allclose(epochs.float().mean(0), passes, atol=0.04)
+    assert len({tuple(data.epoch_rows(generator).tolist()) for _ in range(20)}) > 10, "in another order each time"
 
 
 def test_a_photo_resembles_itself_stored_again_and_no_other():

@@ -15,6 +15,7 @@ from vit_demo.training import recipes
 from vit_demo.training.data import load_digits, load_other_digits
 from vit_demo.training.evaluate import evaluate_preset
 from vit_demo.training.loop import Trainer
+from vit_demo.training.run import train_preset
 from vit_demo.training.scoring import score
 from vit_demo.web.components.pad import example_picture
 from vit_demo.weights import PRESETS
@@ -130,6 +131,29 @@ def test_a_state_of_another_run_is_refused(change, named, data, recipe, tmp_path
     with pytest.raises(ValueError, match=named) as caught:
         second.resume()
     assert "\n" not in str(caught.value) and "--resume" in str(caught.value)
+
+
+def test_a_teacher_is_kept_for_the_next_student_of_the_same_data_alone(data, recipe, tmp_path, monkeypatch):
+    monkeypatch.setitem(recipes.RECIPES, "digits-tiny", replace(recipe, teacher="digits-teacher", distil=0.5, epochs=1))
+    lesson = replace(recipe, patch_weights={28: 1.0}, keep={}, epochs=1, learning_rate=1e-3)
+    monkeypatch.setitem(recipes.RECIPES, "digits-teacher", lesson)
+    done = []
+    run = Trainer.run
+
+    def note(self, watched):
+        if self.name == "digits-teacher":
+            done.append(self.epoch)
+        run(self, watched)
+
+    monkeypatch.setattr(Trainer, "run", note)
+    options = {"device": CPU, "seed": 2}
+    for _ in range(2):
+        train_preset(PRESETS["digits-tiny"], data, tmp_path / "runs", **options)
+    with np.load(data / "mnist.npz") as file:
+        arrays = dict(file)
+    np.savez(data / "mnist.npz", **arrays | {"train_images": arrays["train_images"][:, ::-1]})
+    train_preset(PRESETS["digits-tiny"], data, tmp_path / "runs", **options)
+    assert done == [0, 1, 0], "trained, kept, and trained anew"
 
 
 @pytest.mark.parametrize("wrong", [["--epochs", "0"], ["--epochs", "-3"], ["--learning-rate", "0"]])

@@ -35,24 +35,44 @@ class Labelled:
         labels: int64 ``[N]``; ``NO_CLASS`` or ``UNLABELLED`` where there is none.
         classes: The name of each label.
         aspects: ``[N]``: width over height of what was squeezed into each square; none for squares.
+        passes: ``[N]``: how often each image comes up in an epoch, on average; once for None.
     """
 
     images: Tensor
     labels: Tensor
     classes: tuple[str, ...]
     aspects: Tensor | None = None
+    passes: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def rows(self, index: Tensor) -> Labelled:
         """Some of the images, ``index`` int64 ``[M]``, as often as they are named."""
-        aspects = None if self.aspects is None else self.aspects[index]
-        return replace(self, images=self.images[index], labels=self.labels[index], aspects=aspects)
+        aspects, passes = (None if t is None else t[index] for t in (self.aspects, self.passes))
+        return replace(self, images=self.images[index], labels=self.labels[index], aspects=aspects, passes=passes)
+
+    @property
+    def epoch_length(self) -> int:
+        """Images in an epoch."""
+        return len(self) if self.passes is None else int(self.passes.double().sum())
+
+    def epoch_rows(self, generator: torch.Generator) -> Tensor:
+        """The rows of an epoch in a random order, ``[epoch_length]``.
+
+        Each comes up as often as ``passes`` says, rounded up or down at random.
+        """
+        order = torch.randperm(len(self), generator=generator)
+        if self.passes is None:
+            return order
+        ends = self.passes.double()[order].cumsum(0)
+        points = torch.arange(self.epoch_length) + torch.rand((), generator=generator, dtype=torch.float64)
+        rows = order[torch.searchsorted(ends, points, right=True).clamp(max=len(self) - 1)]
+        return rows[torch.randperm(len(rows), generator=generator)]
 
     @cached_property
     def digest(self) -> str:
-        """Of images, labels and proportions: 16 digits that change with any of them."""
+        """Of images, labels and aspects: 16 digits that change with any of them."""
         digest = hashlib.sha256()
         for tensor in (self.images, self.labels, self.aspects):
             if tensor is not None:
@@ -62,13 +82,15 @@ class Labelled:
 
 
 def join(parts: list[Labelled]) -> Labelled:
-    """One set after the other, with the classes of the first; all of them know their aspects, or none does."""
+    """One set after the other, with the classes of the first; all of them know their aspects and passes, or none."""
     aspects = [part.aspects for part in parts if part.aspects is not None]
+    passes = [part.passes for part in parts if part.passes is not None]
     return replace(
         parts[0],
         images=torch.cat([part.images for part in parts]),
         labels=torch.cat([part.labels for part in parts]),
         aspects=torch.cat(aspects) if aspects else None,
+        passes=torch.cat(passes) if passes else None,
     )
 
 

@@ -79,7 +79,7 @@ class Trainer:
             raise ValueError(f"A batch of {recipe.batch_size} cannot be shared by {world_size()} processes equally.")
         self.epochs = recipe.epochs if epochs is None else epochs
         self.learning_rate = recipe.learning_rate if learning_rate is None else learning_rate
-        self.steps = len(data) // recipe.batch_size
+        self.steps = data.epoch_length // recipe.batch_size
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
         self.classes = config.num_classes
@@ -90,6 +90,7 @@ class Trainer:
             "recipe": asdict(recipe),
             "network": config.to_dict(),
             "data": data.digest,
+            "steps": self.steps,
         }
         self.model = network if network is not None else ViT(config)
         if start is not None:
@@ -178,7 +179,7 @@ class Trainer:
     def _epoch(self, interrupt: Interrupt) -> dict[str, float]:
         """One pass, or the rest of one; its mean loss, accuracy on the (changed) training images, and last rate."""
         recipe, generator = self.recipe, torch.Generator().manual_seed(self.seed * 100_003 + self.epoch)
-        order = torch.randperm(len(self.data), generator=generator)[: self.steps * recipe.batch_size]
+        order = self.data.epoch_rows(generator)[: self.steps * recipe.batch_size]
         weights = torch.tensor(list(recipe.patch_weights.values()))
         sizes = torch.multinomial(weights, self.steps, replacement=True, generator=generator)
         if self.step == 0:

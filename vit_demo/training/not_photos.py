@@ -30,7 +30,7 @@ def not_photos(count: int, seed: int, side: int) -> Labelled:
     kinds = list(KINDS.values())
     images = np.stack([kinds[i % len(kinds)](rng, side) for i in range(count)])  # [count, side, side, 3]
     tensor = torch.from_numpy(images).permute(0, 3, 1, 2).contiguous()
-    return Labelled(tensor, torch.full((count,), NO_CLASS), (), torch.ones(count))
+    return Labelled(tensor, torch.full((count,), NO_CLASS), (), torch.ones(count), torch.ones(count))
 
 
 def _colour(rng: np.random.Generator) -> np.ndarray:

@@ -37,6 +37,9 @@ STORED_SIDE = 160
 HELD_BACK = {"tiny_imagenet40": 20, "imagenette160": 20, "real_photos50_train": 10, "photo_pool": 20}
 """Every how manyth training photo of a set is held back, to choose recipes by."""
 
+PASSES = {"tiny_imagenet40": 0.5, "imagenette160": 0.5, "real_photos50_train": 1.5, "photo_pool": 1.0}
+"""How often a training photo of a set comes up in an epoch; the small and soft ones are the most, and soon known."""
+
 PER_CLASS, MOST_REPEATS = 200, 8
 """Real photos are repeated until a class has as many as the former, each photo at most as often as the latter."""
 
@@ -109,8 +112,9 @@ def load_photo_set(folder: Path, name: str, part: Part, side: int, *, squeeze: b
     with ThreadPoolExecutor() as pool:
         images, aspects = zip(*pool.map(decode, wanted, chunksize=64), strict=True)
     tensor = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2)  # [N, side, side, 3] -> [N, 3, side, side]
-    names = tuple(str(name) for name in classes)
-    return Labelled(tensor.contiguous(), torch.from_numpy(labels[wanted]), names, torch.tensor(aspects))
+    names = tuple(str(label) for label in classes)
+    passes = torch.full((len(wanted),), PASSES.get(name, 1.0))
+    return Labelled(tensor.contiguous(), torch.from_numpy(labels[wanted]), names, torch.tensor(aspects), passes)
 
 
 def load_other_photos(folder: Path, side: int) -> Labelled | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -85,10 +86,11 @@ def train_preset(
             used = with_drawings(training, recipe, seed)
             teacher, teacher_seconds, answers = None, 0.0, None
             if recipe.teacher is not None:
-                # Its state stays there, so that a second student of the same seed need not train it again.
+                # Its state stays there, so that a second student of the same seed and data need not train it again.
                 place = out / f"teacher-{seed}"
                 lesson = Trainer(preset, recipe.teacher, used, place, device=device, seed=seed, network=ConvNet())
-                lesson.resume()
+                with suppress(ValueError):  # a teacher of other data or by another recipe is of no use: begin anew
+                    lesson.resume()
                 lesson.run(watched)
                 teacher, teacher_seconds = lesson.shipped, lesson.seconds
             if recipe.views:
