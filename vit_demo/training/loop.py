@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -24,6 +24,7 @@ from vit_demo.training.optimisers import make_optimisers
 from vit_demo.training.parallel import Interrupt, rank, world_size
 from vit_demo.training.recipes import RECIPES
 from vit_demo.training.scoring import prepare, score
+from vit_demo.training.settings import differences, run_settings
 from vit_demo.training.student import Student, at_patches
 from vit_demo.weights.preset import Preset
 
@@ -83,15 +84,9 @@ class Trainer:
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
         self.classes = config.num_classes
-        self.settings: dict[str, Any] = {
-            "seed": seed,
-            "epochs": self.epochs,
-            "learning rate": self.learning_rate,
-            "recipe": asdict(recipe),
-            "network": config.to_dict(),
-            "data": data.digest,
-            "steps": self.steps,
-        }
+        self.settings = run_settings(
+            recipe, config, data, seed=seed, epochs=self.epochs, learning_rate=self.learning_rate
+        )
         self.model = network if network is not None else ViT(config)
         if start is not None:
             self.model.load_state_dict(start.state_dict())
@@ -130,11 +125,10 @@ class Trainer:
         if not self.state_path.exists():
             return False
         state = torch.load(self.state_path, map_location=self.device, weights_only=True)
-        other = [name for name, value in self.settings.items() if state["settings"].get(name) != value]
+        other = differences(state["settings"], self.settings)
         if other:
-            said = " and ".join(_said(name, state["settings"].get(name), self.settings[name]) for name in other)
             raise ValueError(
-                f"{self.state_path} is of a run with {said}: resume it as it began, or train without --resume."
+                f"{self.state_path} is of a run with {other}: resume it as it began, or train without --resume."
             )
         self.model.load_state_dict(state["model"])
         for optimiser, kept in zip(self.optimisers, state["optimisers"], strict=True):
@@ -303,11 +297,3 @@ class Trainer:
         torch.set_rng_state(state["cpu"].cpu())
         if "cuda" in state and self.device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda"].cpu(), self.device)
-
-
-def _said(name: str, before: object, now: object) -> str:
-    """How a setting differs from that of an earlier run, as far as it can be said shortly."""
-    if isinstance(now, dict) and isinstance(before, dict):
-        fields = ", ".join(key for key, value in now.items() if before.get(key) != value)
-        return f"another {name} ({fields})"
-    return f"other {name}" if name == "data" else f"{name} {before}, not {now}"

@@ -14,6 +14,9 @@ from PIL import Image, ImageDraw
 
 from vit_demo.training.data import NO_CLASS, Labelled
 
+PASSES = 2.0
+"""How often each picture comes up in an epoch."""
+
 
 def not_photos(count: int, seed: int, side: int) -> Labelled:
     """Draws what is no photo, as many of each of ``KINDS``.
@@ -30,7 +33,7 @@ def not_photos(count: int, seed: int, side: int) -> Labelled:
     kinds = list(KINDS.values())
     images = np.stack([kinds[i % len(kinds)](rng, side) for i in range(count)])  # [count, side, side, 3]
     tensor = torch.from_numpy(images).permute(0, 3, 1, 2).contiguous()
-    return Labelled(tensor, torch.full((count,), NO_CLASS), (), torch.ones(count), torch.ones(count))
+    return Labelled(tensor, torch.full((count,), NO_CLASS), (), torch.ones(count), torch.full((count,), PASSES))
 
 
 def _colour(rng: np.random.Generator) -> np.ndarray:

@@ -37,8 +37,8 @@ STORED_SIDE = 160
 HELD_BACK = {"tiny_imagenet40": 20, "imagenette160": 20, "real_photos50_train": 10, "photo_pool": 20}
 """Every how manyth training photo of a set is held back, to choose recipes by."""
 
-PASSES = {"tiny_imagenet40": 0.5, "imagenette160": 0.5, "real_photos50_train": 1.5, "photo_pool": 1.0}
-"""How often a training photo of a set comes up in an epoch; the small and soft ones are the most, and soon known."""
+PASSES = {"tiny_imagenet40": 0.6, "imagenette160": 1.3, "real_photos50_train": 1.2, "photo_pool": 0.8}
+"""How often a training photo of a set comes up in an epoch: those that are small and soft, or show no class, less."""
 
 PER_CLASS, MOST_REPEATS = 200, 8
 """Real photos are repeated until a class has as many as the former, each photo at most as often as the latter."""

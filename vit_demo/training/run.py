@@ -125,6 +125,7 @@ def train_preset(
                 "teacher_seconds": round(teacher_seconds),
                 "data": _data_note(preset, data, recipe),
                 "data_digest": used.digest,
+                "images_an_epoch": used.epoch_length,
             }
             if before is not None:
                 record["start"] = before
