@@ -48,7 +48,7 @@ def average(files: dict[Path, float]) -> tuple[ViT, list[dict[str, Any]]]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Averages, cools by the validation images, and writes the file."""
+    """Averages, cools by the validation images, scores on the test part, and writes the file."""
     parser = argparse.ArgumentParser(description="Average rounds of a training.")
     parser.add_argument(
         "preset", choices=[name for name, preset in PRESETS.items() if preset.flexible and preset.source == "bundled"]
@@ -64,15 +64,19 @@ def main(arguments: list[str] | None = None) -> None:
     model, records = average(dict(zip(options.files, options.shares, strict=True)))
     validation = load_part(preset, options.data, "validation")
     scores = {p: score(model.to(device), validation, preset, p) for p in preset.patch_sizes}
-    record = {
+    record: dict[str, Any] = {
         "command": f"python -m vit_demo.training.average {preset.name} {' '.join(p.name for p in options.files)} "
         f"--shares {' '.join(map(str, options.shares))} --data PATH --out {options.out.name}",
         "shares": options.shares,
-        "data": records[-1].get("data", ""),
+        # Of the last file; what the others were made with stands under "averaged".
+        **{key: records[-1][key] for key in ("seed", "epochs", "seconds", "data") if key in records[-1]},
         "temperature": cool(model, list(scores.values())),
         "validation_accuracy": {str(p): found.accuracy for p, found in scores.items()},
-        "averaged": records,
     }
+    model.half().float()  # what is tested is what is stored
+    test = load_part(preset, options.data, "test")
+    record["test_accuracy"] = {str(p): score(model, test, preset, p).accuracy for p in preset.patch_sizes}
+    record["averaged"] = records
     save_checkpoint(options.out, model, record)
 
 
