@@ -73,7 +73,8 @@ def _evaluate(options: argparse.Namespace) -> None:
     preset = _trained_here(options.preset)
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
     found = evaluate.evaluate_preset(preset, options.data, options.weights, sizes, best_device())
-    doubts = evaluate.doubts(preset, options.weights, sizes, best_device()) if preset.task == "digits" else {}
+    doubts = evaluate.doubts(preset, options.weights, sizes, best_device(), options.data)
+    shares = evaluate.confidence_shares(preset, found)
     accuracy = {name: {p: score.accuracy for p, score in scores.items()} for name, scores in found.items()}
     error = {name: {p: score.calibration_error() for p, score in scores.items()} for name, scores in found.items()}
     shown = preset.default_patch_size if preset.default_patch_size in sizes else sizes[0]
@@ -82,15 +83,17 @@ def _evaluate(options: argparse.Namespace) -> None:
             evaluate.plot(preset, name, shown, scores[shown], options.plot / f"{preset.name}-{name}-{shown}.png")
     if options.json:
         report = {"preset": preset.name, "accuracy": accuracy, "calibration_error": error, "not_sure": doubts}
+        report |= {name.replace(" ", "_"): table for name, table in shares.items()}
         confusion = {name: scores[shown].confusion().tolist() for name, scores in found.items()}
         print(json.dumps(report | {"confusion": {"patch_size": shown} | confusion}))
         return
-    for title, table in {"right answers": accuracy, "calibration error": error, "not sure of": doubts}.items():
-        if table:
-            print(f"{title + ', %':24}" + "".join(f"patch {p:<3}" for p in sizes))
-            for name, values in table.items():
-                print(f"  {name:20}" + "".join(f"{100 * values[p]:8.2f} " for p in sizes))
-            print()
+    tables = {"right answers": accuracy, "calibration error": error} | shares | {"not sure of": doubts}
+    width = max(24, 4 + max(len(name) for table in tables.values() for name in table))
+    for title, table in tables.items():
+        print(f"{title + ', %':{width}}" + "".join(f"patch {p:<3}" for p in sizes))
+        for name, values in table.items():
+            print(f"  {name:{width - 4}}" + "".join(f"{100 * values[p]:8.2f} " for p in sizes))
+        print()
     name, scores = next(iter(found.items()))
     print(f"mistakes on {name} at patch {shown}")
     _print_confusion(preset.labels, scores[shown].confusion().tolist())

@@ -117,7 +117,7 @@ def test_a_result_outlives_what_is_cached_and_what_its_name_means(tiny, photo, m
     engine, model, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
     wanted = ex.relevance("b")
-    monkeypatch.delitem(PRESETS, "photos-tiny")
+    monkeypatch.setitem(PRESETS, "photos-tiny", replace(PRESETS["photos-tiny"], labels=("x", "y", "z"), mean=(0, 0, 0)))
     engine._models.max_bytes = engine._results.max_bytes = 0
     engine._models.put("nothing", model)
     np.testing.assert_array_equal(ex.relevance("b"), wanted)

@@ -7,7 +7,7 @@ from PIL import Image
 
 from vit_demo.model import ViTConfig
 from vit_demo.training import recipes
-from vit_demo.training.data import PHOTO_SETS
+from vit_demo.training.photos import PHOTO_SETS
 from vit_demo.training.recipes import Recipe
 from vit_demo.weights import PRESETS
 
@@ -56,20 +56,53 @@ def recipe(monkeypatch):
     return tiny
 
 
+def photo_arrays(pictures, labels, part, **more):
+    """The arrays of a file of photos, as the data sets have them."""
+    files = []
+    for picture in pictures:
+        buffer = io.BytesIO()
+        picture.save(buffer, "png")
+        files.append(buffer.getvalue())
+    return {
+        f"{part}_blob": np.frombuffer(b"".join(files), np.uint8),
+        f"{part}_offsets": np.cumsum([0, *(len(file) for file in files)]),
+        f"{part}_labels": np.asarray(labels),
+    } | more
+
+
+def noise_picture(rng, width=12, height=12):
+    """Coarse noise: every one has a difference hash of its own."""
+    cells = rng.integers(0, 255, (9, 9, 3), np.uint8)
+    return Image.fromarray(cells).resize((width, height), Image.Resampling.NEAREST)
+
+
 @pytest.fixture
 def photos(tmp_path):
-    """Both photo sets with two classes of plain colours each: 40 photos to train and choose by, 4 to test."""
+    """Both photo sets with two classes each: 40 photos to train and choose by, 4 to test."""
     rng = np.random.default_rng(0)
-    for name in PHOTO_SETS.values():
-        arrays = {"class_names": np.array(["a", "b"]), "wnids": np.array(["n1", "n2"])}
+    for name in PHOTO_SETS:
+        own = "ab" if name == PHOTO_SETS[0] else "cd"
+        arrays = {"class_names": np.array(list(own)), "wnids": np.array(["n1", "n2"])}
         for part, count in (("train", 40), ("val", 4)):
-            files = []
-            for colour in rng.integers(0, 255, (count, 3)):
-                buffer = io.BytesIO()
-                Image.new("RGB", (12, 12), tuple(int(c) for c in colour)).save(buffer, "png")
-                files.append(buffer.getvalue())
-            arrays[f"{part}_blob"] = np.frombuffer(b"".join(files), np.uint8)
-            arrays[f"{part}_offsets"] = np.cumsum([0, *(len(file) for file in files)])
-            arrays[f"{part}_labels"] = np.arange(count, dtype=np.uint8) * 2 // count
-        np.savez(tmp_path / name, **arrays)
+            pictures = [noise_picture(rng) for _ in range(count)]
+            arrays |= photo_arrays(pictures, np.arange(count, dtype=np.uint8) * 2 // count, part)
+        np.savez(tmp_path / f"{name}.npz", **arrays)
     return tmp_path
+
+
+@pytest.fixture
+def scenes(photos):
+    """The same folder with whole scenes, three times as wide as high: 30 of "a" and 6 of "b", 40 without a label."""
+    rng = np.random.default_rng(1)
+    classes = {"class_names": np.array(list("abcd"))}
+    real = [noise_picture(rng, 36, 12) for _ in range(36)]
+    pool = [noise_picture(rng, 36, 12) for _ in range(40)]
+    pool[3] = real[9]  # one that is held back
+    pool[4] = real[5]  # one that is not
+    real[7] = real[19]  # held back, too
+    labels = np.array([0] * 30 + [1] * 6, np.uint8)
+    np.savez(photos / "real_photos50_train.npz", **photo_arrays(real, labels, "train", **classes))
+    np.savez(photos / "photo_pool.npz", **photo_arrays(pool, [0] * 3 + [-1] * 37, "train", **classes))
+    test = [noise_picture(rng, 36, 12) for _ in range(8)]
+    np.savez(photos / "real_photos50.npz", **photo_arrays(test, [0, 0, 0, 1, 1, 2, 3, 3], "test", **classes))
+    return photos

@@ -14,10 +14,10 @@ from safetensors.torch import save_file
 from vit_demo.cli import main
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
-from vit_demo.training import recipes, run
-from vit_demo.training.answers import KEPT, SIDE, TEACHER, Answers, ask, load_teacher
+from vit_demo.training import loop, recipes, run
+from vit_demo.training.answers import KEPT, SIDE, TEACHER, Answers, among, ask, load_teacher
 from vit_demo.training.augment import Mix, cut, draw_crops, mirror
-from vit_demo.training.data import Labelled
+from vit_demo.training.data import NO_CLASS, UNLABELLED, Labelled
 from vit_demo.training.loop import Trainer
 from vit_demo.training.recipes import Recipe
 from vit_demo.training.student import Student, at_patches
@@ -38,7 +38,7 @@ def network(**fields) -> ViT:
 
 @pytest.fixture
 def teacher() -> ViT:
-    return network(image_size=SIDE, patch_size=48)
+    return network(image_size=SIDE, patch_size=40)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_it_answers_about_the_crops_that_the_student_gets(teacher, data, tmp_pat
 
 
 def test_it_says_what_its_last_block_reads_of_each_two_by_two_patches(data, tmp_path):
-    teacher = network(image_size=SIDE, patch_size=48, depth=2)
+    teacher = network(image_size=SIDE, patch_size=40, depth=2)
     given: list[torch.Tensor] = []
     teacher.blocks[1].attn.register_forward_pre_hook(lambda module, inputs: given.append(inputs[0].float()))
     answers = ask(teacher, data, 1, 0, tmp_path, CPU)
@@ -93,7 +93,9 @@ def test_it_says_what_its_last_block_reads_of_each_two_by_two_patches(data, tmp_
 
 
 def test_what_was_asked_once_is_not_asked_again(teacher, data, tmp_path, monkeypatch):
-    save_file({"crops": torch.zeros(24, 4)}, tmp_path / "view-0.safetensors")  # but this is not all there is to know
+    ask(teacher, data, 1, 0, tmp_path, CPU)
+    (kept,) = tmp_path.glob("*.safetensors")
+    save_file({"crops": torch.zeros(24, 4)}, kept)  # but this is not all there is to know
     first = ask(teacher, data, 1, 0, tmp_path, CPU)
     monkeypatch.setattr(ViT, "forward", lambda *_: pytest.fail("asked again"))
     monkeypatch.setattr(ViT, "encode", lambda *_: pytest.fail("asked again"))
@@ -101,14 +103,48 @@ def test_what_was_asked_once_is_not_asked_again(teacher, data, tmp_path, monkeyp
     assert all(torch.equal(getattr(first, key), getattr(second, key)) for key in KEPT)
 
 
+@pytest.mark.parametrize("change", ["images", "labels", "aspects"])
+def test_answers_about_other_photos_are_asked_for_anew(change, teacher, data, tmp_path):
+    data = replace(data, aspects=torch.ones(24))
+    ask(teacher, data, 1, 0, tmp_path / "kept", CPU)
+    other = {"images": data.images.flip(0), "labels": torch.full((24,), UNLABELLED), "aspects": torch.full((24,), 2.0)}
+    data = replace(data, **{change: other[change]})
+    found, fresh = (ask(teacher, data, 1, 0, tmp_path / name, CPU) for name in ("kept", "fresh"))
+    assert all(torch.equal(getattr(found, key), getattr(fresh, key)) for key in KEPT)
+
+
+def test_the_less_a_teacher_sees_of_the_classes_the_more_evenly_it_shares_its_answer_out():
+    probabilities = torch.tensor([0.15, 0.05, 0.7, 0.1]).repeat(4, 1)
+    probabilities[3] = torch.tensor([0.6, 0.3, 0.1, 0.0])
+    labels = torch.tensor([1, NO_CLASS, UNLABELLED, UNLABELLED])
+    said = among((probabilities + 1e-12).log(), labels, 2)
+    wanted = [[0.75, 0.25], [0.5, 0.5], [0.4 * 0.75 + 0.6 / 2, 0.4 * 0.25 + 0.6 / 2], [2 / 3, 1 / 3]]
+    assert torch.allclose(said, torch.tensor(wanted), atol=1e-5)
+
+
+def test_what_has_no_label_is_learned_as_the_teacher_has_it(preset, data, tmp_path, monkeypatch):
+    recipe = replace(recipes.RECIPES["photos-tiny"], mix=0.0, hint=0.0, patch_hint=0.0, ema=0.0)
+    monkeypatch.setitem(recipes.RECIPES, "photos-tiny", recipe)
+    said = torch.tensor([0.1, 0.2, 0.3, 0.4]).expand(1, 24, 4)
+    answers = Answers(draw_crops(24)[None], said, torch.zeros(1, 24, 16), torch.zeros(1, 24, 16, 2, 2))
+    data = replace(data, labels=torch.where(torch.arange(24) % 2 == 0, UNLABELLED, NO_CLASS))
+    targets = []
+    monkeypatch.setattr(
+        loop.F, "cross_entropy", lambda x, t, **_: (targets.append(t), (x.log_softmax(1) * -t).sum(1).mean())[1]
+    )
+    Trainer(preset, "photos-tiny", data, tmp_path, device=CPU, answers=answers, epochs=1).run()
+    assert torch.allclose(torch.cat(targets), said[0])
+
+
 def test_the_teacher_keeps_the_classes_of_the_photo_sets_in_their_order(photos):
     model = ViT(VIT_TINY.with_classes(1000))
     np.savez(photos / TEACHER, **{name: tensor.numpy() for name, tensor in model.state_dict().items()})
     with (photos / "classes.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerows([["wnid", "class_index"], ["n2", 5], ["n1", 900]])
+        table.writerows([["wnid", "class_index"], ["n3", 7], ["n2", 5], ["n1", 900]])
     teacher = load_teacher(photos)
-    assert torch.equal(teacher.head.weight, model.head.weight[[900, 5, 900, 5]])
+    assert torch.equal(teacher.head.weight[:4], model.head.weight[[900, 5, 900, 5]])
+    assert torch.equal(teacher.head.weight[4:], model.head.weight[[7]]), "and then those that photos may show besides"
     (photos / TEACHER).unlink()
     with pytest.raises(FileNotFoundError, match=TEACHER):
         load_teacher(photos)

@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from vit_demo.training.augment import augment_digits, augment_photos
+from vit_demo.training.augment import _sharpness, augment_digits, augment_photos, cut, draw_crops
 
 
 @pytest.mark.parametrize(("augment", "shape"), [(augment_digits, (64, 1, 28, 28)), (augment_photos, (64, 3, 32, 32))])
@@ -32,3 +32,44 @@ def test_photos_are_mirrored_half_of_the_time():
     changed = augment_photos(ramp)
     rising = (changed[..., -1].mean((1, 2)) > changed[..., 0].mean((1, 2))).float().mean()
     assert 0.4 < rising < 0.6
+
+
+def test_crops_of_a_squeezed_photo_keep_its_proportions():
+    torch.manual_seed(0)
+    aspects = torch.tensor([0.5, 1.0, 2.0]).repeat_interleave(1000)
+    crops = draw_crops(3000, None, aspects)
+    width, height, x, y = crops.unbind(1)
+    assert (width.abs() <= 1).all() and (x.abs() + width <= 1 + 1e-6).all() and (y.abs() + height <= 1 + 1e-6).all()
+    ratio = width * aspects / height  # in pixels of the photo
+    whole = (width == 1) & (height == 1)
+    free = (width < 1) & (height < 1)
+    assert (ratio[free].log().abs() <= torch.tensor(4 / 3).log() / 1 + 1e-5).all()
+    for aspect in (0.5, 2.0):
+        mine = aspects == aspect
+        middle = mine & (x == 0) & (y == 0) & ((ratio - 1).abs() < 1e-5)
+        assert 0.1 < middle.sum() / mine.sum() < 0.2, "the square in the middle, as the page cuts it"
+        assert 0.06 < (whole & mine).sum() / mine.sum() < 0.14, "all of it, squashed"
+    area = (width * height)[free]
+    assert 0.19 < area.min() < 0.25 and area.max() > 0.8
+
+
+def test_the_middle_of_a_squeezed_photo_is_what_it_was_before():
+    ramp = torch.linspace(0, 1, 60).expand(1, 1, 30, 60)  # twice as wide as high
+    squeezed = F.interpolate(ramp, (60, 60), mode="bilinear", align_corners=False)
+    middle = cut(squeezed, torch.tensor([[0.5, 1.0, 0.0, 0.0]]), 30)
+    assert torch.allclose(middle[0, 0, 15], ramp[0, 0, 15, 15:45], atol=0.01)
+
+
+def test_sharpness_turns_down_or_up_what_is_fine_and_leaves_the_rest():
+    torch.manual_seed(0)
+    coarse = F.interpolate(torch.rand(1, 3, 2, 2), (32, 32), mode="bilinear").expand(3, -1, -1, -1)
+    fine = torch.where(torch.arange(32) % 2 == 0, 0.1, -0.1)
+    softer, same, sharper = _sharpness(0.3 + 0.4 * coarse + fine, torch.tensor([1.0, 0.0, -1.0]))
+
+    def stripes(image):
+        return (image[..., ::2] - image[..., 1::2]).mean().item()
+
+    assert stripes(softer) == pytest.approx(0, abs=0.01)
+    assert torch.allclose(same, 0.3 + 0.4 * coarse[1] + fine, atol=1e-6)
+    assert stripes(sharper) == pytest.approx(0.4, abs=0.02)
+    assert torch.allclose(F.avg_pool2d(sharper, 8), F.avg_pool2d(same, 8), atol=0.01)

@@ -1,6 +1,6 @@
 import torch
 
-from vit_demo.training.data import NO_DIGIT, Labelled
+from vit_demo.training.data import NO_CLASS, Labelled
 from vit_demo.training.not_digits import HANDS, KINDS, SIGNS, UNSEEN, not_digits, unsure_drawings
 
 ONES = Labelled(
@@ -13,7 +13,7 @@ ONES = Labelled(
 def test_drawings_of_no_digit_look_as_the_page_hands_them_over_and_are_each_their_own():
     drawn = not_digits(30, 0, ONES)
     assert drawn.images.shape == (30, 1, 28, 28) and drawn.images.dtype == torch.uint8
-    assert set(drawn.labels.tolist()) == {NO_DIGIT}
+    assert set(drawn.labels.tolist()) == {NO_CLASS}
     assert (drawn.images.amax((1, 2, 3)) == 255).all()
     assert len({image.numpy().tobytes() for image in drawn.images}) > 24
     assert torch.equal(not_digits(30, 0, ONES).images, drawn.images)

@@ -15,6 +15,7 @@ from vit_demo.training import recipes
 from vit_demo.training.data import load_digits, load_other_digits
 from vit_demo.training.evaluate import evaluate_preset
 from vit_demo.training.loop import Trainer
+from vit_demo.training.run import train_preset
 from vit_demo.training.scoring import score
 from vit_demo.web.components.pad import example_picture
 from vit_demo.weights import PRESETS
@@ -105,6 +106,60 @@ def test_ctrl_c_on_the_command_line_saves_and_resume_goes_on(data, recipe, tmp_p
     whole.run()
     shipped, _ = load_checkpoint(tmp_path / "runs" / "digits-tiny.safetensors")
     assert torch.equal(shipped.cls_token, whole.shipped.cls_token.half().float())
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"learning_rate": 3e-3}, "learning rate 0.004, not 0.003"),
+        ({"recipe": {"weight_decay": 0.2}}, "weight_decay"),
+        ({"network": {"norm_eps": 1e-5}}, "norm_eps"),
+        ({"data": True}, "other data"),
+    ],
+    ids=["rate", "recipe", "network", "data"],
+)
+def test_a_state_of_another_run_is_refused(change, named, data, recipe, tmp_path, monkeypatch):
+    first = trainer(data, tmp_path, epochs=1)
+    first.run()
+    options = {key: value for key, value in change.items() if key == "learning_rate"}
+    monkeypatch.setitem(recipes.RECIPES, "digits-tiny", replace(recipe, **change.get("recipe", {})))
+    config = replace(PRESETS["digits-tiny"].config, **change.get("network", {}))
+    preset = replace(PRESETS["digits-tiny"], config=config)
+    digits = load_digits(data, "train")
+    digits = replace(digits, images=digits.images.flip(0)) if "data" in change else digits
+    second = Trainer(preset, "digits-tiny", digits, tmp_path, device=CPU, epochs=1, **options)
+    with pytest.raises(ValueError, match=named) as caught:
+        second.resume()
+    assert "\n" not in str(caught.value) and "--resume" in str(caught.value)
+
+
+def test_a_teacher_is_kept_for_the_next_student_of_the_same_data_alone(data, recipe, tmp_path, monkeypatch):
+    monkeypatch.setitem(recipes.RECIPES, "digits-tiny", replace(recipe, teacher="digits-teacher", distil=0.5, epochs=1))
+    lesson = replace(recipe, patch_weights={28: 1.0}, keep={}, epochs=1, learning_rate=1e-3)
+    monkeypatch.setitem(recipes.RECIPES, "digits-teacher", lesson)
+    done = []
+    run = Trainer.run
+
+    def note(self, watched):
+        if self.name == "digits-teacher":
+            done.append(self.epoch)
+        run(self, watched)
+
+    monkeypatch.setattr(Trainer, "run", note)
+    options = {"device": CPU, "seed": 2}
+    for _ in range(2):
+        train_preset(PRESETS["digits-tiny"], data, tmp_path / "runs", **options)
+    with np.load(data / "mnist.npz") as file:
+        arrays = dict(file)
+    np.savez(data / "mnist.npz", **arrays | {"train_images": arrays["train_images"][:, ::-1]})
+    train_preset(PRESETS["digits-tiny"], data, tmp_path / "runs", **options)
+    assert done == [0, 1, 0], "trained, kept, and trained anew"
+
+
+@pytest.mark.parametrize("wrong", [["--epochs", "0"], ["--epochs", "-3"], ["--learning-rate", "0"]])
+def test_a_length_or_rate_that_makes_no_sense_is_refused(wrong, data, recipe, tmp_path, capsys):
+    assert main(["train", "digits-tiny", "--data", str(data), "--out", str(tmp_path / "runs"), *wrong]) == 2
+    assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "runs").exists()
 
 
 def test_the_log_has_curves_beside_it(data, recipe, tmp_path):

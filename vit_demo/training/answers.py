@@ -22,13 +22,20 @@ from vit_demo.model import Trace, ViT
 from vit_demo.model.config import VIT_TINY
 from vit_demo.model.vit import Block
 from vit_demo.training.augment import cut, draw_crops, mirror
-from vit_demo.training.data import PHOTO_SETS, Labelled, find_file
+from vit_demo.training.data import UNLABELLED, Labelled, find_file
+from vit_demo.training.photos import PHOTO_SETS, wnids
 
 TEACHER = "vit_ti16_224.npz"
 """A ViT-Ti/16 for 224 pixels and the 1,000 classes of ImageNet, tensors under timm's names, pixels in [-1, 1]."""
 
-SIDE = 192
-"""Pixels that the teacher sees: enough for photos of 64 and 160 pixels, and a quarter fewer tokens than at 224."""
+SIDE = 160
+"""Pixels that the teacher sees: as many as the training photos have, and half the tokens that it has at 224."""
+
+SHARE = 2.0
+"""Of photos without labels: how much of the answer the classes get, over what the teacher gives them of its thousand.
+
+It shares a cat out between several kinds of cat of which one is a class. More than all they never get.
+"""
 
 KEPT = ("crops", "probabilities", "features", "patches")
 
@@ -66,7 +73,7 @@ class Answers:
 
 
 def load_teacher(folder: Path) -> ViT:
-    """The pretrained ViT-Ti/16, its head cut down to the classes of ``PHOTO_SETS`` in their order.
+    """The pretrained ViT-Ti/16, the classes of ``PHOTO_SETS`` first, in their order, and then its others.
 
     Args:
         folder: Holds the weights and their ``classes.csv``, here or in a folder ``vit_ti16_imagenet1k``; and the photo
@@ -82,13 +89,8 @@ def load_teacher(folder: Path) -> ViT:
         state = {name: torch.from_numpy(file[name]) for name in file.files}
     with table.open(newline="") as lines:
         index = {row["wnid"]: int(row["class_index"]) for row in csv.DictReader(lines)}
-    wanted = []
-    for name in PHOTO_SETS.values():
-        path = find_file(folder, name)
-        if path is None:
-            raise FileNotFoundError(f"No {name} in {folder}: name the folder that holds it with --data.")
-        with np.load(path) as file:
-            wanted += [index[str(wnid)] for wnid in file["wnids"]]
+    wanted = [index[wnid] for name in PHOTO_SETS for wnid in wnids(folder, name)]
+    wanted += sorted(set(index.values()) - set(wanted))
     state["head.weight"], state["head.bias"] = state["head.weight"][wanted], state["head.bias"][wanted]
     teacher = ViT(VIT_TINY.with_classes(len(wanted)))
     teacher.load_state_dict(state)
@@ -101,7 +103,7 @@ def ask(
     """Asks about every image ``views`` times, each time about another crop; what ``folder`` has is not asked again.
 
     Args:
-        teacher: Takes photos of ``SIDE`` pixels in [-1, 1].
+        teacher: Takes photos of ``SIDE`` pixels in [-1, 1]; its first classes are those of ``data``.
         data: The training photos.
         views: Crops of each photo.
         seed: Of the crops.
@@ -112,14 +114,16 @@ def ask(
     folder.mkdir(parents=True, exist_ok=True)
     teacher = teacher.to(device)
     kept: list[dict[str, Tensor]] = []
+    classes = len(data.classes)
     for view in range(views):
-        path = folder / f"view-{view}.safetensors"
+        # The name says what was asked about: answers about other photos or crops are of no use.
+        path = folder / f"{data.digest}-{seed}-{view}.safetensors"
         answers = load_file(path) if path.exists() else {}
         if answers.keys() != set(KEPT):  # an earlier version may have kept less
             generator = torch.Generator().manual_seed(seed * 1009 + view)
-            drawn = draw_crops(len(data), generator)
+            drawn = draw_crops(len(data), generator, data.aspects)
             said = [
-                _say(teacher, data.images[part].to(device), drawn[part].to(device))
+                _say(teacher, data.images[part].to(device), drawn[part].to(device), data.labels[part], classes)
                 for part in tqdm(
                     torch.arange(len(data)).split(batch_size), desc=f"teacher, view {view + 1} of {views}", leave=False
                 )
@@ -138,7 +142,7 @@ def ask(
 
 
 @torch.inference_mode()
-def _say(teacher: ViT, images: Tensor, crops: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _say(teacher: ViT, images: Tensor, crops: Tensor, labels: Tensor, classes: int) -> tuple[Tensor, Tensor, Tensor]:
     """Probabilities, features and patches in half precision, of uint8 ``[B, 3, side, side]``."""
     x = F.interpolate(cut(images.float() / 255, crops), size=SIDE, mode="bicubic", antialias=True)
     trace = Trace(full=True)
@@ -148,4 +152,23 @@ def _say(teacher: ViT, images: Tensor, crops: Tensor) -> tuple[Tensor, Tensor, T
         # What the last block makes of the patches is read by nobody, and nothing taught it: so what it is given.
         given = cast(Block, teacher.blocks[-1]).norm1(trace.x[-2])[:, trace.num_prefix :]  # [B, rows * cols, D]
     patches = F.avg_pool2d(given.float().mT.unflatten(2, trace.grid), 2).contiguous()  # [B, D, rows / 2, cols / 2]
-    return logits.float().softmax(1).half().cpu(), features.half().cpu(), patches.half().cpu()
+    probabilities = among(logits.float().cpu(), labels, classes)
+    return probabilities.half(), features.half().cpu(), patches.half().cpu()
+
+
+def among(logits: Tensor, labels: Tensor, classes: int) -> Tensor:
+    """What a teacher of more classes says about the first of them.
+
+    Args:
+        logits: ``[B, all]``.
+        labels: ``[B]``. Photos with a label are shared out between the classes. Photos without one may show none of
+            them: the less the teacher sees of them, the more evenly. So is what is known to show none.
+        classes: How many are wanted.
+
+    Returns:
+        Probabilities ``[B, classes]``.
+    """
+    shown = logits[:, :classes].softmax(1)
+    inside = logits.softmax(1)[:, :classes].sum(1)  # [B]
+    share = torch.where(labels == UNLABELLED, (SHARE * inside).clamp(max=1), (labels >= 0).float())[:, None]
+    return share * shown + (1 - share) / classes

@@ -70,21 +70,33 @@ def _thicken(images: Tensor, amount: Tensor) -> Tensor:
     return thicker + amount.clamp(max=0).neg() * (eroded - images)
 
 
-def draw_crops(count: int, generator: torch.Generator | None = None) -> Tensor:
-    """Random crops of 25 to 100 % of the area, their aspect changed by up to 4:3.
+WHOLE, SQUASHED = 0.15, 0.1
+"""Share of the crops that are the square in the middle of a photo, and that are all of it, squashed to a square."""
+
+
+def draw_crops(count: int, generator: torch.Generator | None = None, aspects: Tensor | None = None) -> Tensor:
+    """Random crops of 20 to 100 % of the area, their proportions changed by up to 4:3; some as a page would fit them.
 
     Args:
         count: How many.
         generator: Of the random numbers; torch's own by default.
+        aspects: ``[count]``: width over height of what was squeezed into each square image; 1 by default.
 
     Returns:
         ``[count, 4]``: width, height, and the centre's x and y, all as shares of half the image's side.
     """
-    area, aspect, x, y = torch.rand(4, count, generator=generator)
-    side = (0.25 + 0.75 * area).sqrt()
-    stretch = ((2 * aspect - 1) * math.log(4 / 3) / 2).exp()
-    width, height = (side * stretch).clamp(max=1), (side / stretch).clamp(max=1)
-    return torch.stack([width, height, (2 * x - 1) * (1 - width), (2 * y - 1) * (1 - height)], dim=1)
+    area, ratio, x, y, kind = torch.rand(5, count, generator=generator)
+    aspects = torch.ones(count) if aspects is None else aspects
+    side = ((0.2 + 0.8 * area) * aspects).sqrt()  # of a square of that area, in heights of the photo
+    stretch = ((2 * ratio - 1) * math.log(4 / 3) / 2).exp()
+    # A photo is `aspects` wide and 1 high: what is w wide there is w / aspects of the squeezed image.
+    width, height = (side * stretch / aspects).clamp(max=1), (side / stretch).clamp(max=1)
+    x, y = (2 * x - 1) * (1 - width), (2 * y - 1) * (1 - height)
+    crops = torch.stack([width, height, x, y], dim=1)
+    none = torch.zeros(count)
+    middle = torch.stack([(1 / aspects).clamp(max=1), aspects.clamp(max=1), none, none], dim=1)
+    crops = torch.where((kind < WHOLE + SQUASHED)[:, None], torch.tensor([1.0, 1.0, 0.0, 0.0]), crops)
+    return torch.where((kind < WHOLE)[:, None], middle, crops)
 
 
 def mirror(crops: Tensor, which: Tensor) -> Tensor:
@@ -92,28 +104,35 @@ def mirror(crops: Tensor, which: Tensor) -> Tensor:
     return torch.where(which[:, None], crops * crops.new_tensor([-1.0, 1.0, 1.0, 1.0]), crops)
 
 
-def cut(images: Tensor, crops: Tensor) -> Tensor:
-    """The crops of images, enlarged to the images' own size.
+def cut(images: Tensor, crops: Tensor, size: int | None = None) -> Tensor:
+    """The crops of images, resized to squares.
 
     Args:
         images: ``[B, C, side, side]``.
         crops: ``[B, 4]``, as ``draw_crops`` makes them; a negative width mirrors.
+        size: Pixels of a square's side; the images' own by default.
+
+    Returns:
+        ``[B, C, size, size]``.
     """
+    shape = [*images.shape[:2], *([size, size] if size else images.shape[2:])]
     width, height, x, y = crops.unbind(1)
     zero = torch.zeros_like(x)
     where = torch.stack([torch.stack([width, zero, x], dim=1), torch.stack([zero, height, y], dim=1)], dim=1)
-    return F.grid_sample(images, F.affine_grid(where, list(images.shape), align_corners=False), align_corners=False)
+    grid = F.affine_grid(where, shape, align_corners=False)
+    return F.grid_sample(images, grid, padding_mode="border", align_corners=False)
 
 
-def augment_photos(images: Tensor, crops: Tensor | None = None) -> Tensor:
-    """A crop in another light and colour.
+def augment_photos(images: Tensor, crops: Tensor | None = None, size: int | None = None) -> Tensor:
+    """A crop in another light and colour, softer or sharper.
 
     Args:
         images: ``[B, 3, side, side]`` in [0, 1].
         crops: ``[B, 4]``, as for ``cut``; by default drawn at random, and half of them mirrored.
+        size: As for ``cut``.
 
     Returns:
-        The same shape and range.
+        ``[B, 3, size, size]`` in [0, 1].
     """
     batch, device = len(images), images.device
 
@@ -122,8 +141,18 @@ def augment_photos(images: Tensor, crops: Tensor | None = None) -> Tensor:
 
     if crops is None:
         crops = mirror(draw_crops(batch), torch.rand(batch) < 0.5)
-    images = cut(images, crops.to(device))
+    images = cut(images, crops.to(device), size)
+    chosen = (uniform(0, 1) < 0.5).nonzero()[:, 0]
+    images[chosen] = _sharpness(images[chosen], uniform(-1.0, 1.0)[chosen])
     return _light_and_colour(images, uniform(0.6, 1.4), uniform(0.6, 1.4), uniform(0.4, 1.6))
+
+
+def _sharpness(images: Tensor, amount: Tensor) -> Tensor:
+    """Blends towards what is left of images at half their size (amount > 0), or away; ``amount`` ``[B]`` in [-1, 1]."""
+    height, width = images.shape[2:]
+    small = F.interpolate(images, (height // 2, width // 2), mode="bilinear", antialias=True)
+    soft = F.interpolate(small, (height, width), mode="bilinear")
+    return torch.lerp(images, soft, amount[:, None, None, None]).clamp_(0, 1)
 
 
 def _light_and_colour(images: Tensor, brightness: Tensor, contrast: Tensor, saturation: Tensor) -> Tensor:

@@ -1,16 +1,15 @@
-"""Labelled images in memory: digits and photos from ``.npz`` files, or MNIST as torchvision downloads it."""
+"""Labelled images in memory; the digits, from ``.npz`` files or as torchvision downloads them."""
 
 from __future__ import annotations
 
-import io
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
 
 from vit_demo.images import to_mnist
@@ -20,14 +19,11 @@ Part = Literal["train", "validation", "test"]
 VALIDATION_DIGITS = 5000
 """Digits split off the end of MNIST's training set, to choose recipes by."""
 
-HELD_BACK = 20
-"""Every how manyth training photo is held back, to choose recipes by."""
-
-NO_DIGIT = -1
+NO_CLASS = -1
 """Label of a training image to which no answer is right."""
 
-PHOTO_SETS = {"tiny_imagenet40": "tiny_imagenet40.npz", "imagenette160": "imagenette160.npz"}
-"""The sets of ``photos-tiny``, in the order of its labels."""
+UNLABELLED = -2
+"""Label of a training image of which a teacher alone says what it shows, if any of the classes."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +32,66 @@ class Labelled:
 
     Attributes:
         images: uint8 ``[N, C, side, side]``.
-        labels: int64 ``[N]``; ``NO_DIGIT`` where there is none.
+        labels: int64 ``[N]``; ``NO_CLASS`` or ``UNLABELLED`` where there is none.
         classes: The name of each label.
+        aspects: ``[N]``: width over height of what was squeezed into each square; none for squares.
+        passes: ``[N]``: how often each image comes up in an epoch, on average; once for None.
     """
 
     images: Tensor
     labels: Tensor
     classes: tuple[str, ...]
+    aspects: Tensor | None = None
+    passes: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def rows(self, index: Tensor) -> Labelled:
+        """Some of the images, ``index`` int64 ``[M]``, as often as they are named."""
+        aspects, passes = (None if t is None else t[index] for t in (self.aspects, self.passes))
+        return replace(self, images=self.images[index], labels=self.labels[index], aspects=aspects, passes=passes)
+
+    @property
+    def epoch_length(self) -> int:
+        """Images in an epoch."""
+        return len(self) if self.passes is None else int(self.passes.double().sum())
+
+    def epoch_rows(self, generator: torch.Generator) -> Tensor:
+        """The rows of an epoch in a random order, ``[epoch_length]``.
+
+        Each comes up as often as ``passes`` says, rounded up or down at random.
+        """
+        order = torch.randperm(len(self), generator=generator)
+        if self.passes is None:
+            return order
+        ends = self.passes.double()[order].cumsum(0)
+        points = torch.arange(self.epoch_length) + torch.rand((), generator=generator, dtype=torch.float64)
+        rows = order[torch.searchsorted(ends, points, right=True).clamp(max=len(self) - 1)]
+        return rows[torch.randperm(len(rows), generator=generator)]
+
+    @cached_property
+    def digest(self) -> str:
+        """Of images, labels and aspects: 16 digits that change with any of them."""
+        digest = hashlib.sha256()
+        for tensor in (self.images, self.labels, self.aspects):
+            if tensor is not None:
+                digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+                digest.update(tensor.contiguous().numpy().data)
+        return digest.hexdigest()[:16]
+
+
+def join(parts: list[Labelled]) -> Labelled:
+    """One set after the other, with the classes of the first; all of them know their aspects and passes, or none."""
+    aspects = [part.aspects for part in parts if part.aspects is not None]
+    passes = [part.passes for part in parts if part.passes is not None]
+    return replace(
+        parts[0],
+        images=torch.cat([part.images for part in parts]),
+        labels=torch.cat([part.labels for part in parts]),
+        aspects=torch.cat(aspects) if aspects else None,
+        passes=torch.cat(passes) if passes else None,
+    )
 
 
 def load_digits(folder: Path, part: Part) -> Labelled:
@@ -101,52 +147,6 @@ def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarra
     except (RuntimeError, OSError) as error:
         raise FileNotFoundError(f"No mnist.npz in {folder}, and MNIST could not be downloaded: {error}") from error
     return data.data.numpy(), data.targets.numpy()
-
-
-def load_photos(folder: Path, part: Part, side: int) -> Labelled:
-    """The 50 classes of Tiny ImageNet (40 of its classes) and Imagenette, one after the other.
-
-    Both sets come with a training and a validation part. The latter is this project's test part; its validation part is
-    a twentieth of the former.
-
-    Args:
-        folder: Holds the two ``.npz`` files, here or in a folder of each one's name.
-        part: Which part.
-        side: Pixels to resize every photo to.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-    """
-    sets = [load_photo_set(folder, name, part, side) for name in PHOTO_SETS]
-    first = sets[0]
-    return Labelled(
-        torch.cat([s.images for s in sets]),
-        torch.cat([first.labels, sets[1].labels + len(first.classes)]),
-        first.classes + sets[1].classes,
-    )
-
-
-def load_photo_set(folder: Path, name: str, part: Part, side: int) -> Labelled:
-    """One of ``PHOTO_SETS``, with its own labels from 0. Arguments as in ``load_photos``."""
-    path = find_file(folder, PHOTO_SETS[name])
-    if path is None:
-        raise FileNotFoundError(f"No {PHOTO_SETS[name]} in {folder}: name the folder that holds it with --data.")
-    key = "val" if part == "test" else "train"
-    with np.load(path) as file:
-        blob, offsets = file[f"{key}_blob"], file[f"{key}_offsets"]
-        labels, classes = file[f"{key}_labels"], file["class_names"]
-    wanted = np.arange(len(labels))
-    if part != "test":
-        wanted = wanted[(wanted % HELD_BACK == HELD_BACK - 1) == (part == "validation")]
-
-    def decode(i: int) -> np.ndarray:
-        image = Image.open(io.BytesIO(blob[offsets[i] : offsets[i + 1]].tobytes())).convert("RGB")
-        return np.asarray(image.resize((side, side), Image.Resampling.BICUBIC))
-
-    with ThreadPoolExecutor() as pool:
-        images = np.stack(list(pool.map(decode, wanted, chunksize=64)))
-    tensor = torch.from_numpy(images).permute(0, 3, 1, 2).contiguous()  # [N, side, side, 3] -> [N, 3, side, side]
-    return Labelled(tensor, torch.from_numpy(labels[wanted].astype(np.int64)), tuple(str(c) for c in classes))
 
 
 def find_file(folder: Path, name: str, subfolder: str | None = None) -> Path | None:

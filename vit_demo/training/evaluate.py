@@ -8,8 +8,10 @@ from pathlib import Path
 import torch
 
 from vit_demo.model import ViT
-from vit_demo.training.data import PHOTO_SETS, Labelled, load_digits, load_other_digits, load_photo_set
+from vit_demo.training.data import Labelled, find_file, load_digits, load_other_digits
 from vit_demo.training.not_digits import KINDS, unsure_drawings
+from vit_demo.training.not_photos import unseen_not_photos
+from vit_demo.training.photos import PHOTO_SETS, TEST_PHOTOS, load_other_photos, load_photo_set
 from vit_demo.training.scoring import Score, score
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import load_checkpoint
@@ -31,7 +33,8 @@ def evaluate_preset(
         device: Where to run.
 
     Returns:
-        The scores; the first set is the test part of the preset's own data.
+        The scores; the first set is the test part of the preset's own data. Where the folder has photos to test with
+        alone, those of Tiny ImageNet's classes and those of Imagenette's stand apart as well: they are of two kinds.
 
     Raises:
         CheckpointError: If the weights cannot be used.
@@ -39,27 +42,70 @@ def evaluate_preset(
     """
     if preset.task == "digits":
         sets = {"mnist": load_digits(data, "test"), **load_other_digits(data)}
-    else:
-        sets = {name: load_photo_set(data, name, "test", preset.image_size) for name in PHOTO_SETS}
-        sets = {name: _with_labels_of(preset, labelled) for name, labelled in sets.items()}
-    return _ask(preset, weights, patch_sizes, device, sets)
+        return _ask(preset, weights, patch_sizes, device, sets)
+    sets = {name: load_photo_set(data, name, "test", preset.image_size) for name in PHOTO_SETS}
+    classes = {name: labelled.classes for name, labelled in sets.items()}
+    if find_file(data, f"{TEST_PHOTOS}.npz"):
+        sets[TEST_PHOTOS] = load_photo_set(data, TEST_PHOTOS, "test", preset.image_size)
+    sets = {name: _with_labels_of(preset, labelled) for name, labelled in sets.items()}
+    found = _ask(preset, weights, patch_sizes, device, sets)
+    if TEST_PHOTOS in found:
+        for name, names in classes.items():
+            wanted = torch.tensor([preset.labels.index(label) for label in names])
+            rows = torch.isin(sets[TEST_PHOTOS].labels, wanted)
+            found[f"{TEST_PHOTOS}, {len(names)} of {name}"] = {
+                p: Score(score.logits[rows], score.labels[rows]) for p, score in found[TEST_PHOTOS].items()
+            }
+    return found
 
 
 def doubts(
-    preset: Preset, weights: Path, patch_sizes: tuple[int, ...], device: torch.device
+    preset: Preset, weights: Path, patch_sizes: tuple[int, ...], device: torch.device, data: Path | None = None
 ) -> dict[str, dict[int, float]]:
-    """Of drawings that are no digit, the share for which a digits preset says that it is not sure.
+    """Of pictures that show none of a preset's classes, the share of which it says that it is not sure.
 
-    Arguments as in ``evaluate_preset``. The drawings come with the package; none was trained on.
+    Arguments as in ``evaluate_preset``. The drawings come with the package and none was trained on; photos of other
+    things are asked about where ``data`` has them.
 
     Returns:
-        For each kind of drawing, for each patch size, a share in [0, 1].
+        For each kind of picture, for each patch size, a share in [0, 1].
     """
-    drawings = {kind: unsure_drawings(kind) for kind in KINDS}
-    found = _ask(preset, weights, patch_sizes, device, drawings)
+    if preset.task == "digits":
+        pictures = {kind: unsure_drawings(kind) for kind in KINDS}
+    else:
+        pictures = unseen_not_photos(preset.image_size)
+        others = load_other_photos(data, preset.image_size) if data is not None else None
+        if others is not None:
+            pictures["photos of other things"] = others
+    found = _ask(preset, weights, patch_sizes, device, pictures)
     return {
         kind: {p: (score.confidence < preset.confidence_threshold).float().mean().item() for p, score in scores.items()}
         for kind, scores in found.items()
+    }
+
+
+def confidence_shares(preset: Preset, found: Scores) -> dict[str, dict[str, dict[int, float]]]:
+    """How the preset's threshold sorts what has a right answer.
+
+    Returns:
+        ``"wrong but sure"``: of all images the share answered wrongly with the threshold's confidence or more.
+        ``"right but not sure"``: of the right answers the share below it. Each by set and patch size, in [0, 1].
+    """
+    return {
+        "wrong but sure": {
+            name: {
+                p: (~s.right & (s.confidence >= preset.confidence_threshold)).float().mean().item()
+                for p, s in scores.items()
+            }
+            for name, scores in found.items()
+        },
+        "right but not sure": {
+            name: {
+                p: (s.confidence < preset.confidence_threshold)[s.right].float().mean().item()
+                for p, s in scores.items()
+            }
+            for name, scores in found.items()
+        },
     }
 
 

@@ -25,6 +25,7 @@ from vit_demo.training.optimisers import make_optimisers
 from vit_demo.training.parallel import Interrupt, rank, world_size
 from vit_demo.training.recipes import RECIPES
 from vit_demo.training.scoring import prepare, score
+from vit_demo.training.settings import differences, run_settings
 from vit_demo.training.student import Student, at_patches
 from vit_demo.weights.preset import Preset
 
@@ -78,13 +79,15 @@ class Trainer:
         recipe = self.recipe
         if recipe.batch_size % world_size():
             raise InputError(f"A batch of {recipe.batch_size} cannot be shared by {world_size()} processes equally.")
-        self.epochs = epochs or recipe.epochs
-        self.learning_rate = learning_rate or recipe.learning_rate
-        self.settings = {"seed": seed, "epochs": self.epochs, "learning_rate": self.learning_rate}
-        self.steps = len(data) // recipe.batch_size
+        self.epochs = recipe.epochs if epochs is None else epochs
+        self.learning_rate = recipe.learning_rate if learning_rate is None else learning_rate
+        self.steps = data.epoch_length // recipe.batch_size
         self.patch_sizes = tuple(recipe.patch_weights)
         config = replace(preset.config_at(self.patch_sizes[0]), drop_path=recipe.drop_path)
         self.classes = config.num_classes
+        self.settings = run_settings(
+            recipe, config, data, seed=seed, epochs=self.epochs, learning_rate=self.learning_rate
+        )
         self.model = network if network is not None else ViT(config)
         if start is not None:
             self.model.load_state_dict(start.state_dict())
@@ -118,15 +121,15 @@ class Trainer:
         """Goes on from the last state saved; False where there is nothing to go on from.
 
         Raises:
-            InputError: If that state is of a run with another seed, length or learning rate.
+            InputError: If that state is of a run with another seed, length, learning rate, recipe, network or data.
         """
         if not self.state_path.exists():
             return False
         state = torch.load(self.state_path, map_location=self.device, weights_only=True)
-        if state["settings"] != self.settings:
+        other = differences(state["settings"], self.settings)
+        if other:
             raise InputError(
-                f"{self.state_path} is of a run with {_said(state['settings'])}, not {_said(self.settings)}: "
-                "resume it with its own settings, or train without --resume."
+                f"{self.state_path} is of a run with {other}: resume it as it began, or train without --resume."
             )
         self.model.load_state_dict(state["model"])
         for optimiser, kept in zip(self.optimisers, state["optimisers"], strict=True):
@@ -171,7 +174,7 @@ class Trainer:
     def _epoch(self, interrupt: Interrupt) -> dict[str, float]:
         """One pass, or the rest of one; its mean loss, accuracy on the (changed) training images, and last rate."""
         recipe, generator = self.recipe, torch.Generator().manual_seed(self.seed * 100_003 + self.epoch)
-        order = torch.randperm(len(self.data), generator=generator)[: self.steps * recipe.batch_size]
+        order = self.data.epoch_rows(generator)[: self.steps * recipe.batch_size]
         weights = torch.tensor(list(recipe.patch_weights.values()))
         sizes = torch.multinomial(weights, self.steps, replacement=True, generator=generator)
         if self.step == 0:
@@ -208,6 +211,7 @@ class Trainer:
         targets, crops, patches = F.one_hot(labels.clamp(min=0), self.classes).float(), None, None
         if self.answers is not None:
             crops, opinion, features, patches = (t.to(self.device) for t in self.answers.of(self.epoch, batch))
+            targets = torch.where((labels < 0)[:, None], opinion, targets)
             # [B, classes + features], to be mixed alike
             targets = torch.cat([targets + recipe.distil * (opinion - targets), features], dim=1)
         images = self.data.images[batch].to(self.device)
@@ -231,7 +235,8 @@ class Trainer:
                     opinion = self.teacher(x, patch_size=patch_size).float().softmax(1)
                 targets = targets + recipe.distil * (opinion - targets)
         targets, features = targets.split([self.classes, targets.shape[1] - self.classes], dim=1)
-        targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
+        if self.answers is None:
+            targets[labels < 0] = 1 / self.classes  # what has no label should leave the network undecided
         loss = F.cross_entropy(logits, targets, label_smoothing=recipe.label_smoothing)
         if guesses and patches is not None:
             loss = loss + recipe.hint * F.mse_loss(guesses[0].float(), features)
@@ -293,7 +298,3 @@ class Trainer:
         torch.set_rng_state(state["cpu"].cpu())
         if "cuda" in state and self.device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda"].cpu(), self.device)
-
-
-def _said(settings: dict[str, float]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from vit_demo.images import to_mnist
-from vit_demo.training.data import NO_DIGIT, Labelled
+from vit_demo.training.data import NO_CLASS, Labelled
 from vit_demo.training.strokes import SHAPES, Stroke, draw
 
 # fmt: off
@@ -60,12 +60,12 @@ def unsure_drawings(kind: str) -> Labelled:
         kind: One of ``KINDS``.
 
     Returns:
-        As the page would hand them to a model, ``[N, 1, 28, 28]``, all labelled ``NO_DIGIT``.
+        As the page would hand them to a model, ``[N, 1, 28, 28]``, all labelled ``NO_CLASS``.
     """
     rng = np.random.default_rng(2026)
     shapes = list(UNSEEN[kind].values()) if kind in UNSEEN else [_two(i, rng) for i in range(20)]
     images = np.stack([to_mnist(draw(strokes, rng)) for strokes in shapes for _ in range(HANDS)])
-    labels = torch.full((len(images),), NO_DIGIT)
+    labels = torch.full((len(images),), NO_CLASS)
     return Labelled(torch.from_numpy(images)[:, None], labels, tuple("0123456789"))
 
 
@@ -78,7 +78,7 @@ def not_digits(count: int, seed: int, digits: Labelled) -> Labelled:
         digits: To put two of side by side; training digits.
 
     Returns:
-        As the page would hand them to a model, ``[count, 1, 28, 28]``, all labelled ``NO_DIGIT``.
+        As the page would hand them to a model, ``[count, 1, 28, 28]``, all labelled ``NO_CLASS``.
     """
     rng = np.random.default_rng(seed)
     kinds = (
@@ -87,7 +87,7 @@ def not_digits(count: int, seed: int, digits: Labelled) -> Labelled:
         lambda: _pair(digits, rng),
     )
     images = np.stack([to_mnist(kinds[i % len(kinds)]()) for i in range(count)])
-    return Labelled(torch.from_numpy(images)[:, None], torch.full((count,), NO_DIGIT), digits.classes)
+    return Labelled(torch.from_numpy(images)[:, None], torch.full((count,), NO_CLASS), digits.classes)
 
 
 def _scribble(rng: np.random.Generator) -> list[Stroke]:

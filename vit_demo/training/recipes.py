@@ -28,6 +28,7 @@ class Recipe:
         least_change: How strongly digits are changed at least, as a share of the most; see ``augment_digits``.
         drawn: Digits of our own making added to the training data; see ``vit_demo.training.strokes``.
         not_digits: Drawings of no digit added to the training data; see ``vit_demo.training.not_digits``.
+        not_photos: Pictures of nothing added to the training data; see ``vit_demo.training.not_photos``.
         teacher: Name of the recipe of a network to learn from, trained first.
         views: Crops of each photo about which a pretrained teacher is asked before; see ``vit_demo.training.answers``.
         distil: Weight of the teacher's answer beside the label's, in [0, 1].
@@ -55,6 +56,7 @@ class Recipe:
     least_change: float = 1.0
     drawn: int = 0
     not_digits: int = 0
+    not_photos: int = 0
     teacher: str | None = None
     views: int = 0
     distil: float = 0.0
@@ -105,14 +107,15 @@ RECIPES: dict[str, Recipe] = {
         # kept as there are of them, 36, so that every size costs the same.
         patch_weights={10: 0.25, 12: 0.2, 15: 0.15, 20: 0.4},
         keep={10: 0.25, 12: 0.36, 15: 0.5625},
-        whole=0.1,
-        epochs=44,
+        whole=0.0,
+        epochs=7,
         batch_size=128,
         optimiser="muon",
-        learning_rate=2e-3,
+        learning_rate=8e-4,
         ema=0.999,
-        mix=0.5,
-        views=4,
+        mix=0.3,
+        not_photos=1600,
+        views=3,
         distil=0.9,
         hint=3.0,
         patch_hint=2.0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -9,13 +10,15 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from vit_demo.errors import CheckpointError
+from vit_demo.errors import CheckpointError, InputError
 from vit_demo.model import ViT
 from vit_demo.training.answers import ask, load_teacher
-from vit_demo.training.data import Labelled, Part, load_digits, load_photos
+from vit_demo.training.data import Labelled, Part, find_file, join, load_digits
 from vit_demo.training.loop import Trainer
 from vit_demo.training.not_digits import not_digits
+from vit_demo.training.not_photos import not_photos
 from vit_demo.training.parallel import joined, rank
+from vit_demo.training.photos import POOL, REAL_PHOTOS, STORED_SIDE, load_photos
 from vit_demo.training.recipes import RECIPES, Recipe
 from vit_demo.training.scoring import Score, best_temperature, score
 from vit_demo.training.strokes import drawn_digits
@@ -26,6 +29,10 @@ from vit_demo.weights.checkpoints import load_checkpoint, save_checkpoint
 DATA_NOTES = {
     "digits": "MNIST (Y. LeCun, C. Cortes, C. Burges), 55,000 training digits; CC BY-SA 3.0",
     "photos": "40 classes of Tiny ImageNet and Imagenette, training parts; ImageNet's terms: non-commercial research",
+}
+MORE_NOTES = {
+    REAL_PHOTOS: "labelled photos from public repositories, mostly without a stated licence, used to train on only",
+    POOL: "unlabelled photos from public repositories, mostly without a stated licence, used to train on only",
 }
 WATCHED = 1000
 """Validation images scored after each epoch; enough to watch by, few enough to cost little."""
@@ -62,7 +69,12 @@ def train_preset(
     Raises:
         FileNotFoundError: If data is missing.
         CheckpointError: If ``start`` cannot be read, or holds another network.
+        InputError: If the epochs or the learning rate make no sense, or ``resume`` finds the state of another run.
     """
+    if epochs is not None and epochs < 1:
+        raise InputError(f"A training takes at least 1 epoch, not {epochs}.")
+    if learning_rate is not None and not 0 < learning_rate < float("inf"):
+        raise InputError(f"The learning rate must be above 0 and finite, not {learning_rate}.")
     begin, before = _read_start(start, preset) if start is not None else (None, None)
     training, test = load_part(preset, data, "train"), load_part(preset, data, "test")
     validation = load_part(preset, data, "validation")
@@ -74,10 +86,11 @@ def train_preset(
             used = with_drawings(training, recipe, seed)
             teacher, teacher_seconds, answers = None, 0.0, None
             if recipe.teacher is not None:
-                # Its state stays there, so that a second student of the same seed need not train it again.
+                # Its state stays there, so that a second student of the same seed and data need not train it again.
                 place = out / f"teacher-{seed}"
                 lesson = Trainer(preset, recipe.teacher, used, place, device=device, seed=seed, network=ConvNet())
-                lesson.resume()
+                with suppress(InputError):  # a teacher of other data or by another recipe is of no use: begin anew
+                    lesson.resume()
                 lesson.run(watched)
                 teacher, teacher_seconds = lesson.shipped, lesson.seconds
             if recipe.views:
@@ -103,14 +116,16 @@ def train_preset(
             model = cast(ViT, trainer.shipped)
             record = {
                 "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {trainer.epochs}"
-                + (f" --learning-rate {learning_rate}" if learning_rate else "")
+                + (f" --learning-rate {learning_rate}" if learning_rate is not None else "")
                 + (f" --start {start.name}" if start is not None else ""),
                 "recipe": asdict(recipe),
                 "seed": seed,
                 "epochs": trainer.epochs,
                 "seconds": round(trainer.seconds),
                 "teacher_seconds": round(teacher_seconds),
-                "data": DATA_NOTES[preset.task] + _drawn_note(recipe),
+                "data": _data_note(preset, data, recipe),
+                "data_digest": used.digest,
+                "images_an_epoch": used.epoch_length,
             }
             if before is not None:
                 record["start"] = before
@@ -136,8 +151,7 @@ def _read_start(path: Path, preset: Preset) -> tuple[ViT, dict[str, Any]]:
 
 def some(data: Labelled, count: int) -> Labelled:
     """At most so many images of a set, evenly spread over it."""
-    index = torch.linspace(0, len(data) - 1, min(count, len(data))).long()
-    return replace(data, images=data.images[index], labels=data.labels[index])
+    return data.rows(torch.linspace(0, len(data) - 1, min(count, len(data))).long())
 
 
 def with_drawings(data: Labelled, recipe: Recipe, seed: int) -> Labelled:
@@ -147,9 +161,9 @@ def with_drawings(data: Labelled, recipe: Recipe, seed: int) -> Labelled:
         parts.append(drawn_digits(recipe.drawn, seed))
     if recipe.not_digits:
         parts.append(not_digits(recipe.not_digits, seed, data))
-    return replace(
-        data, images=torch.cat([part.images for part in parts]), labels=torch.cat([part.labels for part in parts])
-    )
+    if recipe.not_photos:
+        parts.append(not_photos(recipe.not_photos, seed, data.images.shape[2]))
+    return join(parts)
 
 
 def cool(model: ViT, scores: list[Score]) -> float:
@@ -161,10 +175,16 @@ def cool(model: ViT, scores: list[Score]) -> float:
     return temperature
 
 
-def _drawn_note(recipe: Recipe) -> str:
-    if not recipe.drawn:
-        return ""
-    return f"; {recipe.drawn} digits and {recipe.not_digits} other drawings of our own making"
+def _data_note(preset: Preset, folder: Path, recipe: Recipe) -> str:
+    """What a preset is trained on, and on which terms."""
+    notes = [DATA_NOTES[preset.task]]
+    if preset.task == "photos":
+        notes += [note for name, note in MORE_NOTES.items() if find_file(folder, f"{name}.npz")]
+    if recipe.drawn:
+        notes.append(f"{recipe.drawn} digits and {recipe.not_digits} other drawings of our own making")
+    if recipe.not_photos:
+        notes.append(f"{recipe.not_photos} pictures of nothing of our own making")
+    return "; ".join(notes)
 
 
 def weight_names(preset: Preset) -> list[str]:
@@ -174,4 +194,6 @@ def weight_names(preset: Preset) -> list[str]:
 
 def load_part(preset: Preset, data: Path, part: Part) -> Labelled:
     """The part of the data that a preset is trained or tested on."""
-    return load_digits(data, part) if preset.task == "digits" else load_photos(data, part, preset.image_size)
+    if preset.task == "digits":
+        return load_digits(data, part)
+    return load_photos(data, part, STORED_SIDE if part == "train" else preset.image_size)

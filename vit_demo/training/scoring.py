@@ -79,6 +79,8 @@ def prepare(
 ) -> Tensor:
     """uint8 ``[B, C, side, side]`` to what the network sees: float32, changed at random if wanted, normalised.
 
+    Photos to be changed may have any side; they come out as large as the preset wants them.
+
     Args:
         images: The images.
         preset: Decides the changes and the normalisation.
@@ -88,7 +90,7 @@ def prepare(
     """
     x = images.float() / 255
     if augment:
-        x = augment_digits(x, least) if preset.task == "digits" else augment_photos(x, crops)
+        x = augment_digits(x, least) if preset.task == "digits" else augment_photos(x, crops, preset.image_size)
     mean, std = (torch.tensor(v, device=x.device).view(1, -1, 1, 1) for v in (preset.mean, preset.std))
     return x.sub_(mean).div_(std)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -26,6 +27,8 @@ from vit_demo.web.limits import QUEUE, SESSIONS, UPLOAD_BYTES
 from vit_demo.web.page import build
 from vit_demo.web.security import Guard
 from vit_demo.web.theme import style, theme
+
+_TAKEN = "Port {} cannot be used: stop what listens there, or choose another one."
 
 M_ARENA_MAX = -8
 """Of glibc's ``mallopt``: the number of heaps."""
@@ -49,11 +52,12 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     Raises:
         InputError: If the port is taken, or is no port.
     """
+    port = _port(port)
+    _check_free(host, port)
     uploads.folder()  # before any component asks Gradio where it is
     _bound_heaps()
     page = build()
     page.queue(default_concurrency_limit=None, max_size=QUEUE, api_open=False)
-    port = _port(port)
     try:
         page.launch(
             prevent_thread_lock=True,
@@ -70,7 +74,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
             app_kwargs={"routes": [Route("/healthz", healthz)], "lifespan": _guarded},
         )
     except OSError as error:
-        raise InputError(f"Port {port} cannot be used: stop what listens there, or choose another one.") from error
+        raise InputError(_TAKEN.format(port)) from error
     if wait:
         _serve_until_stopped(page)
     return page
@@ -124,6 +128,18 @@ def _port(port: int | None) -> int | None:
     if not 0 < number < 65536:
         raise InputError(f"{given!r} is not a port: choose a number from 1 to 65535.")
     return number
+
+
+def _check_free(host: str | None, port: int | None) -> None:
+    """Says at once what would otherwise be found out once the page is built."""
+    if port is None:
+        return
+    address = host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    try:
+        with socket.create_server((address, port)):
+            return
+    except OSError as error:
+        raise InputError(_TAKEN.format(port)) from error
 
 
 async def healthz(_: Request) -> JSONResponse:
