@@ -81,7 +81,7 @@ PRESETS: dict[str, Preset] = {
             mean=_HALF,
             std=_HALF,
             confidence_threshold=0.55,  # of real photos held back from training, one right answer in nine is doubted
-            note="Sees 120 x 120 pixels and knows 50 things; anything else gets the nearest of them.",
+            note="Sees 120 x 120 pixels and knows 50 things; of anything else it is mostly unsure.",
         ),
         *PUBLIC,
     )
