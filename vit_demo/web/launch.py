@@ -30,6 +30,9 @@ from vit_demo.web.theme import style, theme
 
 _TAKEN = "Port {} cannot be used: stop what listens there, or choose another one."
 
+SWITCH_SECONDS = 0.0005
+"""How long a thread may hold the interpreter while another one waits for it: a digit's must not wait for a photo's."""
+
 M_ARENA_MAX = -8
 """Of glibc's ``mallopt``: the number of heaps."""
 
@@ -56,6 +59,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     _check_free(host, port)
     uploads.folder()  # before any component asks Gradio where it is
     _bound_heaps()
+    sys.setswitchinterval(SWITCH_SECONDS)
     page = build()
     page.queue(default_concurrency_limit=None, max_size=QUEUE, api_open=False)
     try:
