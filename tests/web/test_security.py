@@ -21,7 +21,7 @@ import vit_demo
 from vit_demo.web import launch, uploads
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.limits import EVENT_BYTES, UPLOAD_BYTES
-from vit_demo.web.security import Quota, Refusal
+from vit_demo.web.security import Quota, Refusal, _address
 
 DRAWING = to_data_url(example_picture(3))
 NO_SUCH = "/no/such/folder/picture.png"
@@ -236,6 +236,20 @@ def test_a_quota_counts_each_address_and_forgets_after_an_hour():
     quota.spend("a", 60)
     quota.spend("c", 100)
     assert len(quota._used) == 2
+
+
+def test_behind_a_proxy_each_visitor_has_a_quota_and_cannot_borrow_anothers(monkeypatch):
+    def address(*forwarded: bytes) -> str:
+        return _address(
+            {"type": "http", "client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", f) for f in forwarded]}
+        )
+
+    for name in ("VIT_DEMO_PROXY", "SPACE_ID"):
+        monkeypatch.delenv(name, raising=False)
+    assert address(b"203.0.113.7") == "10.0.0.1", "without a proxy anybody could write the header"
+    monkeypatch.setenv("SPACE_ID", "a/b")
+    assert address() == "10.0.0.1" and address(b"203.0.113.7") == "203.0.113.7"
+    assert address(b"made up, 203.0.113.7") == address(b"made up", b"203.0.113.7") == "203.0.113.7"
 
 
 def test_old_uploads_go_and_the_oldest_make_room(tmp_path, monkeypatch):

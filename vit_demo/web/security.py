@@ -94,8 +94,7 @@ class Guard:
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
         """The body, at most as large as it may be; that of an event is read and checked before Gradio sees it."""
         if path.rstrip("/") == "/upload":
-            address = (scope.get("client") or ("", 0))[0]
-            return self._upload(scope, receive, address)
+            return self._upload(scope, receive, _address(scope))
         if _announced(scope) > EVENT_BYTES:
             raise Refusal(413, TOO_LARGE)
         body = b""
@@ -252,6 +251,12 @@ def check_body(body: bytes) -> Any:
             inside = value
         waiting.extend(inside)
     return data
+
+
+def _address(scope: Scope) -> str:
+    """Who sent a request; behind a proxy the last address of the list, which alone is the proxy's own entry."""
+    forwarded = Headers(scope=scope).getlist("x-forwarded-for") if settings.behind_proxy() else []
+    return forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
 
 
 def _announced(scope: Scope) -> int:

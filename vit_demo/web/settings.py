@@ -26,6 +26,11 @@ def is_repository(name: str) -> bool:
     return custom_models() and _NAME.fullmatch(name) is not None
 
 
+def behind_proxy() -> bool:
+    """Whether a reverse proxy adds each visitor's address to ``X-Forwarded-For``: ``VIT_DEMO_PROXY=1``, or a Space."""
+    return os.environ.get("VIT_DEMO_PROXY") == "1" or "SPACE_ID" in os.environ
+
+
 def allowed_origins() -> frozenset[str]:
     """Other web pages whose scripts may call this server: ``VIT_DEMO_ALLOWED_ORIGINS``, separated by spaces."""
     return frozenset(os.environ.get("VIT_DEMO_ALLOWED_ORIGINS", "").split())
