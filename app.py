@@ -1,10 +1,10 @@
-"""Opens the page: ``python app.py``. Hugging Face Spaces runs this file as it is."""
+"""Serves the page: ``python app.py``. Hugging Face Spaces runs this file."""
 
 import contextlib
 import sys
 
 with contextlib.suppress(ImportError):
-    import spaces  # noqa: F401  (only on a Space; must come before anything that touches CUDA)
+    import spaces  # noqa: F401  (only on a Space; must be imported before anything that initializes CUDA)
 
 from vit_demo.cli import main
 

@@ -1,1 +1,1 @@
-"""Speed and memory side by side with other libraries."""
+"""Benchmarks: time, memory and faithfulness compared with other libraries."""

@@ -1,4 +1,4 @@
-"""What it costs to look at attention: a traced forward pass beside other libraries' ways, on one ViT-Ti.
+"""Time and memory of attention maps and explanations on a ViT-Ti, compared with other libraries.
 
 Example:
     $ python -m benchmarks.attention --tokens 197 2305 --memory
@@ -61,7 +61,7 @@ def build(tokens: int) -> tuple[ViT, Tensor]:
 
 
 def check(model: ViT, images: Tensor) -> None:
-    """Makes sure that what is compared is the same thing.
+    """Checks that the cases compute the same thing.
 
     Raises:
         AssertionError: If logits or attention of timm or transformers differ from ours, or rollout or relevance from
@@ -80,7 +80,7 @@ def check(model: ViT, images: Tensor) -> None:
 
 
 def measure(tokens: int, repeats: int, cases: list[str]) -> list[Result]:
-    """Times cases in rounds, each round in another order, so that a busy moment strikes all alike.
+    """Times cases in rounds, each in another order, so that other load on the machine affects all cases alike.
 
     Returns:
         For each case the median time, and the median over rounds of its time over the plain forward's.
@@ -111,7 +111,7 @@ def measure(tokens: int, repeats: int, cases: list[str]) -> list[Result]:
 
 
 def peak_megabytes(case: str, tokens: int) -> float:
-    """By how much a case's peak memory exceeds that of a plain forward; for a process of its own."""
+    """By how much a case's peak memory exceeds that of a plain forward pass; called in a separate process."""
     model, images = build(tokens)
     run = CASES[case](model)
     plain = _peak(model, images)
@@ -121,7 +121,7 @@ def peak_megabytes(case: str, tokens: int) -> float:
 def _peak(run: Run, images: Tensor) -> float:
     """The highest resident memory of this process during one call, in megabytes.
 
-    Linux keeps it as VmHWM, which can be reset to what is resident now; ``getrusage`` would remember the peak of the
+    Linux keeps it as VmHWM, which can be reset to what is resident now; ``getrusage`` would include the peak of the
     imports, and even that of the process which started this one.
     """
     Path("/proc/self/clear_refs").write_text("5")
@@ -132,13 +132,13 @@ def _peak(run: Run, images: Tensor) -> float:
 
 
 def with_memory(result: Result) -> Result:
-    """The result with its peak memory, measured in a process of its own."""
+    """The result with its peak memory, measured in a separate process."""
     command = [sys.executable, "-m", "benchmarks.attention", "--peak", result.case, "--tokens", str(result.tokens)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    if answer.returncode == -signal.SIGKILL:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == -signal.SIGKILL:
         return Result(**{**asdict(result), "megabytes": float("inf")})  # the system ran out of memory
-    answer.check_returncode()
-    return Result(**{**asdict(result), "megabytes": float(answer.stdout)})
+    done.check_returncode()
+    return Result(**{**asdict(result), "megabytes": float(done.stdout)})
 
 
 def table(results: list[Result]) -> str:

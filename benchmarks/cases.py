@@ -1,4 +1,4 @@
-"""What is compared: each case gives a twin of our model the same weights, and returns the call that is to be timed."""
+"""The cases that are compared: each gives a model the same weights, and returns the call to be timed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Run = Callable[[Tensor], object]
 
 
 def ours_plain(model: ViT) -> Run:
-    """The forward pass alone, which all else is measured against."""
+    """The forward pass alone, the baseline of all ratios."""
     return model
 
 
@@ -56,7 +56,7 @@ def ours_attnlrp(model: ViT) -> Run:
 
 
 def ours_occlusion(model: ViT) -> Run:
-    """What the predicted class loses when one patch is left out, for every patch."""
+    """Occlusion of the predicted class: one pass per patch."""
     return lambda images: occlusion(model, images, int(model(images).argmax()))
 
 
@@ -133,7 +133,7 @@ def _in_transformers_words(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def vit_pytorch_recorder(model: ViT) -> Run:
-    """The ``Recorder`` of vit-pytorch: all maps. Its network differs a little, so the weights are its own."""
+    """The ``Recorder`` of vit-pytorch: all maps. Its network differs slightly, so it has its own weights."""
     from vit_pytorch import ViT as TheirViT
     from vit_pytorch.recorder import Recorder
 

@@ -1,10 +1,10 @@
-"""How long a person waits: from the pen leaving the paper to the new answer on the page, in a real browser.
+"""Latency of a drawing in a real browser: from the end of the stroke to the new prediction on the page.
 
     python -m benchmarks.drawing --strokes PATH [--count 50]
 
 ``PATH`` is a JSON list of ``{"label", "segments": [[x0, y0, x1, y1], ...]}``, in drawing order, y downwards. A
-simulated mouse draws each, stroke by stroke; the clock runs in the page, from the last ``pointerup`` until the answer
-to it stands in the document.
+simulated mouse draws each, stroke by stroke. The time is measured in the page, from the last ``pointerup`` until the
+prediction for it is in the document.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Stroke = list[tuple[float, float]]
 
 WATCH = """() => {
   const stage = document.querySelector('.stage');
-  const clock = window.clock = { up: 0, answers: [] };
-  addEventListener('pointerup', () => { clock.up = performance.now(); clock.answers = []; }, true);
-  new MutationObserver(() => clock.answers.push([performance.now() - clock.up, stage.dataset.top1]))
+  const clock = window.clock = { up: 0, predictions: [] };
+  addEventListener('pointerup', () => { clock.up = performance.now(); clock.predictions = []; }, true);
+  new MutationObserver(() => clock.predictions.push([performance.now() - clock.up, stage.dataset.top1]))
     .observe(stage, { attributes: true, attributeFilter: ['data-run'] });
 }"""
 
@@ -46,7 +46,7 @@ def strokes_of(segments: list[list[float]], margin: float = 0.2) -> list[Stroke]
 
 
 def draw(page: Page, strokes: list[Stroke]) -> tuple[float, str, bool]:
-    """Draws on empty paper; the wait in milliseconds, the answer, and whether the first stroke was answered."""
+    """Draws on an empty pad; returns latency in ms, the prediction, and whether the first stroke had one."""
     page.get_by_role("button", name="Clear").first.click()
     page.wait_for_selector('.stage[data-ready="empty"]')
     box: Any = page.locator(".paper").bounding_box()
@@ -58,10 +58,10 @@ def draw(page: Page, strokes: list[Stroke]) -> tuple[float, str, bool]:
         for point in points[1:]:
             page.mouse.move(*point)
         page.mouse.up()
-        page.wait_for_function("window.clock.answers.length > 0")
+        page.wait_for_function("window.clock.predictions.length > 0")
         if i == 0:
             counted = page.locator(".stage").get_attribute("data-ready") == "true"
-    wait, top = page.evaluate("window.clock.answers.at(-1)")
+    wait, top = page.evaluate("window.clock.predictions.at(-1)")
     return wait, top, counted
 
 
@@ -76,8 +76,8 @@ def main() -> None:
     chosen = drawings[::step][: options.count]
     served = launch("127.0.0.1", wait=False)
     with sync_playwright() as playwright:
-        own = Path(playwright.chromium.executable_path)
-        path = str(own) if own.exists() else shutil.which("chromium")
+        bundled = Path(playwright.chromium.executable_path)
+        path = str(bundled) if bundled.exists() else shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(served.local_url)
@@ -91,7 +91,7 @@ def main() -> None:
     right = sum(top == label for _, top, _, label in found)
     first = sum(counted for _, _, counted, _ in found)
     print(
-        f"{len(found)} drawings: {right} read right, first stroke counted in {first}; from pen up to the answer: "
+        f"{len(found)} drawings: {right} read right, first stroke counted in {first}; from pen up to the prediction: "
         f"median {statistics.median(waits):.0f} ms, 90th percentile {waits[int(0.9 * len(waits))]:.0f} ms"
     )
 

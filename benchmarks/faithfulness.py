@@ -30,8 +30,8 @@ from vit_demo.images import preprocess, read_image
 from vit_demo.methods import METHODS, faithfulness, relevance
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
-from vit_demo.training.run import load_part, some
-from vit_demo.training.scoring import prepare
+from vit_demo.training.predictions import normalise
+from vit_demo.training.run import evenly_spaced_subset, load_split
 from vit_demo.weights import find_preset
 
 Map = Callable[[ViT, Tensor, int], Tensor]
@@ -79,8 +79,8 @@ def bundled(name: str, folder: Path, count: int) -> tuple[ViT, Iterator[Tensor]]
     """A bundled preset at its default patch size, and images evenly spread over its validation part."""
     preset = find_preset(name)
     model = load(name, preset.default_patch_size, "cpu").requires_grad_(False)
-    images = some(load_part(preset, folder, "validation"), count).images
-    return model, iter(prepare(images, preset).split(1))
+    images = evenly_spaced_subset(load_split(preset, folder, "validation"), count).images
+    return model, iter(normalise(images.float() / 255, preset).split(1))
 
 
 def maps() -> dict[str, Map]:
@@ -108,7 +108,7 @@ def grad_cam(model: ViT, images: Tensor, target: int) -> Tensor:
     p = model.patch_size
 
     def on_grid(tokens: Tensor) -> Tensor:
-        return tokens[:, model.config.num_prefix :].unflatten(1, (-1, images.shape[3] // p)).permute(0, 3, 1, 2)
+        return tokens[:, model.config.num_prefix_tokens :].unflatten(1, (-1, images.shape[3] // p)).permute(0, 3, 1, 2)
 
     model.requires_grad_(True)
     try:

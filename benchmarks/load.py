@@ -1,10 +1,9 @@
-"""Many visitors at once, beside slow work: how long each waits for the answer to a drawing, and what stays behind.
+"""Load test: response times of drawings with many visitors and slow work at once, and memory and files left behind.
 
     python -m benchmarks.load --visitors 32 --seconds 60
 
-The server runs in a process of its own. One visitor draws alone, then beside slow work (a photo that changes its patch
-size, patch dropping of two photos, and two downloads that trickle in), then all visitors do. The first two are to be
-compared with each other only within one run.
+The server runs in a separate process. One visitor draws alone, then during slow work (a photo at changing patch sizes,
+patch dropping of two photos, and two slow downloads), then all visitors do. Compare the first two only within one run.
 """
 
 from __future__ import annotations
@@ -39,19 +38,19 @@ PHOTO = Path(str(files("gradio") / "media_assets" / "images" / "lion.jpg"))
 
 
 def drawing(digit: int) -> str:
-    """A digit that is nobody else's: an example, turned a little and moved."""
+    """An example digit, slightly rotated and shifted, so that no two drawings are the same."""
     turned = example_picture(digit).rotate(random.uniform(-6, 6), Image.Resampling.BICUBIC, fillcolor=255)
     return to_data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))
 
 
 class SlowHub(BaseHTTPRequestHandler):
-    """A Hub whose files of 80 MB arrive at about 1 MB a second."""
+    """A Hub that sends files of 80 MB at about 1 MB per second."""
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
     def do_HEAD(self) -> None:
-        """What the file is."""
+        """Sends the headers of a file."""
         self.send_response(200)
         self.send_header("ETag", f'"{64 * "0"}"')
         self.send_header("X-Repo-Commit", 40 * "0")
@@ -59,21 +58,21 @@ class SlowHub(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_GET(self) -> None:
-        """The file, slowly."""
+        """Sends a file slowly."""
         self.do_HEAD()
         try:
             for _ in range(1250):
                 self.wfile.write(bytes(64_000))
                 time.sleep(0.06)
         except OSError:
-            return  # whoever asked has gone
+            return  # the client closed the connection
 
 
 class Server:
-    """The app in a process of its own.
+    """The app in a separate process.
 
     Args:
-        hub: Address of the Hub to be used.
+        hub: Address of the Hub that it uses.
     """
 
     def __init__(self, hub: str) -> None:
@@ -109,38 +108,38 @@ class Server:
 
     @property
     def num_files(self) -> int:
-        """Files in its temporary folder, those of the Hub left out."""
+        """Number of files in its temporary folder, without the Hub's cache."""
         return sum(path.is_file() and "hub" not in path.parts for path in Path(self.files.name).rglob("*"))
 
     def component(self, elem_id: str) -> int:
-        """The number of a component."""
+        """The id of a component."""
         return next(c["id"] for c in self.config["components"] if c["props"].get("elem_id") == elem_id)
 
     def event(self, elem_id: str, kind: str) -> int:
-        """The number of what happens upon an event of a component."""
+        """The index of the handler of a component's event."""
         target = [self.component(elem_id), kind]
         return next(d["id"] for d in self.config["dependencies"] if target in map(list, d["targets"]))
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops the process."""
         self.process.terminate()
         self.process.wait(60)
         self.files.cleanup()
 
 
 class Visitor:
-    """One page.
+    """A visitor with a session.
 
     Args:
         server: The server.
-        client: Its connections.
+        client: The HTTP client.
     """
 
     def __init__(self, server: Server, client: httpx.AsyncClient) -> None:
         self.server, self.client, self.session = server, client, secrets.token_hex(6)
 
     async def run(self, number: int, data: list[Any]) -> Any:
-        """Sends an event and waits for what the page gets."""
+        """Sends an event and waits for its outputs."""
         body = {"fn_index": number, "data": data, "session_hash": self.session}
         joined = await self.client.post("/gradio_api/queue/join", json=body)
         joined.raise_for_status()
@@ -154,38 +153,39 @@ class Visitor:
         raise RuntimeError("the stream ended")
 
     async def draw(self, digit: int) -> float:
-        """Sends a drawing; the seconds until the right answer was there."""
+        """Sends a drawing; returns the seconds until the right prediction arrived."""
         sent, number = drawing(digit), self.server.event("pad", "input")
         started = time.perf_counter()
         stage = (await self.run(number, [sent, None, "digits-small", "4", "crop"]))[0]
-        if stage["top"][0]["label"] != str(digit):
-            raise RuntimeError(f"{digit} was read as {stage['top'][0]['label']}")
+        if stage["predictions"][0]["label"] != str(digit):
+            raise RuntimeError(f"{digit} was read as {stage['predictions'][0]['label']}")
         return time.perf_counter() - started
 
     async def upload(self, path: Path, width: int = 1200) -> dict[str, Any]:
-        """Sends a photo of a width; what the page then says of it."""
+        """Uploads a photo, resized to a width; returns its file data."""
         file = io.BytesIO()
         Image.open(path).resize((width, 700)).save(file, "JPEG")
         sent = await self.client.post("/gradio_api/upload", files={"files": (path.name, file.getvalue())})
         return {"path": sent.json()[0], "meta": {"_type": "gradio.FileData"}}
 
     async def explain(self, photo: dict[str, Any], patch_size: int) -> dict[str, Any]:
-        """Has a photo explained."""
+        """Explains a photo; returns the stage's payload."""
         data = [None, photo, "photos-tiny", str(patch_size), "crop"]
         return (await self.run(self.server.event("photo", "input"), data))[0]
 
-    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Asks the stage until there is an answer."""
-        body = {"data": request, "component_id": self.server.component("stage"), "fn_name": "ask", "session_hash": "x"}
+    async def send(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Sends a request of the stage until its result is there."""
+        stage = self.server.component("stage")
+        body = {"data": request, "component_id": stage, "fn_name": "request", "session_hash": "x"}
         while True:
-            said = (await self.client.post("/gradio_api/component_server", json=body)).json()
-            if "done" not in said:
-                return said
+            reply = (await self.client.post("/gradio_api/component_server", json=body)).json()
+            if "done" not in reply:
+                return reply
 
 
 @asynccontextmanager
 async def slow_work(server: Server, client: httpx.AsyncClient) -> AsyncIterator[None]:
-    """Work that others should not wait for, for as long as the block lasts."""
+    """Runs slow work, which digits should not wait for, for the duration of the block."""
 
     async def photos() -> None:
         visitor = Visitor(server, client)
@@ -199,7 +199,7 @@ async def slow_work(server: Server, client: httpx.AsyncClient) -> AsyncIterator[
         photo = await visitor.upload(PHOTO)
         for label in range(50):
             stage = await visitor.explain(photo, 10)
-            await visitor.ask({"about": "map", "method": "patch_dropping", "label": label, "source": stage["source"]})
+            await visitor.send({"kind": "map", "method": "patch_dropping", "label": label, "source": stage["source"]})
 
     async def download(name: str) -> None:
         visitor = Visitor(server, client)
@@ -221,7 +221,7 @@ async def slow_work(server: Server, client: httpx.AsyncClient) -> AsyncIterator[
 async def visits(
     server: Server, client: httpx.AsyncClient, count: int, seconds: float
 ) -> tuple[list[float], list[str]]:
-    """Visitors who draw one digit after another: the seconds of each answer, and what went wrong."""
+    """Visitors who draw one digit after another; returns the seconds of each prediction, and the errors."""
     waited: list[float] = []
     errors: list[str] = []
     end = time.monotonic() + seconds
@@ -239,7 +239,7 @@ async def visits(
 
 
 async def endurance(server: Server, client: httpx.AsyncClient, count: int) -> list[str]:
-    """So many visitors, eight at once, each with a drawing of its own, each tenth with a photo; what went wrong."""
+    """Many visitors, eight at a time, each with a new drawing, every tenth with a photo; returns the errors."""
     errors: list[str] = []
     left = iter(range(count))
 
@@ -272,7 +272,7 @@ async def measure(server: Server, visitors: int, seconds: float, requests: int) 
     async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
         await visits(server, client, visitors, seconds / 6)  # warm-up
         alone, wrong = await visits(server, client, 1, seconds / 3)
-        print("| visitors | p50 ms | p95 ms | p99 ms | answers a second | errors |\n|---|---|---|---|---|---|")
+        print("| visitors | p50 ms | p95 ms | p99 ms | predictions per second | errors |\n|---|---|---|---|---|---|")
         print(row("1, alone", alone, wrong, seconds / 3))
         async with slow_work(server, client):
             beside, wrong = await visits(server, client, 1, seconds / 3)
@@ -288,7 +288,7 @@ async def measure(server: Server, visitors: int, seconds: float, requests: int) 
             after = server.megabytes, server.num_files
             growth = 100 * (after[0] / before[0] - 1)
             print(f"{requests} requests later: {before[0]:.0f} -> {after[0]:.0f} MB ({growth:+.1f} %),", end=" ")
-            print(f"files {before[1]} -> {after[1]}, each gone after an hour")
+            print(f"files {before[1]} -> {after[1]}, each deleted after an hour")
         for error in sorted(set(wrong))[:5]:
             print(f"  {error}")
 
@@ -298,7 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--requests", type=int, default=2000, help="of the test of memory; 0 for none")
+    parser.add_argument("--requests", type=int, default=2000, help="requests of the memory test; 0 for none")
     options = parser.parse_args()
     hub = ThreadingHTTPServer(("127.0.0.1", 0), SlowHub)
     threading.Thread(target=hub.serve_forever, daemon=True).start()

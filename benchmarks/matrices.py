@@ -1,4 +1,4 @@
-"""Rollout and relevance as they are usually made: every attention matrix of every block stored, whole products of them.
+"""Rollout and relevance in the usual way, with whole attention matrices: stored for every block, and multiplied.
 
 Written here for the comparison, and correct: the rows of each matrix sum to 1, where popular versions forget to.
 """
@@ -56,4 +56,4 @@ def _explicit_pass(model: ViT, images: Tensor) -> tuple[Tensor, list[Tensor]]:
         maps.append((q * q.shape[-1] ** -0.5 @ k.mT).softmax(-1))
         x = x + block.ls1(attention.proj((maps[-1] @ v).transpose(1, 2).flatten(2)))
         x = x + block.ls2(block.mlp(block.norm2(x)))
-    return model.head(model.pool(model.norm(x))), maps
+    return model.forward_head(model.norm(x)), maps

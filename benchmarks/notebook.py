@@ -1,4 +1,4 @@
-"""What the MNIST notebook's 8-dimensional ViT reaches: with its slip, without it, and with a longer lesson.
+"""What the MNIST notebook's 8-dimensional ViT reaches: with its mistake, without it, and with longer training.
 
 The notebook hands probabilities to a cross-entropy that expects logits, so its softmax is applied twice. Run with
 
@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from vit_demo.model import ViT
 from vit_demo.training.data import load_digits
 from vit_demo.training.loop import Trainer
+from vit_demo.training.predictions import predict
 from vit_demo.training.recipes import RECIPES, Recipe
-from vit_demo.training.scoring import score
 from vit_demo.weights import find_preset
 
 PRESET = find_preset("digits-notebook")
@@ -40,7 +40,7 @@ class SoftmaxTwice(nn.Module):
 def longer(recipe: Recipe, epochs: int) -> Recipe:
     """Our own way: AdamW, warm-up, cosine and a moving average; so small a network has no need of augmentation."""
     return replace(
-        recipe, epochs=epochs, optimiser="adamw", learning_rate=1e-2, weight_decay=0.0, batch_size=128, ema=0.999
+        recipe, epochs=epochs, optimiser="adamw", learning_rate=1e-2, weight_decay=0.0, batch_size=128, ema_decay=0.999
     )
 
 
@@ -66,7 +66,7 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as out:
                 trainer = Trainer(PRESET, name, training, Path(out), device=torch.device("cpu"), network=network)
                 trainer.run()
-            accuracy = score(trainer.shipped, test, PRESET, patch_size).accuracy
+            accuracy = predict(trainer.trained_network, test, PRESET, patch_size).accuracy
             found.setdefault(label, []).append(accuracy)
         RECIPES[name] = recipe
     print(f"{'per cent of the 10,000 test digits':44}" + "".join(f"patch {p:<4}" for p in PRESET.patch_sizes))

@@ -1,4 +1,4 @@
-"""What a pretrained ViT-Ti/16 is worth at other patch sizes, its weights resampled, and whether timm answers the same.
+"""Accuracy of a pretrained ViT-Ti/16 at resampled patch sizes, compared with timm's.
 
 Needs a folder that holds ``vit_ti16_imagenet1k/vit_ti16_224.npz`` (timm's names) and ``imagenet_samples``: a folder
 ``images`` and ``index.csv`` with the columns ``class_index`` and ``file``.
@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from vit_demo.images import preprocess, read_image
 from vit_demo.model import ViT
-from vit_demo.weights.convert import Untold, convert
+from vit_demo.weights.convert import ConfigHints, convert
 
 IMAGE_SIZE = 224
 SIZES = (8, 12, 14, 16, 20, 24, 28, 32, 48)
@@ -36,7 +36,7 @@ BATCH = 32
 
 @dataclass
 class Line:
-    """Right answers at one patch size, ours and timm's, and how often the two say the same."""
+    """Accuracy at one patch size, this package's and timm's, and how often both predict the same class."""
 
     patch_size: int
     ours: int = 0
@@ -45,7 +45,7 @@ class Line:
 
     @property
     def seen(self) -> int:
-        """Pixels along a side that whole patches cover: where 224 is no multiple, right and bottom edge are cut."""
+        """Pixels along a side that whole patches cover; the rest, at the right and bottom, is cut."""
         return IMAGE_SIZE // self.patch_size * self.patch_size
 
 
@@ -56,8 +56,8 @@ def weights(folder: Path) -> dict[str, Tensor]:
 
 
 def our_network(tensors: dict[str, Tensor]) -> ViT:
-    """Ours, by the way that every public checkpoint takes; it resamples itself."""
-    config, converted = convert(tensors, Untold(num_heads=3, image_size=IMAGE_SIZE))
+    """This package's network, converted like every checkpoint of the Hub; it resamples itself."""
+    config, converted = convert(tensors, ConfigHints(num_heads=3, image_size=IMAGE_SIZE))
     model = ViT(config)
     model.load_state_dict(converted)
     return model.eval().requires_grad_(False)
@@ -71,7 +71,7 @@ def timms_network(tensors: dict[str, Tensor], patch_size: int) -> nn.Module:
 
 
 def photos(folder: Path, count: int, crop: float) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Photos in batches: as our preprocessing makes them and as timm's does, ``[B, 3, 224, 224]`` each; classes."""
+    """Batches of photos, preprocessed by this package and by timm, ``[B, 3, 224, 224]`` each, and their classes."""
     with (folder / "imagenet_samples" / "index.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))[:count]
     theirs = create_transform(IMAGE_SIZE, interpolation="bicubic", mean=HALF, std=HALF, crop_pct=crop)
@@ -106,7 +106,10 @@ def measure(folder: Path, sizes: list[int], count: int, crop: float) -> list[Lin
 
 def table(lines: list[Line], count: int) -> str:
     """The result as Markdown."""
-    rows = ["| patch | pixels seen | tokens | ours, % | timm, % | same answer, % |", "|---:|---:|---:|---:|---:|---:|"]
+    rows = [
+        "| patch | pixels seen | tokens | vit_demo, % | timm, % | same prediction, % |",
+        "|---:|---:|---:|---:|---:|---:|",
+    ]
     for one in lines:
         tokens = (one.seen // one.patch_size) ** 2 + 1
         shares = (f"{100 * found / count:.1f}" for found in (one.ours, one.timms, one.same))

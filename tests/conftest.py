@@ -89,7 +89,7 @@ def explicit() -> Callable[..., Explicit]:
             found.attention.append(attention)
             found.values.append(v)
             found.tokens.append(x)
-        found.logits = model.head(model.pool(model.norm(x)))
+        found.logits = model.forward_head(model.norm(x))
         return found
 
     return run

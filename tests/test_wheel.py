@@ -1,4 +1,4 @@
-"""The installed package works away from the repository: with its weights, its docs and its page's files."""
+"""The installed package works without the repository: weights, documentation and files of the page are in the wheel."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ print("works")
 """
 
 
-def test_it_works_where_there_is_no_repository(wheel: Path, tmp_path: Path) -> None:
-    installed, elsewhere = tmp_path / "installed", tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    # Folders that other packages leave beside it are not taken for its own.
+def test_it_works_without_the_repository(wheel: Path, tmp_path: Path) -> None:
+    installed, folder = tmp_path / "installed", tmp_path / "folder"
+    folder.mkdir()
+    # Folders that other packages leave beside it are ignored.
     (installed / "docs").mkdir(parents=True)
     (installed / "checkpoints").mkdir()
     run(
         [*PIP, "install", "--no-deps", "--no-index", "--no-compile", "--target", str(installed), str(wheel)],
-        cwd=elsewhere,
+        cwd=folder,
     )
-    (elsewhere / "script.py").write_text(SCRIPT)
-    out = run([sys.executable, "script.py", str(installed)], cwd=elsewhere, PYTHONPATH=str(installed))
+    (folder / "script.py").write_text(SCRIPT)
+    out = run([sys.executable, "script.py", str(installed)], cwd=folder, PYTHONPATH=str(installed))
     assert out.strip().endswith("works")

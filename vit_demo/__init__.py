@@ -1,10 +1,15 @@
 """See a Vision Transformer think: the patch grid, the prediction, the attention, from one call.
 
+Importing the package is fast: torch is loaded with the first name that needs it.
+
 Example:
     >>> import vit_demo
     >>> ex = vit_demo.explore("photo.jpg", preset="photos-tiny", patch_size=12)
     >>> ex.top(3), ex.rollout().shape
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import (
     BusyError,
@@ -15,11 +20,14 @@ from vit_demo.errors import (
     LabelError,
     PresetError,
 )
-from vit_demo.inference.engine import Engine, explore
-from vit_demo.inference.exploration import Exploration
-from vit_demo.model import ViT
 from vit_demo.version import __version__
-from vit_demo.weights import PRESETS, Preset, find_preset, load_model
+
+if TYPE_CHECKING:
+    from vit_demo import methods
+    from vit_demo.inference.engine import Engine, explore
+    from vit_demo.inference.exploration import Exploration
+    from vit_demo.model import ViT
+    from vit_demo.weights import Preset
 
 __all__ = [
     "BusyError",
@@ -35,20 +43,52 @@ __all__ = [
     "__version__",
     "explore",
     "load",
+    "methods",
     "presets",
 ]
 
+_HOMES = {
+    "Engine": "vit_demo.inference.engine",
+    "Exploration": "vit_demo.inference.exploration",
+    "Preset": "vit_demo.weights",
+    "explore": "vit_demo.inference.engine",
+}
+"""Where the names live that are imported on first use."""
 
-def presets() -> dict[str, Preset]:
+_PACKAGES = ("features", "images", "inference", "methods", "metrics", "model", "render", "weights")
+
+
+def presets() -> dict[str, "Preset"]:
     """Every preset by name."""
+    from vit_demo.weights import PRESETS
+
     return dict(PRESETS)
 
 
-def load(preset: str, patch_size: int | None = None, device: str = "cpu") -> ViT:
-    """The trained network itself, in eval mode, cutting patches of the size asked for.
+def load(preset: str, patch_size: int | None = None, device: str = "cpu") -> "ViT":
+    """The trained network itself, in eval mode.
+
+    Args:
+        preset: Name of the preset, a repository of the Hub (``org/name``), or a folder.
+        patch_size: In pixels; the preset's default for None.
+        device: Where to put it.
 
     Raises:
-        PresetError: If there is no such preset, or it does not know the patch size.
+        PresetError: If there is no such preset, or it has no such patch size.
         CheckpointError: If the weights cannot be used.
     """
+    from vit_demo.weights import find_preset, load_model
+
     return load_model(find_preset(preset), patch_size).to(device)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _PACKAGES:
+        return import_module(f"vit_demo.{name}")
+    raise AttributeError(f"module 'vit_demo' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

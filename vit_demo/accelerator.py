@@ -10,8 +10,11 @@ import torch
 
 F = TypeVar("F", bound=Callable)
 
-ZERO_GPU = bool(os.environ.get("SPACES_ZERO_GPU"))
+ZERO_GPU = os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 """On a ZeroGPU Space the GPU is lent for the length of one call, to a fork of this process."""
+
+ZERO_GPU_PARAMETERS = 10_000_000
+"""Networks with fewer parameters run on the CPU of a ZeroGPU Space: a loan takes longer than their forward pass."""
 
 
 def zero_gpu(function: F) -> F:
@@ -23,8 +26,22 @@ def zero_gpu(function: F) -> F:
     return spaces.GPU(duration=15)(function)
 
 
-def best_device() -> torch.device:
-    """CUDA where it is there, else Apple's MPS, else the CPU."""
+def needs_zero_gpu(num_parameters: int) -> bool:
+    """Whether a network of this size runs on a lent GPU, which costs the visitor's quota."""
+    return ZERO_GPU and num_parameters >= ZERO_GPU_PARAMETERS
+
+
+def best_device(*, forked: bool = False) -> torch.device:
+    """CUDA where it is there, else Apple's MPS, else the CPU.
+
+    On a ZeroGPU Space it is the CPU outside of a fork. There ``torch.cuda.is_available()`` is true, but CUDA is
+    emulated in the main thread alone, and a network that a job's thread moved to it would fail.
+
+    Args:
+        forked: Whether this is the fork that a GPU was lent to.
+    """
+    if ZERO_GPU and not forked:
+        return torch.device("cpu")
     if torch.cuda.is_available():
         return torch.device("cuda")
     if torch.backends.mps.is_available():
@@ -35,7 +52,7 @@ def best_device() -> torch.device:
 def device_name(device: torch.device) -> str:
     """The device in a few words for people."""
     if device.type == "cuda":
-        return "ZeroGPU" if ZERO_GPU else torch.cuda.get_device_name(device)
+        return torch.cuda.get_device_name(device)
     if device.type == "mps":
         return "Apple GPU"
     threads = torch.get_num_threads()

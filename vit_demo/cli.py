@@ -14,7 +14,7 @@ from vit_demo.accelerator import best_device
 from vit_demo.errors import InputError, PresetError
 from vit_demo.images import MAX_BYTES
 from vit_demo.inference.engine import get_engine
-from vit_demo.methods import METHODS
+from vit_demo.methods import find_method
 from vit_demo.version import __version__
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.checkpoints import BUNDLED
@@ -24,19 +24,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        arguments: Instead of the process's own.
+        arguments: Command-line arguments; None for those of the process.
 
     Returns:
-        0, or 2 for bad input, said in one line on stderr.
+        The exit code: 0, or 2 for invalid input, with one line on stderr.
     """
     options = _parser().parse_args(arguments)
     try:
         options.run(options)
-    except (InputError, OSError) as error:  # anything else is a bug, and keeps its traceback
+    except (InputError, OSError) as error:  # any other exception is a bug, and keeps its traceback
         print(f"vit_demo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        hint = " Train on with --resume." if options.run is _train else ""
+        hint = " Continue with --resume." if options.run is _train else ""
         print(f"vit_demo: stopped.{hint}", file=sys.stderr)
         return 130
     return 0
@@ -50,6 +50,7 @@ def _presets(_: argparse.Namespace) -> None:
 
 
 def _explain(options: argparse.Namespace) -> None:
+    find_method(options.method)
     image = sys.stdin.buffer.read(MAX_BYTES + 1) if options.image == "-" else options.image
     result = get_engine().explore(image, options.preset, options.patch_size, options.fit)
     for label, probability in result.top(5):
@@ -58,7 +59,7 @@ def _explain(options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     stem = "image" if options.image == "-" else Path(options.image).stem
     for name, picture in {
-        "seen": result.image,
+        "input": result.image,
         options.method: result.overlay(values),
         "heads": render.contact_sheet(result.image, result.attention_maps()),
     }.items():
@@ -68,54 +69,27 @@ def _explain(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from vit_demo.training import evaluate
+    from vit_demo.training.evaluate import evaluate_outliers, evaluate_preset
+    from vit_demo.training.report import format_report, make_report, plot_predictions
 
-    preset = _trained_here(options.preset)
+    preset, device = _bundled_preset(options.preset), best_device()
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
-    found = evaluate.evaluate_preset(preset, options.data, options.weights, sizes, best_device())
-    doubts = evaluate.doubts(preset, options.weights, sizes, best_device(), options.data)
-    shares = evaluate.confidence_shares(preset, found)
-    accuracy = {name: {p: score.accuracy for p, score in scores.items()} for name, scores in found.items()}
-    error = {name: {p: score.calibration_error() for p, score in scores.items()} for name, scores in found.items()}
-    shown = preset.default_patch_size if preset.default_patch_size in sizes else sizes[0]
+    results = evaluate_preset(preset, options.data, options.weights, sizes, device)
+    outliers = evaluate_outliers(preset, options.weights, sizes, device, options.data)
+    patch_size = preset.default_patch_size if preset.default_patch_size in sizes else sizes[0]
     if options.plot:
-        for name, scores in found.items():
-            evaluate.plot(preset, name, shown, scores[shown], options.plot / f"{preset.name}-{name}-{shown}.png")
-    if options.json:
-        report = {"preset": preset.name, "accuracy": accuracy, "calibration_error": error, "not_sure": doubts}
-        report |= {name.replace(" ", "_"): table for name, table in shares.items()}
-        confusion = {name: scores[shown].confusion().tolist() for name, scores in found.items()}
-        print(json.dumps(report | {"confusion": {"patch_size": shown} | confusion}))
-        return
-    tables = {"right answers": accuracy, "calibration error": error} | shares | {"not sure of": doubts}
-    width = max(24, 4 + max(len(name) for table in tables.values() for name in table))
-    for title, table in tables.items():
-        print(f"{title + ', %':{width}}" + "".join(f"patch {p:<3}" for p in sizes))
-        for name, values in table.items():
-            print(f"  {name:{width - 4}}" + "".join(f"{100 * values[p]:8.2f} " for p in sizes))
-        print()
-    name, scores = next(iter(found.items()))
-    print(f"mistakes on {name} at patch {shown}")
-    _print_confusion(preset.labels, scores[shown].confusion().tolist())
-
-
-def _print_confusion(labels: tuple[str, ...], table: list[list[int]]) -> None:
-    """The whole matrix of a few classes, one row a class; of many classes the twelve most frequent mistakes."""
-    if len(labels) <= 12:
-        print("  truth  answer" + "".join(f"{label:>6}" for label in labels))
-        for label, row in zip(labels, table, strict=True):
-            print(f"  {label:13}" + "".join(f"{count or '.':>6}" for count in row))
-        return
-    pairs = [(n, labels[i], labels[j]) for i, row in enumerate(table) for j, n in enumerate(row) if i != j and n]
-    for count, truth, answer in sorted(pairs, reverse=True)[:12]:
-        print(f"  {count:4} times a {truth} was called {answer}")
+        for name, predictions in results.items():
+            path = options.plot / f"{preset.name}-{name}-{patch_size}.png"
+            plot_predictions(preset, name, patch_size, predictions[patch_size], path)
+    report = make_report(preset, results, outliers, patch_size)
+    print(json.dumps(report) if options.json else format_report(preset, report))
 
 
 def _train(options: argparse.Namespace) -> None:
     from vit_demo.training.run import train_preset
 
     paths = train_preset(
-        _trained_here(options.preset),
+        _bundled_preset(options.preset),
         options.data,
         options.out,
         device=best_device(),
@@ -128,16 +102,16 @@ def _train(options: argparse.Namespace) -> None:
     print("\n".join(f"wrote {path}" for path in paths))
 
 
-def _trained_here(name: str) -> Preset:
-    """A preset that this package has data and a recipe for.
+def _bundled_preset(name: str) -> Preset:
+    """A preset with a training recipe.
 
     Raises:
-        PresetError: If it is somebody else's.
+        PresetError: If the preset is not bundled.
     """
     preset = PRESETS.get(name)
     if preset is None or preset.source != "bundled":
         known = ", ".join(p.name for p in PRESETS.values() if p.source == "bundled")
-        raise PresetError(f"Only bundled presets are trained and evaluated here, not {name}: choose one of {known}.")
+        raise PresetError(f"Only bundled presets can be trained and evaluated, not {name}: choose one of {known}.")
     return preset
 
 
@@ -148,7 +122,7 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage."""
+    """Prints errors on one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
@@ -169,39 +143,43 @@ def _parser() -> argparse.ArgumentParser:
         help="a name from `presets`, a repository of the Hub as org/name, or a folder (%(default)s)",
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
-    command.add_argument("--method", choices=METHODS, default="rollout", help="which map to draw (%(default)s)")
     command.add_argument(
-        "--label", metavar="CLASS", help="whose map it is, where it depends on the class (the predicted)"
+        "--method", default="rollout", metavar="M", help="which map to draw (%(default)s); an unknown one lists all"
     )
-    command.add_argument("--fit", choices=("crop", "squash", "keep"), default="crop", help="how a photo is fitted")
-    command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the pictures")
+    command.add_argument(
+        "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
+    )
+    command.add_argument(
+        "--fit", choices=("crop", "squash", "keep"), default="crop", help="how a photo becomes the input (%(default)s)"
+    )
+    command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the pictures (out)")
     command.set_defaults(run=_explain)
 
-    command = commands.add_parser("evaluate", help="accuracy, confusion and calibration on the test split")
+    command = commands.add_parser("evaluate", help="accuracy, calibration and rejection rates on test data")
     command.add_argument("preset", metavar="PRESET")
-    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds the data")
-    command.add_argument("--patch-size", type=int, metavar="N", help="only this one")
+    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
+    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (all sizes of the preset)")
     command.add_argument("--weights", type=Path, default=BUNDLED, metavar="DIR", help="folder of the checkpoints")
     command.add_argument(
         "--plot", type=Path, nargs="?", const=Path("out"), metavar="DIR",
-        help="draw confusion and calibration into a folder (out)",
+        help="also plot confusion matrices and reliability diagrams into a folder (out)",
     )  # fmt: skip
-    command.add_argument("--json", action="store_true", help="for programs")
+    command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=_evaluate)
 
     command = commands.add_parser("train", help="train a preset from scratch")
     command.add_argument("preset", metavar="PRESET")
-    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds the data")
-    command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="folder for what is written")
-    command.add_argument("--resume", action="store_true", help="go on where the last run in DIR stopped")
-    command.add_argument("--start", type=Path, metavar="FILE", help="begin with these weights, not with random ones")
-    command.add_argument("--epochs", type=int, metavar="N", help="instead of the recipe's")
-    command.add_argument("--learning-rate", type=float, metavar="R", help="instead of the recipe's")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="of everything random (%(default)s)")
+    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
+    command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="output folder (runs)")
+    command.add_argument("--resume", action="store_true", help="continue an interrupted run in the output folder")
+    command.add_argument("--start", type=Path, metavar="FILE", help="initial weights (random)")
+    command.add_argument("--epochs", type=int, metavar="N", help="number of epochs (the recipe's)")
+    command.add_argument("--learning-rate", type=float, metavar="R", help="peak learning rate (the recipe's)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (%(default)s)")
     command.set_defaults(run=_train)
 
-    command = commands.add_parser("serve", help="open the page")
-    command.add_argument("--host", help="address to listen on ($GRADIO_SERVER_NAME, or this machine only)")
-    command.add_argument("--port", type=int, help="($GRADIO_SERVER_PORT, or 7860 or the next one that is free)")
+    command = commands.add_parser("serve", help="serve the page")
+    command.add_argument("--host", help="address to listen on ($GRADIO_SERVER_NAME, or 127.0.0.1)")
+    command.add_argument("--port", type=int, help="port ($GRADIO_SERVER_PORT, or 7860 or the next free one)")
     command.set_defaults(run=_serve)
     return parser

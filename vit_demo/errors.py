@@ -1,33 +1,33 @@
-"""What can go wrong for a person, as exceptions whose message is one sentence that says what to do.
+"""Exceptions for invalid input. Their message is one sentence that tells the user what to do.
 
-Everything that catches errors for people (the page, the API, the command line) shows the message of an ``InputError``
-and of nothing else: any other exception is a bug, which is logged with its traceback.
+The page, the API and the command line show the message of an ``InputError``. Any other exception is a bug, which is
+logged with its traceback.
 """
 
 
 class InputError(ValueError):
-    """A request cannot be met as it stands; the message says what to change."""
+    """Invalid input; base class of all other errors here."""
 
 
 class ImageError(InputError):
-    """A picture cannot be read or used."""
+    """A picture that cannot be read or used."""
 
 
 class EmptySketchError(ImageError):
-    """There is nothing drawn on the pad."""
+    """A drawing without ink."""
 
 
 class PresetError(InputError):
-    """A preset is unknown, or a choice such as the patch size does not fit it."""
+    """An unknown preset, or a choice that the preset does not offer, such as a patch size."""
 
 
 class LabelError(InputError):
-    """A model has no class of that name or index."""
+    """A class that the model does not have."""
 
 
 class CheckpointError(InputError):
-    """A checkpoint is missing, damaged or of the wrong shape, or cannot be fetched."""
+    """A checkpoint that is missing, damaged, of another network, or cannot be downloaded."""
 
 
 class BusyError(InputError):
-    """Too much work is waiting already, or the server is shutting down."""
+    """Too much work in the queue, or a server that is shutting down."""

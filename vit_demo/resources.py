@@ -1,4 +1,4 @@
-"""Files that lie beside the package in the repository, and inside it once it is installed."""
+"""Finds files that are beside the package in the repository, and inside it once it is installed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def resource_folder(name: str) -> Path:
-    """A folder of the repository, such as ``checkpoints`` or ``docs``, wherever this installation keeps it.
+    """The path of a folder of the repository, such as ``checkpoints`` or ``docs``.
 
-    An installed package looks only inside itself: a folder of that name beside it is somebody else's.
+    An installed package looks only inside itself, because a folder of that name beside it belongs to another package.
     """
     installed = _PACKAGE / f"_{name}"
     return installed if installed.is_dir() else _PACKAGE.parent / name

@@ -78,7 +78,11 @@ def launch() -> Iterator[Callable[[gr.Blocks], str]]:
 
     def start(blocks: gr.Blocks) -> str:
         running.append(blocks)
-        return blocks.launch(server_name="127.0.0.1", quiet=True, prevent_thread_lock=True, ssr_mode=False)[1]
+        from vit_demo.web.components import modules
+
+        routes = {"routes": modules.routes()}
+        options = {"quiet": True, "prevent_thread_lock": True, "ssr_mode": False, "app_kwargs": routes}
+        return blocks.launch(server_name="127.0.0.1", **options)[1]
 
     yield start
     for blocks in running:

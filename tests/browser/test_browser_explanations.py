@@ -1,4 +1,4 @@
-"""The page's explanations against the package's: every map, any class, knock-out, tests of a map, and the lens."""
+"""The page against the package: every map, any class, dropped patches, tests of a heatmap, the logit lens."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def open_page(page: Page, address: str) -> Page:
 
 
 def shown_result(page: Page) -> Exploration:
-    """The package's own result that the stage shows."""
-    request = ResultRequest.of(page.evaluate(f"{STAGE}.current().source"))
+    """The result on the stage, computed by the package."""
+    request = ResultRequest.parse(page.evaluate(f"{STAGE}.current().source"))
     preset = PRESETS[request.name]
     whole = get_engine().explore_source(request.source, preset, request.patch_size, request.fit)
     return whole.drop_patches([divmod(patch, whole.grid[1]) for patch in request.dropped])
 
 
 def map_when(page: Page, subject: str) -> np.ndarray:
-    """The map on the stage once its caption says so."""
-    page.wait_for_function("text => document.querySelector('.what').innerText.includes(text)", arg=subject)
+    """The map on the stage, once its caption holds the subject."""
+    page.wait_for_function("text => document.querySelector('.look .subject').innerText.includes(text)", arg=subject)
     grid = page.evaluate(f"[{STAGE}.current().rows, {STAGE}.current().columns]")
     return np.array(page.evaluate(f"Array.from({STAGE}.scene().map)")).reshape(grid)
 
 
-def knock(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> None:
+def drop(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> None:
     picture = page.locator(".picture")
     for row, col in patches:
         box = picture.bounding_box()
@@ -63,7 +63,7 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
     result = shown_result(page)
     label = result.top(1)[0][0]
     for name, subject, values in (
-        ("Value-weighted", "value-weighted", result.value_weighted()),
+        ("Value-weighted", "value-weighted", result.heatmap("value_weighted")),
         ("Relevance", f"for {label} · relevance", result.relevance()),
         ("AttnLRP", f"for {label} · AttnLRP", result.heatmap("attnlrp")),
         ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
@@ -80,20 +80,20 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
     assert second.get_attribute("aria-pressed") == "true"
 
 
-def test_knocked_out_patches_change_the_answer_and_every_map(page: Page, address: str):
+def test_dropped_patches_change_the_prediction_and_every_map(page: Page, address: str):
     open_page(page, address)
     whole = shown_result(page)
-    gone = [(2, 2), (2, 3), (6, 2)]
-    page.get_by_role("button", name="Knock out patches").click()
-    knock(page, gone, whole.grid)
-    left = whole.drop_patches(gone)
-    answer, probability = left.top(1)[0]
-    assert page.locator(".stage").get_attribute("data-top1") == answer
+    dropped = [(2, 2), (2, 3), (6, 2)]
+    page.get_by_role("button", name="Drop patches").click()
+    drop(page, dropped, whole.grid)
+    left = whole.drop_patches(dropped)
+    label, probability = left.top(1)[0]
+    assert page.locator(".stage").get_attribute("data-top1") == label
     assert page.locator(".bars .number").first.inner_text() == f"{100 * probability:.1f}\u00a0%"
     attention = map_when(page, "class token")
     np.testing.assert_allclose(attention, left.attention(), atol=2e-3)
-    assert all(attention[patch] == 0 for patch in gone)
-    page.get_by_role("button", name="Knock out patches").click()  # out of the mode, without the patches
+    assert all(attention[patch] == 0 for patch in dropped)
+    page.get_by_role("button", name="Drop patches").click()  # out of the mode, without the patches
     for query, direction in (((3, 3), "from"), ((6, 3), "to")):
         row, col = query
         view: dict[str, Any] = {"query": row * whole.grid[1] + col, "direction": direction}
@@ -103,52 +103,52 @@ def test_knocked_out_patches_change_the_answer_and_every_map(page: Page, address
     page.get_by_role("radio", name="Rollout").check()
     np.testing.assert_allclose(map_when(page, "rollout"), left.rollout(), atol=1e-3)
     page.get_by_role("radio", name="Relevance").check()
-    np.testing.assert_allclose(map_when(page, f"for {answer}"), left.relevance(), atol=1e-6)
-    page.get_by_role("button", name="Put back all patches").click()
+    np.testing.assert_allclose(map_when(page, f"for {label}"), left.relevance(), atol=1e-6)
+    page.get_by_role("button", name="Restore all patches").click()
     page.wait_for_function(f"{STAGE}.current().dropped.length === 0")
     assert shown_result(page).dropped == whole.dropped
 
 
-def test_a_map_is_put_to_the_test(page: Page, address: str):
+def test_faithfulness_and_randomization_are_those_of_the_package(page: Page, address: str):
     open_page(page, address)
     result = shown_result(page)
     page.get_by_role("radio", name="AttnLRP").check()
     map_when(page, "AttnLRP")
-    page.get_by_role("button", name="Test this map").click()
-    page.locator(".forgetting", has_text="shuffled").wait_for()
+    page.get_by_role("button", name="Test this heatmap").click()
+    page.locator(".findings .randomization", has_text="randomized").wait_for()
     found = result.faithfulness("attnlrp")
-    text = page.locator(".numbers").inner_text()
+    text = page.locator(".measurements").inner_text()
     assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text
     assert f"{found.insertion_area:.2f} against {found.random_insertion_area:.2f} (higher is better)" in text
-    forgets = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
-    assert f" {forgets} (1 is the same" in page.locator(".forgetting").inner_text()
+    correlation = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
+    assert f" {correlation} (1: the same" in page.locator(".findings .randomization").inner_text()
     assert page.locator(".charts svg").count() == 3
     page.get_by_role("radio", name="Rollout").check()
-    page.get_by_role("button", name="Test this map").wait_for()
-    assert page.locator(".believe.stale").count() == 1  # the old curves stay, but faint
+    page.get_by_role("button", name="Test this heatmap").wait_for()
+    assert page.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
 
 
-def test_each_depth_says_what_it_would_have_and_the_docs_are_at_hand(page: Page, address: str):
+def test_the_logit_lens_and_the_docs_of_each_method_are_shown(page: Page, address: str):
     open_page(page, address)
     result = shown_result(page)
-    page.get_by_text("What each depth would have said").click()
-    page.locator(".depths li").first.wait_for()
-    said = page.locator(".depths .label").all_inner_texts()
-    assert said == [depth[0][0] for depth in result.logit_lens()]
-    page.get_by_text("How is this made?").click()
-    page.locator(".making").get_by_role("link", name="arXiv:1706.03762").wait_for()
+    page.get_by_text("Prediction after each block (logit lens)").click()
+    page.locator(".logit-lens li").first.wait_for()
+    labels = page.locator(".logit-lens .label").all_inner_texts()
+    assert labels == [block[0][0] for block in result.logit_lens()]
+    page.get_by_text("How is this computed?").click()
+    page.locator(".method-docs").get_by_role("link", name="arXiv:1706.03762").wait_for()
     page.get_by_role("radio", name="Relevance").check()
-    page.locator(".making").get_by_role("link", name="arXiv:2103.15679").wait_for()
+    page.locator(".method-docs").get_by_role("link", name="arXiv:2103.15679").wait_for()
 
 
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address: str):
     open_page(phone, address)
     phone.get_by_role("radio", name="Relevance").check()
-    phone.get_by_role("button", name="Test this map").tap()
-    phone.get_by_text("What each depth would have said").tap()
-    phone.get_by_role("button", name="Knock out patches").tap()
+    phone.get_by_role("button", name="Test this heatmap").tap()
+    phone.get_by_text("Prediction after each block (logit lens)").tap()
+    phone.get_by_role("button", name="Drop patches").tap()
     phone.locator(".charts svg").nth(2).wait_for()
-    phone.locator(".depths li").first.wait_for()
+    phone.locator(".logit-lens li").first.wait_for()
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
     names = phone.locator(".controls .segments label").evaluate_all(
         "all => all.filter(label => label.scrollWidth > label.clientWidth + 1).map(label => label.innerText)"

@@ -1,4 +1,4 @@
-"""From a photo to an answer among 1,000 classes, with a Hub on this machine that serves small random weights."""
+"""From a photo to a prediction among 1,000 classes, with a Hub on this machine that serves small random weights."""
 
 from __future__ import annotations
 
@@ -82,22 +82,22 @@ def name_own(page: Page, name: str) -> None:
     box.press("Enter")
 
 
-def wait_for_answer(page: Page, blocks: int) -> str:
+def wait_for_prediction(page: Page, blocks: int) -> str:
     page.wait_for_function(
         "n => document.querySelector('.stage').dataset.ready === 'true'"
-        " && document.querySelector('.stage').__stage.current()?.blocks === n",
+        " && document.querySelector('.stage').__stage.current()?.numBlocks === n",
         arg=blocks,
     )
     return page.locator(".bars .first .label").inner_text()
 
 
-def test_a_visitor_gets_an_answer_among_a_thousand_classes(photos: Page):
+def test_a_visitor_gets_a_prediction_among_a_thousand_classes(photos: Page):
     choose(photos, "ViT-Ti/16, 1,000 classes")
-    assert wait_for_answer(photos, 12) in IMAGENET_LABELS
+    assert wait_for_prediction(photos, 12) in IMAGENET_LABELS
     assert photos.locator(".bars .number").first.inner_text().endswith("%")
     photos.wait_for_function("document.querySelector('#model').innerText.includes('197 tokens')")
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
-    photos.wait_for_function("document.querySelector('#model').innerText.includes('right on 36.1')")
+    photos.wait_for_function("document.querySelector('#model').innerText.includes('top-1 36.1')")
 
 
 def test_a_visitors_own_model_and_the_way_back(photos: Page):
@@ -114,10 +114,10 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
         photos.wait_for_function("s => document.querySelector('.message').innerText.includes(s)", arg=sentence)
         assert sentence in photos.locator("#model").inner_text(), "beside the box, too"
     name_own(photos, "https://huggingface.co/someone/small")
-    assert wait_for_answer(photos, 1) in IMAGENET_LABELS
+    assert wait_for_prediction(photos, 1) in IMAGENET_LABELS
     assert not message.inner_text() and photos.locator("#preset input").input_value() == "small"
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
-    photos.wait_for_function("document.querySelector('.stage').__stage.current()?.patches === 4")
+    photos.wait_for_function("document.querySelector('.stage').__stage.current()?.numPatches === 4")
     choose(photos, "Photos, 50 everyday things")
-    wait_for_answer(photos, 6)
+    wait_for_prediction(photos, 6)
     photos.get_by_placeholder("org/name").wait_for(state="hidden")

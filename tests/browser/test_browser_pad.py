@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Ink = np.ndarray
-seen: list[str | None] = []
+received: list[str | None] = []
 """The values Python has got, in order."""
 
 
 @pytest.fixture(scope="module")
 def address(launch: Callable[[gr.Blocks], str]) -> str:
     def remember(value: str | None) -> str:
-        seen.append(value)
-        return f"events: {len(seen)}"
+        received.append(value)
+        return f"events: {len(received)}"
 
     with gr.Blocks() as blocks:
         pad = DigitPad(elem_id="pad")
@@ -38,15 +38,15 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
 
 
 def open_pad(page: Page, address: str) -> None:
-    seen.clear()
+    received.clear()
     page.goto(address)
     page.locator("#pad .paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
 
 
 def wait_for(page: Page, events: int) -> str | None:
     page.wait_for_function("n => document.querySelector('#count')?.textContent.includes(`events: ${n}`)", arg=events)
-    assert len(seen) == events
-    return seen[-1]
+    assert len(received) == events
+    return received[-1]
 
 
 def ink_of(value: str | None) -> Ink:
@@ -133,7 +133,7 @@ def test_python_can_empty_the_pad(page: Page, address: str) -> None:
     draw(page, DOWN)
     wait_for(page, 1)
     page.locator("#empty").click()
-    page.wait_for_selector("#pad .hint:not(.gone)")
+    page.wait_for_selector("#pad .hint:not(.faded)")
     draw(page, ACROSS)
     assert ink_of(wait_for(page, 2))[70, 140] == 0
 

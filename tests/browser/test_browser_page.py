@@ -44,8 +44,8 @@ def run_of(page: Page) -> str:
     return page.locator(".stage").get_attribute("data-run") or ""
 
 
-def wait_for_news(page: Page, run: str) -> str:
-    """Waits for another result than ``run``; its first answer."""
+def wait_for_result(page: Page, run: str) -> str:
+    """Waits for a result after ``run`` and returns its first label."""
     page.wait_for_function("run => { const d = document.querySelector('.stage').dataset;"
                            " return d.ready === 'true' && d.run !== run; }", arg=run)  # fmt: skip
     return page.locator(".stage").get_attribute("data-top1") or ""
@@ -68,7 +68,7 @@ def draw(page: Page, digit: int) -> None:
 def show_photos(page: Page) -> None:
     run = run_of(page)
     page.get_by_role("tab", name="Photo").click()
-    wait_for_news(page, run)
+    wait_for_result(page, run)
     page.wait_for_selector("#photo img")
 
 
@@ -78,10 +78,10 @@ def upload(page: Page, path: Path) -> None:
     page.locator("#photo input[type=file]").first.set_input_files(path)
 
 
-def test_it_opens_with_an_example_explained_and_asks_nobody_else(page: Page, address: str):
-    strangers, complaints = [], []
-    page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else strangers.append(r.url))
-    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: Page, address: str):
+    foreign, errors = [], []
+    page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else foreign.append(r.url))
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     page.goto(address)
     page.wait_for_selector(READY)
     assert page.locator(".stage").get_attribute("data-top1") == "7"
@@ -90,11 +90,11 @@ def test_it_opens_with_an_example_explained_and_asks_nobody_else(page: Page, add
     run = run_of(page)
     page.wait_for_timeout(1500)
     assert run_of(page) == run, "what is on the page already is not computed again"
-    assert not strangers and not complaints
+    assert not foreign and not errors
 
 
 @pytest.mark.parametrize("digit", [3, 5])
-def test_drawing_is_answered_and_the_first_stroke_counts(opened: Page, digit: int):
+def test_drawing_gets_a_prediction_and_the_first_stroke_counts(opened: Page, digit: int):
     run = run_of(opened)
     opened.get_by_role("button", name="Clear").first.click()
     opened.wait_for_selector('.stage[data-ready="empty"]')
@@ -103,26 +103,26 @@ def test_drawing_is_answered_and_the_first_stroke_counts(opened: Page, digit: in
     assert run_of(opened) != run
 
 
-def test_the_digit_that_the_model_reads_is_shown_beside_the_pad(opened: Page):
-    read = opened.locator(".seen img")
+def test_the_digit_that_the_model_sees_is_shown_beside_the_pad(opened: Page):
+    read = opened.locator(".model-input img")
 
     def pixels_shown() -> np.ndarray:
         picture = read.get_attribute("src").partition(",")[2]
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(picture))))
 
-    assert opened.locator(".seen").is_visible()
+    assert opened.locator(".model-input").is_visible()
     np.testing.assert_array_equal(pixels_shown(), to_mnist(example_picture(7)))
     opened.get_by_role("button", name="Clear").first.click()
-    opened.locator(".seen").wait_for(state="hidden")
+    opened.locator(".model-input").wait_for(state="hidden")
     run = run_of(opened)
     draw(opened, 3)
-    wait_for_news(opened, run)
-    opened.locator(".seen").wait_for()
+    wait_for_result(opened, run)
+    opened.locator(".model-input").wait_for()
     three = pixels_shown()
     assert three.shape == (28, 28) and three.max() == 255 and not np.array_equal(three, to_mnist(example_picture(7)))
 
 
-def test_hovering_changes_the_heatmap_and_costs_no_request(opened: Page):
+def test_hovering_changes_the_heatmap_and_sends_no_request(opened: Page):
     opened.wait_for_timeout(500)  # what opening the page started has come to rest
     requests = []
     opened.on("request", lambda r: requests.append(r.url))
@@ -130,15 +130,15 @@ def test_hovering_changes_the_heatmap_and_costs_no_request(opened: Page):
     resting = opened.evaluate(pixels)
     box = opened.locator(".picture").bounding_box()
     assert box
-    seen = {resting}
+    pictures = {resting}
     for row, col in ((0, 0), (3, 3), (6, 5)):
         opened.mouse.move(box["x"] + (col + 0.5) * box["width"] / 7, box["y"] + (row + 0.5) * box["height"] / 7)
         words = f"row {row + 1}, column {col + 1}"
-        opened.wait_for_function("w => document.querySelector('.what').innerText.includes(w)", arg=words)
-        seen.add(opened.evaluate(pixels))
-    assert len(seen) == 4
+        opened.wait_for_function("w => document.querySelector('.look .subject').innerText.includes(w)", arg=words)
+        pictures.add(opened.evaluate(pixels))
+    assert len(pictures) == 4
     opened.mouse.move(5, 5)
-    opened.wait_for_function("document.querySelector('.what').innerText.includes('class token')")
+    opened.wait_for_function("document.querySelector('.look .subject').innerText.includes('class token')")
     assert not requests
 
 
@@ -157,20 +157,20 @@ def test_patch_size_and_preset_change_everything_with_them(opened: Page):
     for size, tokens, grid in (("14", "5 tokens", [2, 2]), ("2", "197 tokens", [14, 14])):
         run = run_of(opened)
         opened.locator("#patch-size").get_by_text(size, exact=True).click()
-        assert wait_for_news(opened, run) == "7"
+        assert wait_for_result(opened, run) == "7"
         opened.wait_for_function("t => document.querySelector('#model').innerText.includes(t)", arg=tokens)
         shown = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
         assert shown == grid
     run = run_of(opened)
     opened.locator("#preset input").click()
     opened.get_by_role("option", name="Digits, the MNIST notebook").click()
-    wait_for_news(opened, run)
+    wait_for_result(opened, run)
     opened.wait_for_function("document.querySelector('#model').innerText.includes('2 blocks')")
     assert opened.locator("#patch-size label").count() == 3
-    assert opened.evaluate("document.querySelector('.stage').__stage.current().blocks") == 2
+    assert opened.evaluate("document.querySelector('.stage').__stage.current().numBlocks") == 2
 
 
-SENTENCES = {"notes.jpg": "not a picture that can be read", "huge.png": "more than 100 million pixels"}
+SENTENCES = {"notes.jpg": "cannot be read as a picture", "huge.png": "more than 100 million pixels"}
 
 
 def bomb(side: int = 20_000) -> bytes:
@@ -207,8 +207,8 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
         expected = vit_demo.explore(tmp_path / name, "photos-tiny").top(1)[0][0]
         opened.wait_for_function("top => document.querySelector('.stage').dataset.top1 === top", arg=expected)
     run = run_of(opened)
-    opened.locator("#fit").get_by_text("Own shape").click()
-    wait_for_news(opened, run)
+    opened.locator("#fit").get_by_text("Keep aspect ratio").click()
+    wait_for_result(opened, run)
     rows, cols = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
     assert rows > cols, "upright after its quarter turn"
 
@@ -217,16 +217,18 @@ def test_an_example_photo_is_one_click_away(opened: Page):
     show_photos(opened)
     run = run_of(opened)
     opened.locator("#photos .gallery-item").nth(1).click()
-    wait_for_news(opened, run)
+    wait_for_result(opened, run)
 
 
-def test_a_phone_shows_paper_picture_choices_and_answers_without_sideways_scrolling(phone: Page, address: str):
+def test_a_phone_shows_paper_picture_choices_and_predictions_without_sideways_scrolling(phone: Page, address: str):
     phone.goto(address)
     phone.wait_for_selector(READY)
     assert phone.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    places = {name: phone.locator(name).bounding_box()["y"] for name in (".paper", ".picture", "#preset", ".answers")}
+    places = {
+        name: phone.locator(name).bounding_box()["y"] for name in (".paper", ".picture", "#preset", ".predictions")
+    }
     assert list(places) == sorted(places, key=places.get)
-    assert phone.locator(".verdict").inner_text().startswith("It says 7")
+    assert phone.locator(".headline").inner_text().startswith("Prediction: 7")
 
 
 def test_everything_a_person_uses_has_a_name(opened: Page):

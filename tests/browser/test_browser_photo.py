@@ -1,4 +1,4 @@
-"""The photo tab: which part the model saw, and where a click on it leads, as the package has it."""
+"""The photo tab: which part the model saw, and the patch that a click on it chooses, against the package."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 READY = '.stage[data-ready="true"]'
-SEEN = {"Centre": "bright square", "Squashed": "squeezed into a square", "Own shape": "in its own shape"}
-FITS = {"Centre": "crop", "Squashed": "squash", "Own shape": "keep"}
+FIT_WORDS = {"Centre": "bright square", "Stretch": "stretched to a square", "Keep aspect ratio": "aspect ratio kept"}
+FITS = {"Centre": "crop", "Stretch": "squash", "Keep aspect ratio": "keep"}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def photos(page: Page, address: str) -> Page:
     page.goto(address)
     page.wait_for_selector(READY)
     page.get_by_role("tab", name="Photo").click()
-    page.locator("#seen .part").wait_for()
+    page.locator("#model-view .part").wait_for()
     return page
 
 
@@ -45,14 +45,14 @@ def below(page: Page, selector: str) -> float:
 def test_model_and_patch_size_are_in_sight_without_scrolling(page: Page, address: str):
     page.goto(address)
     page.wait_for_selector(READY)
-    for tab, shown, tokens in (("Draw a digit", "#pad .seen", 50), ("Photo", "#seen .part", 101)):
+    for tab, shown, tokens in (("Draw a digit", "#pad .model-input", 50), ("Photo", "#model-view .part", 101)):
         page.get_by_role("tab", name=tab).click()
         page.locator(shown).wait_for()
         page.wait_for_function("t => document.querySelector('#model').innerText.includes(t)", arg=f"{tokens} tokens")
         assert below(page, "#model") < 0
 
 
-def test_a_click_on_the_small_photo_chooses_the_patch_that_saw_the_place(photos: Page, tmp_path: Path):
+def test_a_click_on_the_small_photo_chooses_the_patch_at_that_place(photos: Page, tmp_path: Path):
     """A turned photo, dark but for one spot, which is the brightest patch of the network's input."""
     spot = Image.new("RGB", (300, 180))
     spot.paste((255, 255, 255), (180, 60, 210, 90))
@@ -69,10 +69,10 @@ def test_a_click_on_the_small_photo_chooses_the_patch_that_saw_the_place(photos:
         photos.locator("#fit").get_by_text(name).click()
         photos.wait_for_function(
             "([fit, words]) => document.querySelector('.stage').__stage.current()?.source.fit === fit"
-            " && document.querySelector('#seen figcaption').innerText.includes(words)",
-            arg=[fit, SEEN[name]],
+            " && document.querySelector('#model-view figcaption').innerText.includes(words)",
+            arg=[fit, FIT_WORDS[name]],
         )
-        small = photos.locator("#seen canvas")
+        small = photos.locator("#model-view canvas")
         box = small.bounding_box()
         assert box and box["width"] / box["height"] == pytest.approx(180 / 300, rel=0.05)
         small.click(position={"x": x * box["width"], "y": y * box["height"]})
@@ -83,4 +83,12 @@ def test_a_click_on_the_small_photo_chooses_the_patch_that_saw_the_place(photos:
             small.click(position={"x": x * box["width"], "y": 2})
             assert photos.evaluate("document.querySelector('.stage').__stage.choices.pinned") is None, "cut off"
     photos.get_by_role("tab", name="Draw a digit").click()
-    photos.wait_for_function("window.vitDemoPhoto === null")
+    photos.wait_for_function("document.querySelector('#model-view .part').hidden")
+
+
+def test_no_fit_is_wider_than_its_segment(photos: Page):
+    for name in FITS:
+        photos.locator("#fit").get_by_text(name).click()
+        wide = photos.locator("#fit label").evaluate_all("all => all.filter(l => l.scrollWidth > l.clientWidth).length")
+        inside = photos.locator("#fit .wrap").last.evaluate("wrap => wrap.scrollWidth <= wrap.clientWidth")
+        assert wide == 0 and inside

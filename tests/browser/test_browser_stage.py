@@ -1,4 +1,4 @@
-"""The stage against numpy: what it computes, what it asks for and what keys and pointer do."""
+"""The stage against numpy: what it computes, what it requests, and what keys and pointer do."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ TOKENS = 1 + PATCHES
 
 QUERIES, KEYS = np.random.default_rng(0).normal(0, 1.5, (2, BLOCKS, HEADS, TOKENS, WIDTH)).astype(np.float16)
 SCORES = np.einsum("bhid,bhjd->bhij", QUERIES.astype(np.float64), KEYS.astype(np.float64))
-LSE = np.log(np.exp(SCORES).sum(-1))
-ATTENTION = np.exp(SCORES - LSE[..., None])
+LOGSUMEXP = np.log(np.exp(SCORES).sum(-1))
+ATTENTION = np.exp(SCORES - LOGSUMEXP[..., None])
 """What the page must find: [blocks, heads, tokens, tokens], each row sums to 1."""
 
-asked: list[tuple[str, int]] = []
-"""The traces the page has asked for."""
+block_requests: list[tuple[str, int]] = []
+"""The traces that the page has requested."""
 
-questions: list[dict[str, Any]] = []
-"""What else it has asked."""
+other_requests: list[dict[str, Any]] = []
+"""What else it has requested."""
 
-worked_out = threading.Event()
-"""When the slow map is there."""
+is_computed = threading.Event()
+"""Set when the slow map is computed."""
 
 broken = threading.Event()
-"""While the server cannot answer at all."""
+"""Set while every request fails."""
 
-half_way = threading.Event()
-"""While it answers only the first half of a test."""
+half_broken = threading.Event()
+"""Set while the second half of a test fails."""
 
 
 def encode(array: np.ndarray) -> str:
@@ -55,7 +55,7 @@ def trace_of(block: int) -> dict[str, str]:
     return {
         "q": encode(QUERIES[block]),
         "k": encode(KEYS[block]),
-        "lse": encode(LSE[block].astype(np.float32)),
+        "logsumexp": encode(LOGSUMEXP[block].astype(np.float32)),
     }
 
 
@@ -72,23 +72,23 @@ def result(run: str) -> dict[str, Any]:
         "size": [50, 40],
         "pixelated": False,
         "grid": [ROWS, COLUMNS],
-        "prefix": 1,
+        "num_prefix_tokens": 1,
         "class_token": True,
-        "blocks": BLOCKS,
-        "heads": HEADS,
-        "title": "a network of numbers",
-        "top": [
+        "num_blocks": BLOCKS,
+        "num_heads": HEADS,
+        "photo": None,
+        "predictions": [
             {"index": 7, "label": "seven", "probability": 0.9},
             {"index": 1, "label": "one", "probability": 0.0004},
         ],
         "dropped": [],
         "note": "",
-        "summary": {
-            "map": encode(np.round(rows / peak[..., None] * 255).astype(np.uint8)),
-            "peak": encode(peak.astype(np.float32)),
+        "attention_maps": {
+            "levels": encode(np.round(rows / peak[..., None] * 255).astype(np.uint8)),
+            "peaks": encode(peak.astype(np.float32)),
         },
         "trace": {str(BLOCKS - 1): trace_of(BLOCKS - 1)},
-        "rollout": {"map": encode(np.arange(PATCHES, dtype=np.uint8)), "peak": 0.25},
+        "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint8)), "peaks": encode(np.float32([0.25]))},
         "milliseconds": 1.5,
         "device": "cpu",
     }
@@ -96,34 +96,34 @@ def result(run: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def address(launch: Callable[[gr.Blocks], str]) -> str:
-    async def ask(question: dict[str, Any]) -> dict[str, Any]:
-        if question["about"] == "block":
-            asked.append((question["source"], question["block"]))
-            if question["block"] == 0:
+    async def handle(request: dict[str, Any]) -> dict[str, Any]:
+        if request["kind"] == "block":
+            block_requests.append((request["source"], request["block"]))
+            if request["block"] == 0:
                 raise RuntimeError("lost")
-            return {"answer": trace_of(question["block"])}
-        questions.append(question)
+            return {"result": trace_of(request["block"])}
+        other_requests.append(request)
         if broken.is_set():
             raise RuntimeError("lost")
-        if question["about"] == "method_docs":
-            return {"answer": {"html": f"<b>{question['method']}</b>"}}
-        if question["about"] == "test":
-            side = {"curve": [1, 0.5, 0], "random": [[1, 0.6, 0]], "area": 0.5, "random_area": 0.6, "beaten": 1}
-            return {"answer": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
-        if question["about"] == "randomization":
-            if half_way.is_set():
+        if request["kind"] == "method_docs":
+            return {"result": {"html": f"<b>{request['method']}</b>"}}
+        if request["kind"] == "faithfulness":
+            side = {"curve": [1, 0.5, 0], "random": [[1, 0.6, 0]], "area": 0.5, "random_area": 0.6, "orders_beaten": 1}
+            return {"result": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
+        if request["kind"] == "randomization":
+            if half_broken.is_set():
                 raise RuntimeError("lost")
-            return {"answer": {"correlations": [1, 0.5, 0.1]}}
-        if question.get("method") == "attnlrp":
+            return {"result": {"correlations": [1, 0.5, 0.1]}}
+        if request.get("method") == "attnlrp":
             return {"error": "This went wrong: do otherwise."}
-        if question.get("method") == "occlusion" and not worked_out.is_set():
+        if request.get("method") == "occlusion" and not is_computed.is_set():
             await asyncio.sleep(0.1)
             return {"done": 1, "total": 4}
         signs = np.arange(PATCHES, dtype=np.float32) - 5
-        return {"answer": {"map": encode(signs * question.get("label", 1))}}
+        return {"result": {"map": encode(signs * request.get("label", 1))}}
 
     with gr.Blocks() as blocks:
-        stage = Stage(result("first"), ask=ask, elem_id="stage")
+        stage = Stage(result("first"), on_request=handle, elem_id="stage")
         gr.Button("next", elem_id="next").click(lambda: result("second"), None, stage, show_progress="hidden")
         empty = {"empty": True, "message": "Nothing here."}
         gr.Button("empty", elem_id="empty").click(lambda: empty, None, stage, show_progress="hidden")
@@ -132,11 +132,11 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
 
 @pytest.fixture
 def stage(page: Page, address: str) -> Page:
-    asked.clear()
-    questions.clear()
-    worked_out.clear()
+    block_requests.clear()
+    other_requests.clear()
+    is_computed.clear()
     broken.clear()
-    half_way.clear()
+    half_broken.clear()
     page.goto(address)
     page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
     page.locator("#stage .picture").click(trial=True)  # waits for the veil of a page still loading to be lifted
@@ -158,7 +158,7 @@ def point_at(page: Page, row: int, column: int) -> tuple[float, float]:
 
 def subject(page: Page) -> str:
     page.evaluate("new Promise(requestAnimationFrame)")
-    return page.locator("#stage .what").inner_text()
+    return page.locator("#stage .look .subject").inner_text()
 
 
 def test_rows_and_columns_are_the_softmax(stage: Page) -> None:
@@ -169,7 +169,7 @@ def test_rows_and_columns_are_the_softmax(stage: Page) -> None:
         np.testing.assert_allclose(shown(stage, direction="to", **view), truth[1:, 1 + query], atol=1e-3)
 
 
-def test_class_token_is_there_for_every_block_and_head(stage: Page) -> None:
+def test_the_class_token_is_there_for_every_block_and_head(stage: Page) -> None:
     for block in range(BLOCKS):
         mean = shown(stage, block=block, head=-1, direction="from")
         np.testing.assert_allclose(mean, ATTENTION[block, :, 0, 1:].mean(0), atol=2e-3)
@@ -178,7 +178,7 @@ def test_class_token_is_there_for_every_block_and_head(stage: Page) -> None:
     np.testing.assert_allclose(shown(stage, method="rollout"), np.arange(PATCHES) / 255 * 0.25, atol=1e-6)
 
 
-def test_looking_around_asks_the_server_nothing(stage: Page) -> None:
+def test_looking_around_sends_no_request(stage: Page) -> None:
     requests: list[str] = []
     stage.on("request", lambda request: requests.append(request.url) if "heartbeat" not in request.url else None)
     for column in range(COLUMNS):
@@ -229,17 +229,17 @@ def test_another_block_is_fetched_once_in_the_background(stage: Page) -> None:
     slider.fill("3")
     slider.fill("2")
     assert subject(stage).startswith("patch row 1, column 1 · block 2 of 3")
-    assert asked == [("source of first", 1)]
+    assert block_requests == [("source of first", 1)]
 
 
-def test_a_block_that_does_not_come_is_said_quietly(stage: Page) -> None:
+def test_a_block_that_cannot_be_loaded_leaves_one_sentence(stage: Page) -> None:
     stage.get_by_label("Block", exact=True).fill("1")
     stage.mouse.click(*point_at(stage, 0, 0))
-    stage.get_by_text("did not arrive").wait_for()
+    stage.get_by_text("could not be loaded").wait_for()
     assert subject(stage).startswith("class token · block 1 of 3")
 
 
-def test_strip_brings_a_head_to_the_picture(stage: Page) -> None:
+def test_a_cell_of_the_head_grid_shows_its_head(stage: Page) -> None:
     stage.get_by_role("button", name="Block 2, head 1").click()
     assert subject(stage) == "class token · block 2 of 3 · head 1"
     stage.keyboard.press("ArrowDown")
@@ -252,35 +252,35 @@ def scene(page: Page) -> list[float]:
     return page.evaluate("Array.from(document.querySelector('.stage').__stage.scene().map ?? [])")
 
 
-def test_a_class_brings_the_map_that_is_about_it_and_the_server_is_asked_once(stage: Page) -> None:
+def test_a_click_on_a_class_shows_the_evidence_for_it_and_requests_it_once(stage: Page) -> None:
     one = stage.get_by_role("button", name="one")
     one.press("Enter")
-    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for one')")
+    stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for one')")
     assert one.get_attribute("aria-pressed") == "true"
     assert stage.locator("#stage .pill").inner_text() == "depends on the class"
     assert scene(stage) == [float(value) for value in range(-5, PATCHES - 5)]
     seven = stage.get_by_role("button", name="seven")
     seven.click()
-    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
+    stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for seven')")
     assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
     stage.mouse.move(*point_at(stage, 0, 4))
-    assert stage.locator("#stage .value").inner_text() == "worth −7.00 standard deviations of the score to seven"
+    assert stage.locator("#stage .value").inner_text() == "adds −7.00 standard deviations to the score of seven"
     one.click()
-    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for one')")
+    stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for one')")
     stage.get_by_role("radio", name="Attention").check()
-    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('class token')")
+    stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('class token')")
     assert seven.get_attribute("aria-pressed") == one.get_attribute("aria-pressed") == "false"
-    assert [question["label"] for question in questions] == [1, 7]
-    assert all(question["about"] == "map" and question["source"] == "source of first" for question in questions)
+    assert [request["label"] for request in other_requests] == [1, 7]
+    assert all(request["kind"] == "map" and request["source"] == "source of first" for request in other_requests)
 
 
-def test_while_a_map_is_worked_out_the_old_one_stays_and_says_how_far_it_is(stage: Page) -> None:
+def test_while_a_map_is_computed_the_old_one_stays_and_progress_is_shown(stage: Page) -> None:
     before = scene(stage)
     stage.get_by_role("radio", name="Occlusion").check()
-    stage.get_by_text("Working out Occlusion … 25").wait_for()
+    stage.get_by_text("Computing Occlusion … 25").wait_for()
     assert scene(stage) == before and subject(stage).startswith("class token")
-    worked_out.set()
-    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
+    is_computed.set()
+    stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for seven')")
     assert scene(stage)[0] == -35
 
 
@@ -295,30 +295,30 @@ def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page)
 
 def shows(page: Page, start: str) -> None:
     """Waits until the caption begins so."""
-    page.wait_for_function("start => document.querySelector('.what').innerText.startsWith(start)", arg=start)
+    page.wait_for_function("start => document.querySelector('.look .subject').innerText.startsWith(start)", arg=start)
 
 
-def test_a_map_whose_request_was_lost_comes_when_it_is_chosen_again(stage: Page) -> None:
+def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage: Page) -> None:
     stage.route("**/component_server/", lambda route: route.abort(), times=1)
     relevance = stage.get_by_role("radio", name="Relevance")
     relevance.check()
-    stage.get_by_text("The server did not answer").wait_for()
-    assert subject(stage).startswith("class token") and questions == []
+    stage.get_by_text("The server did not respond").wait_for()
+    assert subject(stage).startswith("class token") and other_requests == []
     stage.mouse.move(*point_at(stage, 1, 1))  # looking around is no choice
-    assert subject(stage) and questions == []
+    assert subject(stage) and other_requests == []
     relevance.click()
     shows(stage, "for seven · relevance")
-    assert scene(stage)[0] == -35 and len(questions) == 1
+    assert scene(stage)[0] == -35 and len(other_requests) == 1
     relevance.click()
-    assert subject(stage).startswith("for seven") and len(questions) == 1, "what is there is not asked for again"
+    assert subject(stage).startswith("for seven") and len(other_requests) == 1, "what is there is not requested again"
 
 
 @pytest.mark.parametrize("way", ["away-and-back", "class", "keyboard"])
-def test_every_way_of_choosing_again_asks_a_server_that_failed(stage: Page, way: str) -> None:
+def test_every_way_of_choosing_again_repeats_a_failed_request(stage: Page, way: str) -> None:
     broken.set()
     relevance = stage.get_by_role("radio", name="Relevance")
     relevance.check()
-    stage.get_by_text("The server did not answer").wait_for()
+    stage.get_by_text("The server did not respond").wait_for()
     broken.clear()
     if way == "away-and-back":
         stage.get_by_role("radio", name="Rollout").check()
@@ -329,53 +329,53 @@ def test_every_way_of_choosing_again_asks_a_server_that_failed(stage: Page, way:
     else:
         relevance.press("Space")
     shows(stage, "for seven · relevance")
-    assert [question["method"] for question in questions] == ["relevance"] * 2
+    assert [request["method"] for request in other_requests] == ["relevance"] * 2
 
 
-def test_how_a_map_is_made_is_asked_for_again(stage: Page) -> None:
-    stage.get_by_text("How is this made?").click()
-    stage.locator(".making b", has_text="attention").wait_for()
+def test_the_docs_of_a_method_are_requested_again_after_a_failure(stage: Page) -> None:
+    stage.get_by_text("How is this computed?").click()
+    stage.locator(".method-docs b", has_text="attention").wait_for()
     broken.set()
     stage.get_by_role("radio", name="Relevance").check()
-    stage.locator(".making", has_text="did not answer").wait_for()
+    stage.locator(".method-docs", has_text="did not respond").wait_for()
     stage.get_by_role("radio", name="Attention").check()
-    stage.locator(".making b", has_text="attention").wait_for()  # not the failure of another method
+    stage.locator(".method-docs b", has_text="attention").wait_for()  # not the failure of another method
     broken.clear()
     stage.get_by_role("radio", name="Relevance").check()
-    stage.locator(".making b", has_text="relevance").wait_for()
+    stage.locator(".method-docs b", has_text="relevance").wait_for()
 
 
-def test_a_block_that_did_not_come_is_asked_for_again(stage: Page) -> None:
+def test_a_block_that_could_not_be_loaded_is_requested_again(stage: Page) -> None:
     stage.route("**/component_server/", lambda route: route.abort(), times=1)
     stage.get_by_label("Block", exact=True).fill("2")
     stage.mouse.click(*point_at(stage, 0, 0))
-    stage.get_by_text("did not arrive").wait_for()
-    assert asked == []
+    stage.get_by_text("could not be loaded").wait_for()
+    assert block_requests == []
     stage.get_by_role("radio", name="Attention").click()
     shows(stage, "patch row 1, column 1 · block 2 of 3")
-    assert asked == [("source of first", 1)]
+    assert block_requests == [("source of first", 1)]
 
 
-def test_a_test_that_was_lost_half_way_can_be_run_again(stage: Page) -> None:
+def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> None:
     stage.get_by_role("radio", name="Relevance").check()
     shows(stage, "for seven · relevance")
-    half_way.set()
-    stage.get_by_role("button", name="Test this map").click()
-    stage.locator(".claim", has_text="did not answer").wait_for()
-    assert stage.locator(".charts svg").count() == 2, "what was found stays"
-    half_way.clear()
-    stage.get_by_role("button", name="Test this map").click()
+    half_broken.set()
+    stage.get_by_role("button", name="Test this heatmap").click()
+    stage.locator(".status", has_text="did not respond").wait_for()
+    assert stage.locator(".charts svg").count() == 2, "the first half stays"
+    half_broken.clear()
+    stage.get_by_role("button", name="Test this heatmap").click()
     stage.get_by_role("button", name="Tested").wait_for()
     assert stage.locator(".charts svg").count() == 3
 
 
 def test_a_new_result_comes_with_its_own_map(stage: Page) -> None:
     stage.get_by_role("radio", name="Relevance").check()
-    stage.wait_for_function("document.querySelector('.what').innerText.startsWith('for seven')")
+    stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for seven')")
     stage.locator("#next").click()
     stage.wait_for_selector("#stage .stage[data-run=second]")
     assert scene(stage) and subject(stage).startswith("for seven")
-    assert [question["source"] for question in questions] == ["source of first", "source of second"]
+    assert [request["source"] for request in other_requests] == ["source of first", "source of second"]
 
 
 def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
@@ -390,8 +390,8 @@ def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
     assert stage.evaluate("document.querySelector('.stage').offsetHeight") == height
 
 
-def test_answers_are_read_out(stage: Page) -> None:
-    assert stage.locator("#stage .spoken").inner_text().strip() == "It says seven, 90.0 percent."
+def test_predictions_are_read_out(stage: Page) -> None:
+    assert stage.locator("#stage .spoken").inner_text().strip() == "Prediction: seven, 90.0 percent."
     assert stage.locator("#stage .bars li").nth(1).inner_text().split("\n")[-1] == "<0.1\u00a0%"
 
 

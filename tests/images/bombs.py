@@ -47,7 +47,7 @@ def png_with_exif_of(values: int, size: int) -> bytes:
 
 
 def jpeg_of_scans(side: int, scans: int) -> bytes:
-    """A progressive JPEG whose last scan is repeated: libjpeg takes it for an odd refinement."""
+    """A progressive JPEG whose last scan is repeated, which libjpeg accepts as a refinement."""
     data = encoded(Image.new("L", (side, side), 90), "JPEG", progressive=True)
     start = data.rindex(b"\xff\xda")
     return data[:-2] + data[start:-2] * (scans - data.count(b"\xff\xda")) + data[-2:]
@@ -65,7 +65,7 @@ def text_ppm(side: int) -> bytes:
 
 
 def avif_of_false_size(side: int) -> bytes:
-    """An AVIF of `side` x `side` pixels whose container says 16 x 16."""
+    """An AVIF of `side` x `side` pixels whose container declares 16 x 16."""
     data = encoded(Image.new("L", (side, side)), "AVIF", speed=10)
     box = data.index(b"ispe") + 8
     return data[:box] + struct.pack(">II", 16, 16) + data[box + 8 :]

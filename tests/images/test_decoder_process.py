@@ -38,7 +38,7 @@ def test_one_picture_is_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert most == 1
 
 
-def test_waiting_ends_with_a_sentence_and_drawings_do_not_wait(monkeypatch: pytest.MonkeyPatch):
+def test_waiting_ends_with_a_message_and_drawings_do_not_wait(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(decoder_process, "MAX_WAIT_SECONDS", 0.05)
     with decoder_process.decoding_slot():
         with pytest.raises(ImageError, match=r"^Too many pictures .* try again in a few seconds\.$"):
@@ -63,12 +63,12 @@ def test_waiting_ends_with_a_sentence_and_drawings_do_not_wait(monkeypatch: pyte
             "from vit_demo.images import decoder\ndecoder.decode = lambda data: bytearray(10**9)\ndecoder.main()",
             TOO_COMPLEX,
         ),
-        ("from vit_demo.images import decoder\ndecoder._bind()\nwhile True: pass", TOO_COMPLEX),
+        ("from vit_demo.images import decoder\ndecoder._set_resource_limits()\nwhile True: pass", TOO_COMPLEX),
     ],
     ids=["crash", "exit", "size", "short", "silent", "hangs", "memory", "spins"],
 )
-def test_however_the_process_ends(program: str, sentence: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(decoder_process, "MAX_DECODE_SECONDS", 30.0 if "_bind" in program else 5.0)
+def test_every_end_of_the_process_has_a_message(program: str, sentence: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(decoder_process, "MAX_DECODE_SECONDS", 30.0 if "_set_resource_limits" in program else 5.0)
     start = decoder_process._START.partition("from vit_demo")[0]
     monkeypatch.setattr(decoder_process, "_START", start + program)
     with pytest.raises(ImageError) as caught:
@@ -76,10 +76,10 @@ def test_however_the_process_ends(program: str, sentence: str, monkeypatch: pyte
     assert str(caught.value) == sentence
 
 
-def test_the_process_knows_no_secrets(monkeypatch: pytest.MonkeyPatch):
+def test_the_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HF_TOKEN", "secret")
-    told = "import os, sys\nsys.stdout.write('refused ' + ' '.join(sorted(os.environ)))"
-    monkeypatch.setattr(decoder_process, "_START", told)
+    program = "import os, sys\nsys.stdout.write('refused ' + ' '.join(sorted(os.environ)))"
+    monkeypatch.setattr(decoder_process, "_START", program)
     with pytest.raises(ImageError) as caught:
         decode_image(b"any")
     assert "PYTHONPATH" in str(caught.value) and "HF_TOKEN" not in str(caught.value)

@@ -35,7 +35,7 @@ def chunk(kind: bytes, body: bytes) -> bytes:
 PNG = encoded(Image.new("RGB", (8, 8), "red"))
 
 
-def test_a_drawing_comes_out_over_white():
+def test_transparency_is_blended_over_white():
     pixels = np.zeros((280, 280, 4), dtype=np.uint8)
     pixels[100:120, 50:200] = (0, 0, 0, 255)
     drawing = decode_drawing(url(encoded(Image.fromarray(pixels))))
@@ -73,12 +73,12 @@ def test_the_largest_canvas_is_decoded():
     ],
     ids=lambda source: repr(source)[:40],
 )
-def test_anything_else_gets_the_same_sentence(source: object):
+def test_anything_else_gets_the_same_message(source: object):
     with pytest.raises(ImageError, match=r"^The drawing cannot be read: clear the pad and draw again\.$"):
         decode_drawing(source)  # type: ignore[arg-type]
 
 
-def test_a_path_says_nothing_about_the_server(tmp_path: Path):
+def test_the_message_for_a_path_reveals_nothing(tmp_path: Path):
     (tmp_path / "drawing.png").write_bytes(PNG)
     sentences = set()
     for name in ("drawing.png", "missing.png", "."):

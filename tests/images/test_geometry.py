@@ -1,4 +1,4 @@
-"""From a point of a stored picture to the patch that holds it, however the camera was held and the photo is fitted."""
+"""The patch of a point in a stored picture, for every orientation of the camera and every fit."""
 
 import io
 import itertools

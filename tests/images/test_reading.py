@@ -1,4 +1,4 @@
-"""Any picture a person may send comes out as the same upright RGB; anything else as one clear sentence."""
+"""Any picture is read as upright RGB; anything else is refused with one clear sentence."""
 
 import io
 import struct
@@ -50,7 +50,7 @@ def sentence(source: object) -> str:
 def test_formats(kind: str, tmp_path):
     lossless = kind not in ("JPEG", "WEBP", "AVIF")
     data = encoded(picture(), kind)
-    (tmp_path / "picture").write_bytes(data)  # the name says nothing
+    (tmp_path / "picture").write_bytes(data)  # the name has no extension
     expected = np.asarray(picture()).astype(int)
     for source in (data, tmp_path / "picture", str(tmp_path / "picture")):
         image = read_image(source)
@@ -258,6 +258,6 @@ def test_formats_that_start_other_programs_are_refused():
     assert "PNG, JPEG or WebP" in sentence(encoded(picture(), "EPS"))
 
 
-def test_broken_metadata_does_not_spoil_a_picture():
+def test_broken_metadata_does_not_matter():
     data = encoded(picture(), "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff garbage")
     assert read_image(data).size == (32, 16)

@@ -2,10 +2,12 @@
 
 import threading
 
+import pytest
+
 from vit_demo.inference.cache import ENTRY_BYTES, ByteCache
 
 
-def test_it_holds_no_more_than_its_bytes_and_lets_go_what_was_used_longest_ago():
+def test_it_holds_no_more_than_its_bytes_and_evicts_the_least_recently_used():
     cache = ByteCache(3 * (100 + ENTRY_BYTES), len)
     for name in "abc":
         cache.put(name, bytes(100))
@@ -36,6 +38,34 @@ def test_what_has_grown_is_measured_again():
     first.extend(bytes(800))
     cache.put("second", bytes(200))
     assert cache.list_keys() == ["second"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda cache: cache.put("b", b"b"),
+        lambda cache: cache.get("a"),
+        lambda cache: cache.clear(),
+        lambda cache: cache.num_bytes,
+        lambda cache: cache.list_keys(),
+    ],
+)
+def test_while_one_thread_changes_it_others_wait(call):
+    waiting = []
+
+    def size_of(value):
+        """Called in the middle of ``put``."""
+        if value == b"a":
+            waiting.append(threading.Thread(target=call, args=(cache,)))
+            waiting[0].start()
+            waiting[0].join(0.05)
+            waiting.append(waiting[0].is_alive())
+        return len(value)
+
+    cache = ByteCache(10 * ENTRY_BYTES, size_of)
+    cache.put("a", b"a")
+    waiting[0].join()
+    assert waiting[1] is True
 
 
 def test_threads_do_not_harm_each_other():

@@ -55,7 +55,7 @@ def full_attention(model, tensor, patch_size):
 
 
 @pytest.mark.parametrize(("patch_size", "fit"), [(8, "crop"), (4, "keep"), (8, "squash")])
-def test_an_exploration_tells_what_the_network_did(tiny, photo, patch_size, fit):
+def test_an_exploration_equals_the_network_called_by_hand(tiny, photo, patch_size, fit):
     engine, model, _ = tiny
     ex = engine.explore(photo, "photos-tiny", patch_size, fit)
     tensor, _ = preprocess(photo, image_size=32, patch_size=patch_size, mean=HALF, std=HALF, mode=fit)
@@ -67,7 +67,7 @@ def test_an_exploration_tells_what_the_network_did(tiny, photo, patch_size, fit)
     assert sum(p for _, p in ex.top(5)) == pytest.approx(1)
     rows, cols = ex.grid
     assert (rows * patch_size, cols * patch_size) == tensor.shape[2:]
-    prefix = model.config.num_prefix
+    prefix = model.config.num_prefix_tokens
     maps = full_attention(model, tensor, patch_size)
     for layer, head, query in [(0, None, (0, 0)), (-1, 1, (rows - 1, cols - 1)), (1, 0, (1, 2))]:
         wanted = maps[layer].mean(0) if head is None else maps[layer][head]
@@ -97,6 +97,27 @@ def test_the_same_picture_costs_one_pass_and_one_load(tiny, photo):
     assert loads == [8] and engine.loaded == ["photos-tiny"]
 
 
+def test_pictures_of_the_same_bytes_in_another_shape_are_different_pictures(tiny):
+    engine, _, _ = tiny
+    flat = np.random.default_rng(0).integers(0, 256, 40 * 64 * 3, np.uint8)
+    wide, tall = (Image.fromarray(flat.reshape(shape)) for shape in ((40, 64, 3), (64, 40, 3)))
+    assert wide.tobytes() == tall.tobytes()
+    first, second = engine.explore(wide, "photos-tiny", 8), engine.explore(tall, "photos-tiny", 8)
+    assert second is not first and not np.array_equal(first.pixels, second.pixels)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.4, 0.6, 0.9])
+def test_a_prediction_is_sure_from_the_threshold_of_its_preset_on(tiny, photo, threshold):
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    preset = replace(ex.preset, confidence_threshold=threshold)
+    for probability, sure in ((threshold - 0.01, False), (threshold + 0.01, True)):
+        rest = (1 - probability) / 200
+        logits = np.log(np.array([rest] * 100 + [probability] + [rest] * 100, np.float32))
+        assert replace(ex, preset=preset, logits=logits).is_sure is sure
+    assert not replace(ex, preset=preset, logits=np.zeros(0, np.float32)).is_sure
+
+
 def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatch):
     engine, _, _ = tiny
     one = engine.explore(photo, "photos-tiny", 8).num_bytes
@@ -112,7 +133,7 @@ def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatc
     np.testing.assert_array_equal(again.logits, results[0].logits)
 
 
-def test_a_result_outlives_what_is_cached_and_what_its_name_means(tiny, photo, monkeypatch):
+def test_a_result_depends_neither_on_caches_nor_on_later_changes_of_its_preset(tiny, photo, monkeypatch):
     """It holds its preset, so neither a full cache nor a preset trained anew changes the maps of a result in hand."""
     engine, model, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
@@ -153,7 +174,7 @@ def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
         ({"direction": "up"}, "direction"),
     ],
 )
-def test_a_map_that_is_not_there_is_refused_in_words(tiny, photo, arguments, words):
+def test_invalid_layers_heads_and_queries_are_refused_in_one_sentence(tiny, photo, arguments, words):
     engine, _, _ = tiny
     with pytest.raises(ValueError, match=words):
         engine.explore(photo, "photos-tiny", 8).attention(**arguments)
@@ -177,7 +198,7 @@ def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
     engine, model, _ = tiny
     ex, specific = engine.explore(photo, "photos-tiny", 4), methods.METHODS[method].class_specific
     for label, target in ((None, int(ex.logits.argmax())), ("c", 2)):
-        wanted = methods.METHODS[method].compute(model, ex.pixels, target, patch_size=4, keep=None)[0]
+        wanted = methods.METHODS[method].compute(model, ex.pixels, target, patch_size=4, kept_patches=None)[0]
         found = ex.heatmap(method, label)
         assert found.shape == (8, 8) and found.dtype == np.float32
         np.testing.assert_allclose(found, wanted, atol=1e-5)
@@ -186,32 +207,34 @@ def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
         assert np.abs(ex.heatmap(method, "a") - ex.heatmap(method, 1)).max() > 1e-6
 
 
-def test_the_lens_names_what_each_depth_says(tiny, photo):
+def test_the_logit_lens_lists_the_predictions_of_each_block(tiny, photo):
     engine, model, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
-    depths = ex.logit_lens()
-    wanted = features.lens(model, ex.pixels, patch_size=8)[0].softmax(1)
-    assert len(depths) == 4 and all(len(depth) == 3 for depth in depths)
-    for depth, row in zip(depths, wanted, strict=True):
-        assert [p for _, p in depth] == sorted((p for _, p in depth), reverse=True)
-        assert {label: pytest.approx(p, abs=1e-5) for label, p in depth} == dict(zip("abc", row.tolist(), strict=True))
-    assert depths[-1] == [(label, pytest.approx(p, abs=1e-5)) for label, p in ex.top(3)]
+    rankings = ex.logit_lens()
+    wanted = features.logit_lens(model, ex.pixels, patch_size=8)[0].softmax(1)
+    assert len(rankings) == 4 and all(len(ranking) == 3 for ranking in rankings)
+    for ranking, row in zip(rankings, wanted, strict=True):
+        assert [p for _, p in ranking] == sorted((p for _, p in ranking), reverse=True)
+        assert {label: pytest.approx(p, abs=1e-5) for label, p in ranking} == dict(
+            zip("abc", row.tolist(), strict=True)
+        )
+    assert rankings[-1] == [(label, pytest.approx(p, abs=1e-5)) for label, p in ex.top(3)]
 
 
-def test_without_drops_patches_and_every_map_keeps_its_grid(tiny, photo):
+def test_dropped_patches_leave_the_sequence_and_every_map_keeps_its_grid(tiny, photo):
     engine, model, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
     gone = [(0, 1), (2, 2), (3, 0)]
     left = ex.drop_patches(gone[:1]).drop_patches(gone[1:])
-    keep = torch.tensor([[i for i in range(16) if divmod(i, 4) not in gone]])
+    kept_patches = torch.tensor([[i for i in range(16) if divmod(i, 4) not in gone]])
     with torch.no_grad():
-        expected = model(ex.pixels, patch_size=8, keep=keep)[0]
+        expected = model(ex.pixels, patch_size=8, kept_patches=kept_patches)[0]
     np.testing.assert_allclose(left.logits, expected, atol=1e-5)
     assert left.dropped == tuple(gone) and left.grid == (4, 4) and ex.dropped == ()
     for method in methods.METHODS:
         values = left.heatmap(method, "b")
         assert all(values[at] == 0 for at in gone) and np.count_nonzero(values) > 6
-    wanted = methods.relevance(model, ex.pixels, 1, patch_size=8, keep=keep)[0]
+    wanted = methods.relevance(model, ex.pixels, 1, patch_size=8, kept_patches=kept_patches)[0]
     np.testing.assert_allclose(left.relevance("b"), wanted, atol=1e-6)
     maps = left.attention_maps(query=(3, 3))
     np.testing.assert_allclose(maps[:, 0], [left.attention(layer, 0, (3, 3)) for layer in range(3)], atol=1e-6)
@@ -223,7 +246,7 @@ def test_without_drops_patches_and_every_map_keeps_its_grid(tiny, photo):
     assert ex.drop_patches([]) is ex and left.drop_patches(gone) is left
 
 
-def test_without_refuses_in_words(tiny, photo):
+def test_patches_that_cannot_be_dropped_are_refused_in_one_sentence(tiny, photo):
     engine, _, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
     with pytest.raises(ValueError, match="no patch"):
@@ -239,7 +262,7 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
     engine, model, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
     found = ex.faithfulness("relevance", steps=4, label="b", baseline=baseline, seeds=2)
-    empty = {"mean": torch.zeros(1), "black": torch.full((1,), -1.0), "blur": metrics.blurred(ex.pixels, 32)}[baseline]
+    empty = {"mean": torch.zeros(1), "black": torch.full((1,), -1.0), "blur": metrics.blur(ex.pixels, 32)}[baseline]
     wanted = metrics.faithfulness(
         model, ex.pixels, 1, torch.from_numpy(ex.relevance("b")), empty, steps=4, seeds=2, patch_size=8
     )
@@ -260,26 +283,34 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
         (lambda ex: ex.faithfulness("magic"), ValueError, "no method 'magic'"),
         (lambda ex: ex.faithfulness("rollout", baseline="pink"), ValueError, "no baseline 'pink'"),
         (lambda ex: ex.faithfulness(np.zeros((2, 2))), ValueError, r"the shape \(4, 4\)"),
-        (lambda ex: ex.value_weighted(3), ValueError, "no block 3"),
+        (lambda ex: ex.heatmap("value_weighted", layer=3), ValueError, "no block 3"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words(tiny, photo, ask, error, words):
+def test_invalid_requests_are_refused_in_one_sentence(tiny, photo, ask, error, words):
     engine, _, _ = tiny
     with pytest.raises(error, match=words):
         ask(engine.explore(photo, "photos-tiny", 8))
 
 
-def test_a_device_has_one_engine_however_it_is_named():
+def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
     best = str(best_device())
     assert get_engine() is get_engine(None) is get_engine(best)
-    found = []
+    found, made = [], []
+
+    def slowly(name):
+        made.append(name)
+        time.sleep(0.05)
+        return Engine(name)
+
+    monkeypatch.setattr(module, "Engine", slowly)
     reset_engines()
     threads = [threading.Thread(target=lambda: found.append(get_engine("cpu"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(map(id, found))) == 1
+    assert len(set(map(id, found))) == 1 and made == ["cpu"]
+    reset_engines()
 
 
 def test_equal_requests_at_once_make_one_pass(tiny, photo, monkeypatch):
@@ -309,7 +340,7 @@ def test_weights_that_give_no_number_are_refused(tiny, photo):
         engine.explore(photo, "photos-tiny", 8)
 
 
-def test_what_a_method_does_not_know_is_refused(tiny, photo):
+def test_unknown_options_are_refused(tiny, photo):
     engine, _, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
     with pytest.raises(InputError, match="occlusion has no option 'budget'"):

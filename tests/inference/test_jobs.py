@@ -9,7 +9,7 @@ import torch
 
 from vit_demo.errors import BusyError
 from vit_demo.inference import jobs as module
-from vit_demo.inference.jobs import Cancelled, JobRunner, report
+from vit_demo.inference.jobs import Cancelled, Job, JobRunner, report
 from vit_demo.inference.limits import LANES, Lane
 
 from ..asynchronous import run
@@ -87,12 +87,11 @@ def test_running_jobs_never_need_more_memory_than_there_is(runner):
     jobs = [runner.submit(i, lambda: work(60), "wide", 60) for i in range(4)]
     jobs[0].result()
     jobs.append(runner.submit("more than there is", lambda: work(100), "wide", 1000))
-    for job in jobs:
-        job.result()
+    until(lambda: all(job.is_done for job in jobs))
     assert most == 100, "one of 60 at a time, and the largest alone"
 
 
-def test_a_job_that_nobody_waits_for_stops_and_can_be_asked_for_again(runner, monkeypatch):
+def test_a_job_that_nobody_waits_for_stops_and_can_be_submitted_again(runner, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 0.05)
     rounds = []
 
@@ -113,12 +112,12 @@ def test_a_job_that_nobody_waits_for_stops_and_can_be_asked_for_again(runner, mo
 
 
 def test_polling_keeps_a_job_going(runner, monkeypatch):
-    monkeypatch.setattr(module, "GRACE", 0.1)
+    monkeypatch.setattr(module, "GRACE", 0.6)
 
     def work():
         for done in range(60):
             report(done, 60)
-            time.sleep(0.01)
+            time.sleep(0.02)
         return "the end"
 
     job = runner.submit("long", work, "slow")
@@ -129,7 +128,7 @@ def test_polling_keeps_a_job_going(runner, monkeypatch):
     assert job.result() == "the end" and seen == sorted(seen) and seen[-1] > 0 and job.total == 60
 
 
-def test_what_waited_for_longer_than_its_visitor_is_not_started(runner, monkeypatch):
+def test_a_queued_job_that_nobody_waits_for_is_not_started(runner, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 0.02)
     _, go_on = held(runner, "first", "slow")
     started = []
@@ -140,12 +139,12 @@ def test_what_waited_for_longer_than_its_visitor_is_not_started(runner, monkeypa
     assert not started
 
 
-def test_a_job_within_a_job_runs_in_its_thread_and_tells_it_how_far_it_is(runner):
-    told = []
+def test_a_job_within_a_job_runs_in_its_thread_and_reports_to_it(runner):
+    reported = []
 
     def inner():
         report(3, 7)
-        told.append((outer.done, outer.total))
+        reported.append((outer.done, outer.total))
         return threading.current_thread().name
 
     def work():
@@ -153,7 +152,15 @@ def test_a_job_within_a_job_runs_in_its_thread_and_tells_it_how_far_it_is(runner
 
     outer = runner.submit("outer", work, "slow")  # one worker: waiting for another one would never end
     first, second = outer.result()
-    assert first == second and told == [(3, 7)]
+    assert first == second and reported == [(3, 7)]
+
+
+def test_work_without_a_key_joins_nothing_and_runs_within_its_job(runner):
+    started = []
+    for _ in range(2):
+        runner.run(None, lambda: started.append(threading.current_thread().name), "quick")
+    runner.run("outer", lambda: runner.run(None, lambda: started.append(runner.num_active), "slow"), "quick")
+    assert started == ["quick-0", "quick-0", 1]
 
 
 def test_a_job_within_a_job_is_joined_where_it_runs_already(runner):
@@ -178,7 +185,20 @@ def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):
     assert outer.result() == queued.result() == "from the queue"
 
 
-def test_errors_reach_everybody_who_waits(runner):
+def test_a_worker_and_an_outer_job_claim_a_job_one_after_the_other():
+    job, found = Job("key", lambda: None), []
+    claimers = [threading.Thread(target=lambda: found.append(job.claim())) for _ in range(2)]
+    with job._lock:
+        for claimer in claimers:
+            claimer.start()
+            claimer.join(0.05)
+        assert found == [], "each waits for its turn"
+    for claimer in claimers:
+        claimer.join()
+    assert sorted(found) == [False, True]
+
+
+def test_errors_reach_every_waiter(runner):
     def work():
         raise KeyError("gone")
 
@@ -214,7 +234,7 @@ def test_closing_finishes_what_runs_and_refuses_what_comes():
         runner.submit("late", lambda: None, "quick")
 
 
-def test_closing_gives_up_what_takes_too_long():
+def test_closing_cancels_what_takes_too_long():
     runner = JobRunner({"quick": Lane(1, 4)}, nbytes=1)
 
     def work():

@@ -1,15 +1,19 @@
 """What happens when the memory of a device is too small: smaller chunks, then the CPU, with the same numbers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
 from vit_demo import methods
-from vit_demo.inference import passes
-from vit_demo.inference.engine import Engine
-from vit_demo.inference.passes import with_less_memory
+from vit_demo.inference import forward
+from vit_demo.inference.engine import Engine, _forward_bytes
+from vit_demo.inference.forward import retry_with_less_memory
 from vit_demo.methods import chunking
+from vit_demo.model import Trace, ViT
+from vit_demo.weights import PRESETS
 
 OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
@@ -17,7 +21,7 @@ OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 @pytest.fixture(autouse=True)
 def freed(monkeypatch):
     counts = []
-    monkeypatch.setattr(passes, "_free_memory", counts.append)
+    monkeypatch.setattr(forward, "_free_memory", counts.append)
     return counts
 
 
@@ -31,7 +35,7 @@ def run(failures, device="cuda"):
             raise failures[len(tried) - 1]
         return "done"
 
-    return tried, lambda: with_less_memory(attempt, torch.device(device))
+    return tried, lambda: retry_with_less_memory(attempt, torch.device(device))
 
 
 @pytest.mark.parametrize(
@@ -54,14 +58,14 @@ def test_other_errors_are_not_tried_again():
     assert len(tried) == 1
 
 
-def test_the_cpu_has_no_other_way_out():
+def test_on_the_cpu_there_is_no_further_retry():
     tried, attempt = run([OUT, OUT], "cpu")
     with pytest.raises(torch.OutOfMemoryError):
         attempt()
     assert len(tried) == 2
 
 
-def test_a_map_made_with_less_memory_is_the_same():
+def test_a_map_computed_with_less_memory_is_the_same():
     photo = Image.fromarray(np.random.default_rng(0).integers(0, 255, (50, 50, 3), np.uint8))
     ex = Engine("cpu").explore(photo, "photos-tiny", 20)
     budgets = []
@@ -72,6 +76,20 @@ def test_a_map_made_with_less_memory_is_the_same():
             raise OUT
         return methods.relevance(model, *arguments, **options)
 
-    found = ex.run_on_model(short, ex.pixels, ex.target(), keep=None)[0].numpy()
+    found = ex.run_on_model(short, ex.pixels, ex.target(), kept_patches=None)[0].numpy()
     np.testing.assert_allclose(found, ex.relevance(), atol=1e-6)
     assert budgets == [1.0, 0.125]
+
+
+@pytest.mark.parametrize("patch_size", [4, 14])
+def test_each_block_of_a_pass_counts_its_queries_keys_and_values(patch_size):
+    preset = PRESETS["digits-small"]
+    estimates, traces = [], []
+    for depth in (1, 3):
+        deep = replace(preset, config=replace(preset.config, depth=depth))
+        estimates.append(_forward_bytes(deep, patch_size))
+        with torch.inference_mode():
+            ViT(deep.config)(torch.zeros(1, 1, 28, 28), trace := Trace(), patch_size=patch_size)
+        traces.append(trace.num_bytes)
+    assert estimates[1] - estimates[0] == traces[1] - traces[0] > 0
+    assert estimates[0] > 2 * traces[0], "beside them there are other activations"

@@ -9,8 +9,8 @@ import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor
 
-from vit_demo.methods import attention_from, attention_matrix, attention_to, log_normalisers, to_grid
-from vit_demo.methods.attention import row_chunks
+from vit_demo.methods import attention_from, attention_matrix, attention_to, logsumexp, to_grid
+from vit_demo.methods.attention_rows import iter_attention_rows
 from vit_demo.model import Trace, ViT, ViTConfig
 
 MakeTrace = Callable[..., Trace]
@@ -80,25 +80,25 @@ def test_chunks_cover_every_query_once_and_stay_small(
 ) -> None:
     trace = trace_of()
     whole = attention_matrix(trace, 0)
-    monkeypatch.setattr("vit_demo.methods.attention.CHUNK_VALUES", chunk_values)
-    parts = [(part, chunk.clone()) for part, chunk in row_chunks(trace.q[0], trace.k[0])]
+    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", chunk_values)
+    parts = [(part, chunk.clone()) for part, chunk in iter_attention_rows(trace.q[0], trace.k[0])]
     assert [query for part, _ in parts for query in range(part.start, part.stop)] == list(range(17))
     assert all(chunk.numel() <= max(chunk_values, 2 * 3 * 17) for _, chunk in parts)
     for part, chunk in parts:
         torch.testing.assert_close(chunk, whole[:, :, part])
 
 
-def test_chunking_changes_no_column_and_no_normaliser(trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunking_changes_no_column_and_no_logsumexp(trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = trace_of()
-    column, normalisers = attention_to(trace, 0, 4), log_normalisers(trace.q[0], trace.k[0])
-    monkeypatch.setattr("vit_demo.methods.attention.CHUNK_VALUES", 500)  # 4 queries of 17, and 1 left over
+    column, normalisers = attention_to(trace, 0, 4), logsumexp(trace.q[0], trace.k[0])
+    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)  # 4 queries of 17, and 1 left over
     torch.testing.assert_close(attention_to(trace, 0, 4), column)
-    torch.testing.assert_close(log_normalisers(trace.q[0], trace.k[0]), normalisers)
+    torch.testing.assert_close(logsumexp(trace.q[0], trace.k[0]), normalisers)
 
 
-def test_log_normalisers_turn_one_dot_product_into_one_value(trace_of: MakeTrace, written_out: WriteOut) -> None:
+def test_logsumexp_and_one_dot_product_give_one_value(trace_of: MakeTrace, written_out: WriteOut) -> None:
     trace = trace_of()
-    full, normalisers = written_out(trace, 1).float(), log_normalisers(trace.q[1], trace.k[1])
+    full, normalisers = written_out(trace, 1).float(), logsumexp(trace.q[1], trace.k[1])
     assert normalisers.shape == (2, 3, 17)
     for i, j in [(0, 0), (0, 16), (7, 3), (16, 1)]:
         dot = (trace.q[1][:, :, i] * trace.k[1][:, :, j]).sum(-1)
@@ -111,7 +111,7 @@ def test_large_scores_do_not_overflow() -> None:
     trace = Trace(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])
     expected = torch.tensor([0.0, 0.0, 1.0]).expand(1, 1, 3, 3)
     torch.testing.assert_close(attention_matrix(trace, 0), expected)
-    assert log_normalisers(trace.q[0], trace.k[0]).isfinite().all()
+    assert logsumexp(trace.q[0], trace.k[0]).isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -122,14 +122,16 @@ def test_half_precision_traces_give_float32_maps(
     full = written_out(trace, 1).float()
     maps = [attention_matrix(trace, 1), attention_from(trace, 1, 3), attention_to(trace, 1, 3)]
     assert trace.q[1].dtype == dtype
-    assert {one.dtype for one in (*maps, log_normalisers(trace.q[1], trace.k[1]))} == {torch.float32}
+    assert {one.dtype for one in (*maps, logsumexp(trace.q[1], trace.k[1]))} == {torch.float32}
     for ours, expected in zip(maps, (full, full[:, :, 3], full[..., 3]), strict=True):
         torch.testing.assert_close(ours, expected, atol=1e-5, rtol=0)
 
 
 def test_samples_of_a_batch_keep_apart(trace_of: MakeTrace) -> None:
     trace = trace_of(batch=3)
-    alone = Trace(trace.grid, trace.num_prefix, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v)))
+    alone = Trace(
+        trace.grid, trace.num_prefix_tokens, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v))
+    )
     torch.testing.assert_close(attention_from(alone, 1, 3)[0], attention_from(trace, 1, 3)[1])
     torch.testing.assert_close(attention_to(alone, 1, 3)[0], attention_to(trace, 1, 3)[1])
 

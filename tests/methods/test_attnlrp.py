@@ -11,11 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.methods import attnlrp
-from vit_demo.methods.attnlrp import GAMMA
 from vit_demo.model import ViT
 
 Network = Callable[..., ViT]
 SHAPES = [{}, {"num_registers": 2, "layer_scale": 0.5}, {"class_token": False, "pool": "mean"}, {"pool": "all"}]
+
+GAMMA = 0.05
+"""As in the documentation, written here again so that a change is noticed."""
 
 
 def _divide(shares: Tensor, worth: Tensor) -> Tensor:
@@ -77,12 +79,12 @@ def _by_the_rules(model: ViT, images: Tensor, target: Tensor, patch_size: int | 
     tokens = [model.embed(images, (images.shape[2] // p, images.shape[3] // p), p)]
     for block in model.blocks:
         tokens.append(block(tokens[-1]))
-    pooled = model.pool(model.norm(tokens[-1]))
+    pooled = model.forward_head(model.norm(tokens[-1]), pre_logits=True)
     rows = torch.arange(len(target))
     worth = torch.zeros(len(target), model.config.num_classes)
     worth[rows, target] = model.head(pooled)[rows, target]
     worth = _through_linear(model.head, pooled, worth)
-    prefix = 0 if model.config.pool == "all" else model.config.num_prefix
+    prefix = 0 if model.config.pool == "all" else model.config.num_prefix_tokens
     if model.config.pool == "cls":
         worth = torch.zeros_like(tokens[-1]).index_copy(1, torch.tensor([0]), worth[:, None])
         worth[:, 0] = _through_norm(model.norm, tokens[-1], worth)[:, 0]
@@ -107,7 +109,7 @@ def _in_double() -> Any:
 @pytest.mark.parametrize("fields", SHAPES, ids=str)
 def test_it_equals_the_rules_applied_to_relevance_itself(network: Network, fields) -> None:
     model, images, target = network(**fields), torch.randn(2, 3, 8, 24), torch.tensor([3, 1])
-    expected = _by_the_rules(model, images, target)[:, model.config.num_prefix :].reshape(2, 2, 6)
+    expected = _by_the_rules(model, images, target)[:, model.config.num_prefix_tokens :].reshape(2, 2, 6)
     found = attnlrp(model, images, target)
     assert found.dtype == torch.float32 and expected.std() > 1e-3
     torch.testing.assert_close(found, expected.float(), atol=1e-5, rtol=1e-5)
@@ -120,12 +122,12 @@ def test_another_patch_size_has_another_grid(network: Network) -> None:
     torch.testing.assert_close(attnlrp(model, images, 4, patch_size=2)[0], expected.float(), atol=1e-5, rtol=1e-5)
 
 
-def test_the_likeliest_class_by_default_and_none_at_dropped_patches(network: Network) -> None:
-    model, images, keep = network(), torch.randn(2, 3, 16, 16), torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])
-    likeliest = model(images, keep=keep).argmax(1)
-    found = attnlrp(model, images, keep=keep)
-    torch.testing.assert_close(found, attnlrp(model, images, likeliest, keep=keep))
-    assert [(one != 0).flatten().nonzero()[:, 0].tolist() for one in found] == keep.tolist()
+def test_the_predicted_class_is_the_default_and_dropped_patches_are_zero(network: Network) -> None:
+    model, images, kept_patches = network(), torch.randn(2, 3, 16, 16), torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])
+    likeliest = model(images, kept_patches=kept_patches).argmax(1)
+    found = attnlrp(model, images, kept_patches=kept_patches)
+    torch.testing.assert_close(found, attnlrp(model, images, likeliest, kept_patches=kept_patches))
+    assert [(one != 0).flatten().nonzero()[:, 0].tolist() for one in found] == kept_patches.tolist()
 
 
 def test_without_biases_and_attention_the_shares_of_all_tokens_make_the_logit(network: Network) -> None:

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from vit_demo import methods, metrics
 from vit_demo.methods import METHODS, memory_budget
-from vit_demo.methods.attention import row_chunks, rows_at_once, rows_into
+from vit_demo.methods.attention_rows import attention_rows_into, iter_attention_rows, queries_per_chunk
 from vit_demo.methods.chunking import chunk_size, current_budget
-from vit_demo.methods.relevance import Carried
-from vit_demo.methods.subsets import batch_of
-from vit_demo.methods.value_weighted import sent
+from vit_demo.methods.relevance import RelevanceRow
+from vit_demo.methods.subsets import sequences_per_batch
+from vit_demo.methods.value_weighted import value_weighted_norms
 from vit_demo.model import Trace, ViT
 
 Network = Callable[..., ViT]
@@ -29,22 +29,22 @@ LEAST = 1 / 64
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
     """How many rows of attention and how many pictures were computed at once; at a budget of 1 all fit."""
     seen: dict[str, list[int]] = {"rows": [], "pictures": []}
-    encode = ViT.encode
+    forward_features = ViT.forward_features
 
     def watch_rows(queries: Tensor, *rest: object) -> None:
         seen["rows"].append(queries.shape[1])
-        rows_into(queries, *rest)
+        attention_rows_into(queries, *rest)
 
     def watch_pictures(self: ViT, images: Tensor, *rest: object, **options: object) -> Tensor:
         seen["pictures"].append(len(images))
-        return encode(self, images, *rest, **options)
+        return forward_features(self, images, *rest, **options)
 
-    for module in ("attention", "relevance"):
-        monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "rows_into", watch_rows)
-    for module in ("attention", "value_weighted"):
+    for module in ("attention_rows", "relevance"):
+        monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "attention_rows_into", watch_rows)
+    for module in ("attention_rows", "value_weighted"):
         monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "CHUNK_VALUES", 64 * 4 * 3 * 17)
     monkeypatch.setattr(sys.modules["vit_demo.methods.subsets"], "BATCH_TOKENS", 64 * 2 * 17)
-    monkeypatch.setattr(ViT, "encode", watch_pictures)
+    monkeypatch.setattr(ViT, "forward_features", watch_pictures)
     yield seen
 
 
@@ -73,8 +73,8 @@ def test_what_follows_from_a_trace_is_the_same_in_small_chunks(trace_of, held: d
         lambda: methods.attention_from(trace, -1, query),
         lambda: methods.attention_to(trace, 0, query),
         lambda: methods.rollout(trace, query),
-        lambda: methods.log_normalisers(trace.q[0], trace.k[0]),
-        lambda: sent(trace, 0, output, query),
+        lambda: methods.logsumexp(trace.q[0], trace.k[0]),
+        lambda: value_weighted_norms(trace, 0, output, query),
     )
     for make in makers:
         expected = make()
@@ -99,34 +99,34 @@ def test_what_is_measured_is_the_same_in_small_chunks(network: Network, held: di
 
 def test_a_budget_ends_with_its_block_and_holds_in_its_thread_alone() -> None:
     q = torch.empty(1, 12, 1 << 12, 64)
-    rows, batch = rows_at_once(q), batch_of(16)
+    rows, batch = queries_per_chunk(q), sequences_per_batch(16)
     with ThreadPoolExecutor(1) as other, pytest.raises(KeyError), memory_budget(1 / 8):
-        assert (rows_at_once(q), batch_of(16)) == (rows // 8, batch // 8)
-        assert other.submit(rows_at_once, q).result() == rows
+        assert (queries_per_chunk(q), sequences_per_batch(16)) == (rows // 8, batch // 8)
+        assert other.submit(queries_per_chunk, q).result() == rows
         with memory_budget(1 / 2):
-            assert batch_of(16) == batch // 2
-        assert batch_of(16) == batch // 8
+            assert sequences_per_batch(16) == batch // 2
+        assert sequences_per_batch(16) == batch // 8
         raise KeyError
-    assert (rows_at_once(q), batch_of(16), current_budget()) == (rows, batch, 1)
+    assert (queries_per_chunk(q), sequences_per_batch(16), current_budget()) == (rows, batch, 1)
     with memory_budget(1e-12):
-        assert chunk_size(1 << 20, 10) == rows_at_once(q) == batch_of(16) == 1
+        assert chunk_size(1 << 20, 10) == queries_per_chunk(q) == sequences_per_batch(16) == 1
 
 
-def test_rows_that_are_under_way_and_a_backward_elsewhere_keep_their_budget(trace_of, held: dict) -> None:
+def test_a_started_iteration_and_a_backward_in_another_thread_keep_their_budget(trace_of, held: dict) -> None:
     trace: Trace = trace_of(batch=1)
     q, k, v = trace.q[0].clone(), trace.k[0].clone(), trace.v[0].clone()
     with memory_budget(LEAST):
-        chunks, carried = row_chunks(q, k), Carried()
+        chunks, row = iter_attention_rows(q, k), RelevanceRow()
         next(chunks)
     assert {len(range(*part.indices(17))) for part, _ in chunks} == {4, 1}
     held["rows"].clear()
-    carried.start(torch.ones(1, 17))
+    row.start(torch.ones(1, 17))
     with ThreadPoolExecutor(1) as other:  # as autograd does for a GPU
-        other.submit(carried.take, q, k, v, torch.ones_like(v), with_gradients=True).result()
+        other.submit(row.propagate, q, k, v, torch.ones_like(v), with_gradients=True).result()
     assert held["rows"] == [4, 4, 4, 4, 1]
 
 
 @pytest.mark.parametrize("factor", [0, -1, math.nan, math.inf])
-def test_a_budget_that_cannot_be_is_refused(factor: float) -> None:
-    with pytest.raises(ValueError, match="choose a number above 0"), memory_budget(factor):
+def test_an_invalid_budget_is_refused(factor: float) -> None:
+    with pytest.raises(ValueError, match="finite number above 0"), memory_budget(factor):
         pass

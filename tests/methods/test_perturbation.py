@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import attnlrp, occlusion, patch_dropping, relevance
-from vit_demo.methods.gaussian_process import posterior_mean
+from vit_demo.methods.gaussian_process import log_evidence, posterior_mean
 from vit_demo.methods.patch_dropping import class_score, random_subsets
 from vit_demo.methods.ranks import ranks, spearman
 from vit_demo.model import ViT
@@ -21,30 +21,30 @@ Network = Callable[..., ViT]
 
 @pytest.mark.parametrize("window", [1, 3])
 @pytest.mark.parametrize("batch_tokens", [1, 40, 8192])
-def test_occlusion_is_the_loss_when_no_one_may_look_at_a_window(
+def test_occlusion_is_the_loss_when_no_token_may_attend_to_a_window(
     network: Network, explicit, monkeypatch: pytest.MonkeyPatch, window: int, batch_tokens: int
 ) -> None:
     monkeypatch.setattr("vit_demo.methods.subsets.BATCH_TOKENS", batch_tokens)
-    model, images, told = network(num_registers=1), torch.randn(1, 3, 16, 20), []
-    found = occlusion(model, images, 3, window=window, progress=lambda *counts: told.append(counts))
+    model, images, reported = network(num_registers=1), torch.randn(1, 3, 16, 20), []
+    found = occlusion(model, images, 3, window=window, progress=lambda *counts: reported.append(counts))
     whole = explicit(model, images).logits.log_softmax(1)[0, 3]
-    reach = window // 2
+    radius = window // 2
     for row in range(4):
         for col in range(5):
             hidden = [
                 2 + r * 5 + c
-                for r in range(max(0, row - reach), min(4, row + reach + 1))
-                for c in range(max(0, col - reach), min(5, col + reach + 1))
+                for r in range(max(0, row - radius), min(4, row + radius + 1))
+                for c in range(max(0, col - radius), min(5, col + radius + 1))
             ]
             left = explicit(model, images, hidden=hidden).logits.log_softmax(1)[0, 3]
             assert float(found[0, row, col]) == pytest.approx(float((whole - left).detach()), abs=1e-5)
-    assert told[-1] == (20, 20) and [done for done, _ in told] == sorted(done for done, _ in told)
+    assert reported[-1] == (20, 20) and [done for done, _ in reported] == sorted(done for done, _ in reported)
 
 
-def test_occlusion_of_what_is_left_and_impossible_windows(network: Network, explicit) -> None:
-    model, images, keep = network(), torch.randn(1, 3, 16, 16), torch.tensor([[1, 6, 12]])
-    found = occlusion(model, images, 0, keep=keep)
-    gone = [1 + i for i in range(16) if i not in keep]
+def test_occlusion_of_kept_patches_and_invalid_windows(network: Network, explicit) -> None:
+    model, images, kept_patches = network(), torch.randn(1, 3, 16, 16), torch.tensor([[1, 6, 12]])
+    found = occlusion(model, images, 0, kept_patches=kept_patches)
+    gone = [1 + i for i in range(16) if i not in kept_patches]
     whole = explicit(model, images, hidden=gone).logits.log_softmax(1)[0, 0]
     left = explicit(model, images, hidden=[*gone, 7]).logits.log_softmax(1)[0, 0]
     assert float(found[0, 1, 2]) == pytest.approx(float((whole - left).detach()), abs=1e-5)
@@ -58,9 +58,9 @@ def test_occlusion_of_what_is_left_and_impossible_windows(network: Network, expl
 class Planted(ViT):
     """Says log p(class 1) = a sum over the patches that are there, of weights hidden in the image."""
 
-    def forward(self, images: Tensor, trace=None, *, patch_size=None, keep=None) -> Tensor:
+    def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
         worth = images.unfold(2, 4, 4).unfold(3, 4, 4).mean((1, 4, 5)).flatten(1)  # [B, 16]
-        log_p = worth.gather(1, keep).sum(1) - 10
+        log_p = worth.gather(1, kept_patches).sum(1) - 10
         return torch.stack([torch.log1p(-log_p.exp()), log_p], dim=1)
 
 
@@ -70,9 +70,9 @@ def test_patch_dropping_recovers_a_planted_order(network: Network) -> None:
     images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     found = patch_dropping(model, images, 1, budget=200, with_hint=False)[0]
     assert spearman(found, worth) > 0.98
-    keep = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
-    some = patch_dropping(model, images, 1, budget=200, with_hint=False, keep=keep)[0].flatten()
-    assert spearman(some[keep[0]], worth.flatten()[keep[0]]) > 0.98
+    kept_patches = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
+    some = patch_dropping(model, images, 1, budget=200, with_hint=False, kept_patches=kept_patches)[0].flatten()
+    assert spearman(some[kept_patches[0]], worth.flatten()[kept_patches[0]]) > 0.98
     assert some.count_nonzero() == 8
 
 
@@ -90,7 +90,7 @@ def grid_places(side: int) -> torch.Tensor:
     return torch.cartesian_prod(torch.arange(side), torch.arange(side)) / side
 
 
-def test_the_posterior_mean_is_that_of_the_book_for_the_hyperparameters_of_most_evidence() -> None:
+def test_the_posterior_mean_equals_the_formula_for_the_hyperparameters_of_most_evidence() -> None:
     """Against the textbook's formulas with explicit inverses and determinants, constants integrated out by hand."""
     generator = torch.Generator().manual_seed(1)
     places, hints = grid_places(4).double(), torch.randn(2, 16, generator=generator).double()
@@ -104,9 +104,9 @@ def test_the_posterior_mean_is_that_of_the_book_for_the_hyperparameters_of_most_
     x, y = basis @ present, basis @ scores
     hints = (hints - hints.mean(1, keepdim=True)) / hints.std(1, correction=0, keepdim=True)
     best = (-float("inf"), torch.zeros(16))
-    for reach in (1 / 28, 1 / 14, 1 / 7):
-        near = torch.exp(-(torch.cdist(places, places) ** 2) / (2 * reach**2))
-        for prior in (near, near + hints.T @ hints):
+    for length_scale in (1 / 28, 1 / 14, 1 / 7):
+        smooth = torch.exp(-(torch.cdist(places, places) ** 2) / (2 * length_scale**2))
+        for prior in (smooth, smooth + hints.T @ hints):
             for noise in torch.linalg.eigvalsh(x @ prior @ x.T).max() * torch.logspace(-5, 1, 25).double():
                 covariance = x @ prior @ x.T + noise * torch.eye(38)
                 scale = y @ torch.linalg.inv(covariance) @ y / 38
@@ -117,21 +117,41 @@ def test_the_posterior_mean_is_that_of_the_book_for_the_hyperparameters_of_most_
     torch.testing.assert_close(found, best[1].float(), atol=1e-4, rtol=1e-4)
 
 
-def test_noise_is_not_taken_for_worth_and_a_true_hint_is_trusted() -> None:
+def test_the_evidence_weighs_levels_of_noise_as_the_likelihood_does() -> None:
+    generator = torch.Generator().manual_seed(4)
+    x = torch.randn(30, 12, generator=generator).double()
+    covariance, scores = x @ x.T, torch.randn(30, generator=generator).double()
+    centring = torch.eye(30).double() - 1 / 30  # one constant: 29 degrees of freedom
+    values, vectors = torch.linalg.eigh(centring @ covariance @ centring)
+    noises = torch.tensor([1e-3, 0.1, 1.0, 30.0]).double()
+    found = log_evidence(values.clamp(min=0), vectors.T @ centring @ scores, noises, 29)
+    basis = torch.linalg.svd(torch.ones(30, 1).double())[0][:, 1:].T  # [29, 30]: all directions but the constant
+    expected = []
+    for noise in noises:
+        seen = basis @ covariance @ basis.T + noise * torch.eye(29)
+        y = basis @ scores
+        scale = y @ torch.linalg.solve(seen, y) / 29
+        likelihood = torch.distributions.MultivariateNormal(torch.zeros(29).double(), scale * seen)
+        expected.append(float(likelihood.log_prob(y)))
+    expected = torch.tensor(expected).double()
+    torch.testing.assert_close(found - found[0], expected - expected[0], atol=1e-6, rtol=1e-6)
+
+
+def test_noise_is_not_attributed_and_a_true_hint_is_used() -> None:
     generator = torch.Generator().manual_seed(2)
-    places, worths = grid_places(10), torch.randn(100, generator=generator)
+    places, attributions = grid_places(10), torch.randn(100, generator=generator)
     present = torch.zeros(80, 100).scatter(1, random_subsets(100, 80, 0.25, seed=2), 1.0)
     noise, group = torch.randn(80, generator=generator), torch.zeros(80, dtype=torch.long)
     least_squares = torch.linalg.lstsq(present - present.mean(0), (noise - noise.mean())[:, None], driver="gelsd")
     found = posterior_mean(present, noise, group, places, torch.empty(0, 100))
     assert found.norm() < 0.5 * least_squares.solution.norm()
-    torch.testing.assert_close(posterior_mean(present, 0 * noise, group, places, worths[None]), 0 * worths)
-    scores = present @ worths + 0.1 * noise
-    blind, told, misled = (
-        torch.corrcoef(torch.stack([posterior_mean(present, scores, group, places, hint), worths]))[0, 1]
-        for hint in (torch.empty(0, 100), worths[None], torch.randn(1, 100, generator=generator))
+    torch.testing.assert_close(posterior_mean(present, 0 * noise, group, places, attributions[None]), 0 * attributions)
+    scores = present @ attributions + 0.1 * noise
+    without, hinted, misled = (
+        torch.corrcoef(torch.stack([posterior_mean(present, scores, group, places, hint), attributions]))[0, 1]
+        for hint in (torch.empty(0, 100), attributions[None], torch.randn(1, 100, generator=generator))
     )
-    assert told > 0.98 > blind > 0.5 and misled > blind - 0.1
+    assert hinted > 0.98 > without > 0.5 and misled > without - 0.1
 
 
 def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
@@ -145,38 +165,41 @@ def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
     assert random_subsets(2, 5, 0.25, seed=0).shape == (5, 1)
 
 
-def test_patch_dropping_asks_about_quarters_and_halves_and_listens_to_two_hints(network: Network, monkeypatch) -> None:
-    model, images, told, given = network(), torch.randn(1, 3, 16, 16), [], []
-    keep = torch.tensor([[0, 2, 3, 5, 7, 8, 13, 15]])
+def test_patch_dropping_scores_quarters_and_halves_and_uses_two_hints(network: Network, monkeypatch) -> None:
+    model, images, reported, given = network(), torch.randn(1, 3, 16, 16), [], []
+    kept_patches = torch.tensor([[0, 2, 3, 5, 7, 8, 13, 15]])
 
     def remember(*arguments: torch.Tensor) -> torch.Tensor:
         given.append(arguments)
         return posterior_mean(*arguments)
 
     monkeypatch.setattr(sys.modules[patch_dropping.__module__], "posterior_mean", remember)
-    options = {"budget": 51, "keep": keep}
-    found = patch_dropping(model, images, 2, **options, progress=lambda *counts: told.append(counts))
-    assert told == [(17, 51), (34, 51), (51, 51)]
+    options = {"budget": 51, "kept_patches": kept_patches}
+    found = patch_dropping(model, images, 2, **options, progress=lambda *counts: reported.append(counts))
+    assert reported == [(17, 51), (34, 51), (51, 51)]
     present, scores, group, places, hints = given[0]
     assert present.sum(1).tolist() == [2] * 17 + [4] * 34 and group.tolist() == [0] * 17 + [1] * 17 + [2] * 17
-    there = [keep[:, row.bool()] for row in present]
-    log_p = torch.cat([model(images, keep=patches).log_softmax(1)[:, 2] for patches in there])
+    there = [kept_patches[:, row.bool()] for row in present]
+    log_p = torch.cat([model(images, kept_patches=patches).log_softmax(1)[:, 2] for patches in there])
     torch.testing.assert_close(scores, class_score(log_p))
-    assert (4 * places).tolist() == [[i // 4, i % 4] for i in keep[0].tolist()]
-    maps = relevance(model, images, 2, keep=keep, average_heads_first=True), attnlrp(model, images, 2, keep=keep)
-    first, second = (ranks(one.flatten()[keep[0]]) for one in maps)
+    assert (4 * places).tolist() == [[i // 4, i % 4] for i in kept_patches[0].tolist()]
+    maps = (
+        relevance(model, images, 2, kept_patches=kept_patches, average_heads_first=True),
+        attnlrp(model, images, 2, kept_patches=kept_patches),
+    )
+    first, second = (ranks(one.flatten()[kept_patches[0]]) for one in maps)
     torch.testing.assert_close(hints, (first + second)[None] / 2)
     worth, hint = posterior_mean(*given[0]).double().numpy(), hints[0].double().numpy()
     expected = worth + worth.std() / 4 * (hint - hint.mean()) / hint.std()
-    np.testing.assert_allclose(found.flatten()[keep[0]], expected, atol=1e-5)
+    np.testing.assert_allclose(found.flatten()[kept_patches[0]], expected, atol=1e-5)
     assert torch.equal(found, patch_dropping(model, images, 2, **options))
     patch_dropping(model, images, 2, **options, with_hint=False)
     assert given[2][4].shape == (0, 8)
-    with pytest.raises(ValueError, match="leaves nothing to learn from"):
+    with pytest.raises(ValueError, match="too small"):
         patch_dropping(model, images, 2, budget=5)
 
 
-def test_ranks_share_their_place_and_spearman_is_that_of_the_books() -> None:
+def test_ties_share_their_mean_rank_and_spearman_equals_the_formula() -> None:
     values = torch.tensor([3.0, 1.0, 3.0, 7.0, -2.0])
     torch.testing.assert_close(ranks(values), torch.tensor([2.5, 1.0, 2.5, 4.0, 0.0]) / 4)
     assert spearman(values, values.exp()) == pytest.approx(1)

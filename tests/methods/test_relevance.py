@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import attnlrp, relevance
-from vit_demo.methods.targets import differentiable_pass
+from vit_demo.methods.targets import forward_with_grad
 from vit_demo.model import Trace, ViT
 
 Network = Callable[..., ViT]
@@ -46,7 +46,7 @@ def _by_matrices(found, model: ViT, target: Tensor, heads_first: bool) -> Tensor
         product = attention * gradient
         bar = product.mean(1).clamp(min=0) if heads_first else product.clamp(min=0).mean(1)
         joint = joint + bar @ joint
-    return _read(model, joint - eye, model.config.num_prefix).detach()
+    return _read(model, joint - eye, model.config.num_prefix_tokens).detach()
 
 
 @pytest.mark.parametrize("fields", SHAPES, ids=str)
@@ -54,7 +54,7 @@ def _by_matrices(found, model: ViT, target: Tensor, heads_first: bool) -> Tensor
 def test_relevance_equals_the_product_of_whole_matrices(network: Network, explicit, fields, heads_first) -> None:
     model, images, target = network(**fields), torch.randn(2, 3, 8, 24), torch.tensor([3, 1])
     expected = _by_matrices(explicit(model, images), model, target, heads_first)
-    expected = expected[:, model.config.num_prefix :].reshape(2, 2, 6).float()
+    expected = expected[:, model.config.num_prefix_tokens :].reshape(2, 2, 6).float()
     assert expected.std() > 1e-3 * expected.mean() > 0, "the map must not be flat"
     found = relevance(model, images, target, average_heads_first=heads_first)
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
@@ -70,12 +70,12 @@ def test_another_class_has_another_map_and_another_patch_size_another_grid(netwo
     torch.testing.assert_close(found[0], expected[0, 1:].reshape(8, 8).float(), atol=1e-5, rtol=1e-5)
 
 
-def test_dropped_patches_are_zero_and_the_others_as_if_no_one_could_look_there(network: Network, explicit):
-    model, images, keep = network(), torch.randn(2, 3, 16, 16), torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])
-    found = relevance(model, images, 2, keep=keep)
-    assert [(one != 0).flatten().nonzero()[:, 0].tolist() for one in found] == keep.tolist()
+def test_dropped_patches_are_zero_and_the_others_as_if_they_were_masked(network: Network, explicit):
+    model, images, kept_patches = network(), torch.randn(2, 3, 16, 16), torch.tensor([[0, 5, 9, 15], [3, 4, 9, 10]])
+    found = relevance(model, images, 2, kept_patches=kept_patches)
+    assert [(one != 0).flatten().nonzero()[:, 0].tolist() for one in found] == kept_patches.tolist()
     for sample in range(2):
-        hidden = [1 + i for i in range(16) if i not in keep[sample]]
+        hidden = [1 + i for i in range(16) if i not in kept_patches[sample]]
         full = explicit(model, images[sample : sample + 1], hidden=hidden)
         expected = _by_matrices(full, model, torch.tensor([2]), False)[0, 1:].reshape(4, 4).float()
         torch.testing.assert_close(found[sample], expected, atol=1e-5, rtol=1e-5)
@@ -85,7 +85,7 @@ def test_dropped_patches_are_zero_and_the_others_as_if_no_one_could_look_there(n
 def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
     model, images = network(**fields), torch.randn(2, 3, 16, 16)
     whole = relevance(model, images, 1)
-    monkeypatch.setattr("vit_demo.methods.attention.CHUNK_VALUES", 500)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
     torch.testing.assert_close(relevance(model, images, 1), whole)
 
 
@@ -93,7 +93,7 @@ def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPa
 def test_large_matrices_are_multiplied_alike(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
     model, images = network(**fields), torch.randn(1, 3, 16, 16)
     together = relevance(model, images, 2)
-    monkeypatch.setattr("vit_demo.methods.attention.LARGE", 0)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.LARGE_MATMUL", 0)
     torch.testing.assert_close(relevance(model, images, 2), together, atol=1e-6, rtol=1e-5)
 
 
@@ -117,14 +117,20 @@ def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Netw
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_a_full_trace_keeps_outputs_and_tokens_and_a_plain_one_neither(network: Network, explicit) -> None:
+def test_a_trace_records_the_intermediates_only_if_asked(network: Network, explicit) -> None:
     model, images = network(), torch.randn(2, 3, 16, 16)
-    logits, trace = differentiable_pass(model, images)
+    logits, trace = forward_with_grad(model, images)
     plain = Trace()
     assert torch.equal(model(images, plain), logits)
-    assert plain.o == plain.x == []
+    assert plain.out == {} and plain.tokens == []
     found = explicit(model, images)
-    for o, attention, v in zip(trace.o, found.attention, found.values, strict=True):
-        torch.testing.assert_close(o, (attention @ v).float(), atol=1e-5, rtol=1e-5)
-    for x, expected in zip(trace.x, found.tokens, strict=True):
+    for x, expected in zip(trace.tokens, found.tokens, strict=True):
         torch.testing.assert_close(x, expected.float(), atol=1e-5, rtol=1e-5)
+    for index, block in enumerate(model.blocks):
+        mixed = (found.attention[index] @ found.values[index]).transpose(1, 2).flatten(2).float()
+        after = trace.tokens[index] + block.ls1(block.attn.proj(mixed))
+        torch.testing.assert_close(trace.out[f"block0{index}/+sa"], after, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(trace.out["stem"], model.patch_embed(images, 4))
+    torch.testing.assert_close(trace.out["encoded"], model.norm(trace.tokens[-1]))
+    torch.testing.assert_close(model.head(trace.out["pre_logits"]), logits)
+    assert torch.equal(trace.out["logits"], logits)

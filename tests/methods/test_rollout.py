@@ -67,7 +67,7 @@ def test_chunking_does_not_change_rollout(
 ) -> None:
     trace = trace_of()
     whole = rollout(trace, query)
-    monkeypatch.setattr("vit_demo.methods.attention.CHUNK_VALUES", 500)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
     torch.testing.assert_close(rollout(trace, query), whole)
 
 
@@ -83,7 +83,9 @@ def test_half_precision_traces_give_float32_rollout(
 
 def test_samples_of_a_batch_keep_apart(trace_of: MakeTrace) -> None:
     trace = trace_of(batch=3)
-    alone = Trace(trace.grid, trace.num_prefix, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v)))
+    alone = Trace(
+        trace.grid, trace.num_prefix_tokens, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v))
+    )
     torch.testing.assert_close(rollout(alone)[0], rollout(trace)[1])
 
 

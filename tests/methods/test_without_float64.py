@@ -134,14 +134,16 @@ def test_the_stand_in_refuses_what_the_device_refuses(device: torch.device) -> N
 LAYOUTS = [
     pytest.param({}, {}, id="as-stored"),
     pytest.param({"layer_scale": 0.5, "num_registers": 2}, {"patch_size": 2}, id="resampled"),
-    pytest.param({"position": "sincos", "projection": "per_head", "layer_scale": 0.5}, {}, id="per-head"),
-    pytest.param({"class_token": False, "pool": "mean"}, {"keep": torch.tensor([[0, 2, 3, 5, 8, 11, 13]])}, id="kept"),
+    pytest.param({"pos_embed": "sincos", "projection": "per_head", "layer_scale": 0.5}, {}, id="per-head"),
+    pytest.param(
+        {"class_token": False, "pool": "mean"}, {"kept_patches": torch.tensor([[0, 2, 3, 5, 8, 11, 13]])}, id="kept"
+    ),
 ]
 
 
 @pytest.mark.parametrize(("fields", "layout"), LAYOUTS)
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_makes_the_same_map(
+def test_every_method_computes_the_same_map(
     network: Network, device: torch.device, name: str, fields: dict[str, Any], layout: dict[str, Any]
 ) -> None:
     model, images = network(**fields), torch.randn(1, 3, 16, 16)
@@ -164,22 +166,24 @@ def test_every_map_of_a_trace(network: Network, device: torch.device, query: int
         lambda trace: methods.attention_to(trace, 0, query),
         lambda trace: methods.attention_matrix(trace, 1),
         lambda trace: methods.rollout(trace, query),
-        lambda trace: methods.log_normalisers(trace.q[0], trace.k[0]),
+        lambda trace: methods.logsumexp(trace.q[0], trace.k[0]),
     ):
         torch.testing.assert_close(make(there).cpu(), make(here), atol=1e-5, rtol=1e-4)
 
 
-def test_what_is_measured_and_the_lens(network: Network, device: torch.device) -> None:
+def test_metrics_and_the_logit_lens(network: Network, device: torch.device) -> None:
     model, images, values, target = network(), torch.randn(1, 3, 16, 16), torch.randn(4, 4), 1
     there, pictures = moved(model), images.to(device)
-    keep = torch.tensor([[0, 2, 3, 5, 8, 11, 13]])
-    for baseline in (torch.zeros(1, 1, 1, 1), metrics.blurred(images, 8)):
-        expected = metrics.faithfulness(model, images, target, values, baseline, seeds=2, keep=keep)
+    kept_patches = torch.tensor([[0, 2, 3, 5, 8, 11, 13]])
+    for baseline in (torch.zeros(1, 1, 1, 1), metrics.blur(images, 8)):
+        expected = metrics.faithfulness(model, images, target, values, baseline, seeds=2, kept_patches=kept_patches)
         arguments = (target, values.to(device), baseline.to(device))
-        found = metrics.faithfulness(there, pictures, *arguments, seeds=2, keep=keep.to(device))
+        found = metrics.faithfulness(there, pictures, *arguments, seeds=2, kept_patches=kept_patches.to(device))
         np.testing.assert_allclose(found.deletion, expected.deletion, atol=1e-5)
         np.testing.assert_allclose(found.random_insertion, expected.random_insertion, atol=1e-5)
     for method in ("rollout", "relevance"):
         expected_likeness = metrics.randomization(model, images, target, method)
         assert metrics.randomization(there, pictures, target, method) == pytest.approx(expected_likeness, abs=1e-3)
-    torch.testing.assert_close(features.lens(there, pictures).cpu(), features.lens(model, images), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        features.logit_lens(there, pictures).cpu(), features.logit_lens(model, images), atol=1e-5, rtol=1e-4
+    )

@@ -1,8 +1,9 @@
-"""Deletion and insertion against a plain loop and known cases; what forgetting does to a map."""
+"""Deletion and insertion against a plain loop and known cases; randomization."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import METHODS, find_method
-from vit_demo.metrics import blurred, faithfulness, randomization
+from vit_demo.metrics import blur, faithfulness, randomization
 from vit_demo.model import ViT
 
 Network = Callable[..., ViT]
@@ -53,12 +54,12 @@ def test_both_ends_are_the_picture_and_the_baseline_exactly(network: Network) ->
 class Counting(ViT):
     """Its probability of class 0 is the share of the worth of the patches that are not zero."""
 
-    def forward(self, images: Tensor, trace=None, *, patch_size=None, keep=None) -> Tensor:
+    def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
         share = images[:, 0].unfold(1, 4, 4).unfold(2, 4, 4).amax((3, 4)).flatten(1).sum(1) / 120  # 0 + 1 + ... + 15
         return torch.stack([share, 1 - share], dim=1).clamp(min=1e-12).log()
 
 
-def test_a_right_map_beats_chance_and_a_wrong_one_loses_by_as_much(network: Network) -> None:
+def test_a_right_map_beats_random_orders_and_a_wrong_one_loses_by_as_much(network: Network) -> None:
     model, worth = Counting(network(num_classes=2).config), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
     images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     right, wrong = (
@@ -74,7 +75,7 @@ def test_a_right_map_beats_chance_and_a_wrong_one_loses_by_as_much(network: Netw
     assert right.random_insertion_area == pytest.approx(0.5, abs=0.05)
 
 
-def test_a_network_that_does_not_look_gives_equal_areas(network: Network) -> None:
+def test_a_network_that_ignores_the_image_gives_equal_areas(network: Network) -> None:
     model = network()
     model.head.weight.zero_()
     found = faithfulness(model, torch.randn(1, 3, 16, 16), 3, torch.rand(4, 4), torch.zeros(1))
@@ -84,35 +85,35 @@ def test_a_network_that_does_not_look_gives_equal_areas(network: Network) -> Non
 
 
 def test_only_the_patches_of_the_sequence_are_replaced(network: Network) -> None:
-    model, images, keep = network(), torch.randn(1, 3, 16, 16), torch.tensor([[2, 3, 9, 14]])
+    model, images, kept_patches = network(), torch.randn(1, 3, 16, 16), torch.tensor([[2, 3, 9, 14]])
     values = torch.arange(16.0).reshape(4, 4)
-    found = faithfulness(model, images, 1, values, torch.zeros(1), steps=14, keep=keep)
+    found = faithfulness(model, images, 1, values, torch.zeros(1), steps=14, kept_patches=kept_patches)
     assert found.fractions.tolist() == [0, 0.25, 0.5, 0.75, 1]
     mixed = images.clone()
     mixed[..., 12:16, 8:12] = 0  # patch 14, the highest of the four
-    assert found.deletion[1] == pytest.approx(float(model(mixed, keep=keep).softmax(1)[0, 1]), abs=1e-6)
-    with pytest.raises(ValueError, match="cannot be"):
+    assert found.deletion[1] == pytest.approx(float(model(mixed, kept_patches=kept_patches).softmax(1)[0, 1]), abs=1e-6)
+    with pytest.raises(ValueError, match="at least 1 step"):
         faithfulness(model, images, 1, values, torch.zeros(1), steps=0)
 
 
 def test_a_blurred_picture_keeps_its_mean_and_loses_its_detail() -> None:
     images = torch.randn(1, 3, 32, 32) + 2
-    soft = blurred(images, 16)
+    soft = blur(images, 16)
     assert soft.shape == images.shape
     assert float(soft.std()) < 0.2
     torch.testing.assert_close(soft.mean(), images.mean(), atol=0.05, rtol=0)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_forgetting_leaves_the_network_alone_and_class_free_maps_do_not_mind_the_head(network, method) -> None:
+def test_randomization_leaves_the_network_alone_and_class_free_maps_ignore_the_head(network, method) -> None:
     model, images = network(), torch.randn(1, 3, 16, 16)
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    likeness = randomization(model, images, 1, method)
-    assert len(likeness) == 5 and likeness[0] == pytest.approx(1)
-    assert all(-1 <= one <= 1.001 for one in likeness)
-    assert likeness[-1] < 0.999
-    assert (likeness[1] == pytest.approx(1)) is not METHODS[method].class_specific
-    assert likeness == randomization(model, images, 1, method), "the seed decides"
+    correlations = randomization(model, images, 1, method)
+    assert len(correlations) == 5 and correlations[0] == pytest.approx(1)
+    assert all(-1 <= one <= 1.001 for one in correlations)
+    assert correlations[-1] < 0.999
+    assert (correlations[1] == pytest.approx(1)) is not METHODS[method].class_specific
+    assert correlations == randomization(model, images, 1, method), "the seed decides"
     for name, value in model.state_dict().items():
         assert torch.equal(value, before[name])
 
@@ -122,21 +123,22 @@ def test_the_cascade_goes_from_the_top_down(network: Network) -> None:
     model, images, seen = network(), torch.randn(1, 3, 16, 16), []
     changed = METHODS["attention"].compute
 
-    def spy(forgetful, *arguments, **options):
+    def spy(randomized, *arguments, **options):
         seen.append(
             [
                 not torch.equal(a.mlp.fc1.weight, b.mlp.fc1.weight)
-                for a, b in zip(forgetful.blocks, model.blocks, strict=True)
+                for a, b in zip(randomized.blocks, model.blocks, strict=True)
             ]
         )
-        return changed(forgetful, *arguments, **options)
+        return changed(randomized, *arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(METHODS, "attention", type(METHODS["attention"])(spy, class_specific=False))
+        spied = replace(METHODS["attention"], cost="forward", options=(), function=spy)
+        patch.setitem(METHODS, "attention", spied)
         randomization(model, images, 1, "attention")
     assert seen == [[False] * 3, [False] * 3, [False, False, True], [False, True, True], [True] * 3]
 
 
-def test_an_unknown_method_is_refused_in_words() -> None:
+def test_an_unknown_method_is_refused_in_one_sentence() -> None:
     with pytest.raises(ValueError, match="There is no method 'magic': choose one of attention, rollout"):
         find_method("magic")

@@ -60,7 +60,7 @@ def test_whole_vit_tiny_equals_timms(randomise: Callable[..., nn.Module], toward
         ({"global_pool": "avg", "reg_tokens": 2}, {"pool": "mean", "num_registers": 2}),
         (
             {"init_values": 1e-5, "reg_tokens": 4, "no_embed_class": True},
-            {"layer_scale": 1e-5, "num_registers": 4, "position_prefix": False},
+            {"layer_scale": 1e-5, "num_registers": 4, "pos_embed_prefix": False},
         ),
         ({"reg_tokens": 3}, {"num_registers": 3}),
         ({"qkv_bias": False}, {"qkv_bias": False}),
@@ -85,7 +85,7 @@ def test_rectangular_images_equal_timms_dynamic_sizes(
     tiny: ViTConfig, randomise: Callable[..., nn.Module], no_embed_class: bool
 ) -> None:
     theirs = randomise(VisionTransformer(**SMALL, dynamic_img_size=True, no_embed_class=no_embed_class))
-    ours = ViT(replace(tiny, position_prefix=not no_embed_class)).eval()
+    ours = ViT(replace(tiny, pos_embed_prefix=not no_embed_class)).eval()
     ours.load_state_dict(theirs.state_dict())
     images = torch.randn(2, 3, 12, 32)
     with torch.inference_mode():

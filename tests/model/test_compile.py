@@ -11,7 +11,7 @@ def test_a_compiled_network_learns_the_same_at_every_patch_size():
     config = ViTConfig(
         image_size=28,
         patch_size=14,
-        position_grid=14,
+        pos_embed_grid=14,
         in_channels=1,
         num_classes=10,
         embed_dim=16,
@@ -21,8 +21,13 @@ def test_a_compiled_network_learns_the_same_at_every_patch_size():
     plain = ViT(config).train()
     compiled = copy.deepcopy(plain)
     compile_blocks(compiled, backend="aot_eager")
-    images, keep = torch.randn(4, 1, 28, 28), torch.rand(4, 49).argsort(1)[:, :20]
-    for options in ({"patch_size": 14}, {"patch_size": 7}, {"patch_size": 4}, {"patch_size": 4, "keep": keep}):
+    images, kept_patches = torch.randn(4, 1, 28, 28), torch.rand(4, 49).argsort(1)[:, :20]
+    for options in (
+        {"patch_size": 14},
+        {"patch_size": 7},
+        {"patch_size": 4},
+        {"patch_size": 4, "kept_patches": kept_patches},
+    ):
         gradients = []
         for network in (plain, compiled):
             network.zero_grad()

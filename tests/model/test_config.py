@@ -24,8 +24,8 @@ def test_no_dimension_is_zero(field):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"position_grid": 0}, "position_grid must be a whole number"),
-        ({"position_grid": "7"}, "position_grid must be a whole number"),
+        ({"pos_embed_grid": 0}, "pos_embed_grid must be a whole number"),
+        ({"pos_embed_grid": "7"}, "pos_embed_grid must be a whole number"),
         ({"mlp_ratio": "4"}, "mlp_ratio must be a finite number"),
         ({"mlp_ratio": -4.0}, "mlp_ratio must be a finite number"),
         ({"mlp_ratio": 0.001}, "leaves no hidden channel"),
@@ -36,7 +36,7 @@ def test_no_dimension_is_zero(field):
         ({"drop_path": None}, "drop_path must be a finite number"),
         ({"pool": "max"}, "pool must be one of cls, mean"),
         ({"pool": ["cls"]}, "pool must be one of cls, mean"),
-        ({"position": "rotary"}, "position must be one of"),
+        ({"pos_embed": "rotary"}, "pos_embed must be one of"),
         ({"projection": None}, "projection must be one of"),
         ({"class_token": 1}, "class_token must be True or False"),
         ({"qkv_bias": "no"}, "qkv_bias must be True or False"),
@@ -50,4 +50,4 @@ def test_other_fields(changes, says):
 
 
 def test_what_can_be_built_is_accepted():
-    ViTConfig(num_classes=0, num_registers=4, layer_scale=1e-5, position_grid=7, mlp_ratio=3, norm_eps=0)
+    ViTConfig(num_classes=0, num_registers=4, layer_scale=1e-5, pos_embed_grid=7, mlp_ratio=3, norm_eps=0)

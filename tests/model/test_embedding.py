@@ -13,35 +13,23 @@ from einops import rearrange
 from torch import nn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.positions import sincos_positions
-from vit_demo.model.vit import PatchEmbedding, patchify
-
-
-def test_patchify_equals_a_plain_loop() -> None:
-    images = torch.randn(2, 3, 8, 12)
-    patches = patchify(images, 4)
-    assert patches.shape == (2, 6, 48)
-    for b in range(2):
-        for row in range(2):
-            for column in range(3):
-                patch = images[b, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4]
-                assert torch.equal(patches[b, 3 * row + column], patch.reshape(-1))
+from vit_demo.model.pos_embed import sincos_pos_embed
+from vit_demo.model.vit import PatchEmbed
 
 
 @pytest.mark.parametrize("size", [(16, 16), (8, 12)])
 def test_convolution_equals_rearranged_patches_and_a_linear_map(tiny: ViTConfig, size: tuple[int, int]) -> None:
-    embedding = PatchEmbedding(tiny)
+    embedding = PatchEmbed(tiny)
     images = torch.randn(2, 3, *size)
     kernel, bias = embedding.proj.weight.flatten(1), embedding.proj.bias
     rearranged = rearrange(images, "b c (h p1) (w p2) -> b (h w) (c p1 p2)", p1=4, p2=4)
     tokens = embedding(images, 4)
-    torch.testing.assert_close(tokens, F.linear(patchify(images, 4), kernel, bias), atol=1e-5, rtol=0)
     torch.testing.assert_close(tokens, F.linear(rearranged, kernel, bias), atol=1e-5, rtol=0)
 
 
 def test_rearranged_patches_with_channels_last_are_the_same_map_after_reordering(tiny: ViTConfig) -> None:
     """The einops notebook flattens a patch as ``(p1 p2 c)``: the same numbers, with the kernel laid out likewise."""
-    embedding = PatchEmbedding(tiny)
+    embedding = PatchEmbed(tiny)
     images = torch.randn(2, 3, 16, 16)
     patches = rearrange(images, "b c (h s1) (w s2) -> b (h w) (s1 s2 c)", s1=4, s2=4)
     kernel = rearrange(embedding.proj.weight, "d c p1 p2 -> d (p1 p2 c)")
@@ -51,7 +39,7 @@ def test_rearranged_patches_with_channels_last_are_the_same_map_after_reordering
 
 def test_sincos_table_equals_the_formula() -> None:
     length, dim = 50, 8
-    table = sincos_positions(length, dim)
+    table = sincos_pos_embed(length, dim)
     assert table.shape == (1, length, dim)
     assert table.dtype == torch.float32
     for i in range(length):
@@ -77,10 +65,10 @@ def test_tokens_are_class_token_then_registers_then_patches(
 def test_without_prefix_positions_only_patches_are_moved(
     tiny: ViTConfig, randomise: Callable[..., nn.Module], position: str
 ) -> None:
-    model = randomise(ViT(replace(tiny, position=position, position_prefix=False)))
+    model = randomise(ViT(replace(tiny, pos_embed=position, pos_embed_prefix=False)))
     images = torch.randn(2, 3, 16, 16)
     tokens = model.embed(images, (4, 4), 4)
-    table = model.pos_embed if position == "learned" else sincos_positions(16, 24)
+    table = model.pos_embed if position == "learned" else sincos_pos_embed(16, 24)
     assert torch.equal(tokens[:, :1], model.cls_token.expand(2, -1, -1))
     torch.testing.assert_close(tokens[:, 1:], model.patch_embed(images, 4) + table)
 

@@ -8,29 +8,30 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.nn.functional as F
-from timm.layers import resample_abs_pos_embed, resample_patch_embed
+from timm.layers import resample_abs_pos_embed
+from timm.layers import resample_patch_embed as timm_resample_patch_embed
 from torch import Tensor, nn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.resample import _pi_matrix, interpolate_positions, resample_kernel
+from vit_demo.model.resample import _pi_matrix, resample_patch_embed, resample_pos_embed
 
 
 @pytest.mark.parametrize(("old", "new"), [(4, 5), (4, 8), (4, 14), (7, 14)])
-def test_an_upsampled_kernel_answers_an_upsampled_patch_as_before(old: int, new: int) -> None:
+def test_an_upsampled_kernel_gives_the_same_token_for_an_upsampled_patch(old: int, new: int) -> None:
     kernel, patches = torch.randn(6, 3, old, old), torch.randn(10, 3, old, old)
     larger = F.interpolate(patches, size=(new, new), mode="bicubic", antialias=True)
     before = patches.flatten(1) @ kernel.flatten(1).T
-    after = larger.flatten(1) @ resample_kernel(kernel, new).flatten(1).T
+    after = larger.flatten(1) @ resample_patch_embed(kernel, new).flatten(1).T
     torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize(("old", "new"), [(8, 4), (14, 7), (7, 2)])
-def test_a_downsampled_kernel_answers_as_nearly_as_any_could(old: int, new: int) -> None:
+def test_a_downsampled_kernel_is_the_least_squares_solution(old: int, new: int) -> None:
     """It is the least-squares answer: what is left over lies outside of what resized patches can tell apart."""
     kernel = torch.randn(6, 3, old, old)
     basis = torch.eye(old * old).reshape(old * old, 1, old, old)
     resize = F.interpolate(basis, size=(new, new), mode="bicubic", antialias=True).flatten(1)  # [old^2, new^2]
-    left_over = resample_kernel(kernel, new).flatten(2) @ resize.T - kernel.flatten(2)
+    left_over = resample_patch_embed(kernel, new).flatten(2) @ resize.T - kernel.flatten(2)
     assert left_over.abs().max() > 0.1
     torch.testing.assert_close(left_over @ resize, torch.zeros(6, 3, new * new), atol=1e-4, rtol=0)
 
@@ -39,39 +40,39 @@ def test_a_downsampled_kernel_answers_as_nearly_as_any_could(old: int, new: int)
 def test_a_resampled_kernel_equals_timms(old: int, new: int) -> None:
     kernel = torch.randn(6, 3, old, old)
     torch.testing.assert_close(
-        resample_kernel(kernel, new), resample_patch_embed(kernel, [new, new]), atol=1e-4, rtol=0
+        resample_patch_embed(kernel, new), timm_resample_patch_embed(kernel, [new, new]), atol=1e-4, rtol=0
     )
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_resampling_keeps_the_dtype_and_the_same_size_is_the_kernel_itself(dtype: torch.dtype) -> None:
     kernel = torch.randn(6, 3, 4, 4, dtype=dtype)
-    assert resample_kernel(kernel, 4) is kernel
-    assert resample_kernel(kernel, 8).dtype == dtype
-    assert resample_kernel(kernel, 8).shape == (6, 3, 8, 8)
+    assert resample_patch_embed(kernel, 4) is kernel
+    assert resample_patch_embed(kernel, 8).dtype == dtype
+    assert resample_patch_embed(kernel, 8).shape == (6, 3, 8, 8)
 
 
 @pytest.mark.parametrize("grid", [(4, 4), (2, 2), (8, 8), (2, 8), (3, 7), (16, 1)])
-@pytest.mark.parametrize("num_prefix", [0, 1, 5])
-def test_positions_equal_timms(grid: tuple[int, int], num_prefix: int) -> None:
-    positions = torch.randn(1, num_prefix + 16, 24)
-    ours = interpolate_positions(positions, grid, num_prefix)
-    theirs = resample_abs_pos_embed(positions, list(grid), old_size=[4, 4], num_prefix_tokens=num_prefix)
+@pytest.mark.parametrize("num_prefix_tokens", [0, 1, 5])
+def test_positions_equal_timms(grid: tuple[int, int], num_prefix_tokens: int) -> None:
+    positions = torch.randn(1, num_prefix_tokens + 16, 24)
+    ours = resample_pos_embed(positions, grid, num_prefix_tokens)
+    theirs = resample_abs_pos_embed(positions, list(grid), old_size=[4, 4], num_prefix_tokens=num_prefix_tokens)
     torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=0)
-    assert torch.equal(ours[:, :num_prefix], positions[:, :num_prefix])
+    assert torch.equal(ours[:, :num_prefix_tokens], positions[:, :num_prefix_tokens])
 
 
 def test_positions_of_the_stored_grid_are_the_table_itself() -> None:
     positions = torch.randn(1, 17, 24)
-    assert interpolate_positions(positions, (4, 4), 1) is positions
+    assert resample_pos_embed(positions, (4, 4), 1) is positions
 
 
 def test_a_finer_stored_grid_serves_the_native_patch_size_too(tiny: ViTConfig) -> None:
-    model = ViT(replace(tiny, position_grid=8))
+    model = ViT(replace(tiny, pos_embed_grid=8))
     assert model.pos_embed.shape == (1, 65, 24)
-    expected = interpolate_positions(model.pos_embed, (4, 4), 1)
-    torch.testing.assert_close(model.positions((4, 4)), expected)
-    assert model.positions((8, 8)) is model.pos_embed
+    expected = resample_pos_embed(model.pos_embed, (4, 4), 1)
+    torch.testing.assert_close(model.pos_embed_for((4, 4)), expected)
+    assert model.pos_embed_for((8, 8)) is model.pos_embed
 
 
 def test_going_to_another_patch_size_and_back_changes_no_bit(randomise: Callable[..., nn.Module]) -> None:
@@ -107,10 +108,10 @@ def test_larger_patches_on_a_larger_image_see_the_same_tokens(tiny: ViTConfig) -
 def test_rectangular_images_and_other_patch_sizes_work(
     tiny: ViTConfig, position: str, size: tuple[int, int], patch_size: int, grid: tuple[int, int]
 ) -> None:
-    model = ViT(replace(tiny, position=position)).eval()
+    model = ViT(replace(tiny, pos_embed=position)).eval()
     images = torch.randn(2, 3, *size)
     with torch.inference_mode():
-        assert model.encode(images, patch_size=patch_size).shape == (2, 1 + grid[0] * grid[1], 24)
+        assert model.forward_features(images, patch_size=patch_size).shape == (2, 1 + grid[0] * grid[1], 24)
         logits = model(images, patch_size=patch_size)
         model.patch_size = patch_size
         assert torch.equal(model(images), logits), "the model's own patch size is the default"
@@ -147,8 +148,8 @@ def test_a_size_first_seen_in_inference_mode_can_be_trained_afterwards() -> None
     _pi_matrix.cache_clear()
     kernel = torch.randn(6, 3, 4, 4, requires_grad=True)
     with torch.inference_mode():
-        resample_kernel(kernel, 2)
-    resample_kernel(kernel, 2).sum().backward()
+        resample_patch_embed(kernel, 2)
+    resample_patch_embed(kernel, 2).sum().backward()
     assert kernel.grad.abs().max() > 0
 
 

@@ -1,4 +1,4 @@
-"""What networks, traces and what is derived from weights keep in memory, against sums by hand."""
+"""What networks, traces and what is derived from weights kept_patches in memory, against sums by hand."""
 
 from __future__ import annotations
 
@@ -32,17 +32,28 @@ def test_a_trace_counts_each_fused_output_once(tiny: ViTConfig) -> None:
         assert trace.num_bytes == tiny.depth * fused  # a view keeps q and v alive, too
 
 
-def test_a_full_trace_counts_outputs_tokens_and_what_was_kept(tiny: ViTConfig) -> None:
-    trace, keep = Trace(full=True), torch.tensor([[0, 3, 5]])
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+def test_a_trace_counts_queries_keys_and_values_that_share_no_memory(name: str) -> None:
+    assert Trace(**{name: [torch.zeros(2, 3), torch.zeros(5)]}).num_bytes == 4 * 11
+    assert Trace(q=[torch.zeros(2)], k=[torch.zeros(2)], v=[torch.zeros(2)]).num_bytes == 4 * 6
+
+
+def test_a_trace_of_tokens_counts_every_intermediate_and_the_kept_patches(tiny: ViTConfig) -> None:
+    trace, kept_patches = Trace(record_tokens=True), torch.tensor([[0, 3, 5]])
     with torch.inference_mode():
-        ViT(tiny)(torch.randn(1, 3, 16, 16), trace, keep=keep)
-    token = WIDTH * 4 * 4  # class token and three patches
-    assert trace.num_bytes == tiny.depth * (3 + 1) * token + (tiny.depth + 1) * token + 3 * 8
+        ViT(tiny)(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
+    vector, tokens = WIDTH * 4, 4 * WIDTH * 4  # class token and three patches
+    assert set(trace.out) == {
+        "stem", "with_posemb", "block00/+sa", "block00/+mlp", "block01/+sa", "block01/+mlp", "encoded", "pre_logits",
+        "logits",
+    }  # fmt: skip
+    qkv, head = 2 * 3 * tokens, vector + 5 * 4
+    assert trace.num_bytes == qkv + 16 * vector + 6 * tokens + head + 3 * 8
 
 
 @pytest.mark.parametrize("learned", [True, False])
 def test_a_network_counts_its_weights_and_what_it_derived(tiny: ViTConfig, learned: bool) -> None:
-    model = ViT(replace(tiny, position="learned" if learned else "sincos"))
+    model = ViT(replace(tiny, pos_embed="learned" if learned else "sincos"))
     weights = 4 * sum(parameter.numel() for parameter in model.parameters())
     assert model.num_bytes == weights
     with torch.inference_mode():

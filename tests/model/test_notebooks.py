@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from vit_demo.methods import attention_matrix
 from vit_demo.model import Trace, ViT, ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
-from vit_demo.model.vit import patchify
 
 
 @pytest.mark.parametrize("config", [EINOPS_VIT, ANNOTATED_VIT, VIT_TINY], ids=["einops", "annotated", "tiny"])
@@ -23,7 +22,7 @@ def test_photo_notebooks_go_from_pixels_to_a_thousand_logits(config: ViTConfig) 
     with torch.inference_mode():
         assert model.patch_embed(images, 16).shape == (1, 196, config.embed_dim)
         assert model.embed(images, (14, 14), 16).shape == (1, 197, config.embed_dim)
-        assert model.encode(images).shape == (1, 197, config.embed_dim)
+        assert model.forward_features(images).shape == (1, 197, config.embed_dim)
         assert model(images).shape == (1, 1000)
 
 
@@ -55,7 +54,7 @@ def test_annotated_notebook_drops_a_tenth_in_training_only() -> None:
 def test_every_block_of_vit_tiny_gives_its_attention() -> None:
     model, trace = ViT(VIT_TINY).eval(), Trace()
     with torch.inference_mode():
-        assert model.encode(torch.randn(1, 3, 224, 224), trace).shape == (1, 197, 192)
+        assert model.forward_features(torch.randn(1, 3, 224, 224), trace).shape == (1, 197, 192)
         maps = [attention_matrix(trace, layer) for layer in range(trace.num_blocks)]
     assert [tuple(one.shape) for one in maps] == [(1, 3, 197, 197)] * 12
 
@@ -64,10 +63,9 @@ def test_mnist_notebook_goes_from_49_patches_to_ten_logits() -> None:
     model = ViT(MNIST_FROM_SCRATCH).eval()
     images = torch.randn(5, 1, 28, 28)
     trace = Trace()
-    assert patchify(images, 4).shape == (5, 49, 16)
     with torch.inference_mode():
         assert model.patch_embed(images, 4).shape == (5, 49, 8)
-        assert model.encode(images, trace).shape == (5, 50, 8)
+        assert model.forward_features(images, trace).shape == (5, 50, 8)
         assert model(images).shape == (5, 10)
     assert (trace.num_blocks, trace.num_heads, trace.num_tokens, trace.grid) == (2, 2, 50, (7, 7))
     assert model.blocks[0].mlp.fc1.out_features == 32
@@ -112,7 +110,7 @@ def test_einops_notebook_head_reads_the_mean_of_all_tokens(
     model = randomise(ViT(replace(tiny, pool="all")))
     images = torch.randn(2, 3, 16, 16)
     with torch.inference_mode():
-        tokens = model.encode(images)
+        tokens = model.forward_features(images)
         mean = sum(tokens[:, i] for i in range(17)) / 17
         centred = mean - mean.mean(-1, keepdim=True)
         normed = centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.resample import SIZES_KEPT, SizeCache, resample_kernel
+from vit_demo.model.resample import CACHED_SIZES, SizeCache, resample_patch_embed
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def model(tiny: ViTConfig, randomise: Callable[..., nn.Module]) -> ViT:
 
 def _kernel(model: ViT, patch_size: int) -> Tensor:
     embedding = model.patch_embed
-    return embedding.kernels.get(embedding.proj.weight, patch_size, resample_kernel)
+    return embedding.kernels.get(embedding.proj.weight, patch_size, resample_patch_embed)
 
 
 def _check_fresh(model: ViT, before: Tensor) -> None:
@@ -32,70 +32,70 @@ def _check_fresh(model: ViT, before: Tensor) -> None:
     with torch.no_grad():
         now = _kernel(model, 2)
         assert not torch.equal(now, before.to(now.dtype))
-        assert torch.equal(now, resample_kernel(model.patch_embed.proj.weight, 2))
-        assert torch.equal(model.positions((8, 8)), model._interpolate(model.pos_embed, (8, 8)))
+        assert torch.equal(now, resample_patch_embed(model.patch_embed.proj.weight, 2))
+        assert torch.equal(model.pos_embed_for((8, 8)), model._resample_pos_embed(model.pos_embed, (8, 8)))
 
 
 def test_unchanged_weights_give_the_same_object(model: ViT) -> None:
     with torch.no_grad():
-        kernel, positions = _kernel(model, 2), model.positions((8, 8))
+        kernel, positions = _kernel(model, 2), model.pos_embed_for((8, 8))
         assert _kernel(model, 8) is _kernel(model, 8)
         assert _kernel(model, 2) is kernel, "several sizes are remembered side by side"
-        assert model.positions((8, 8)) is positions
+        assert model.pos_embed_for((8, 8)) is positions
 
 
-def test_frozen_weights_are_remembered_with_gradients_on(model: ViT) -> None:
+def test_frozen_weights_are_cached_with_gradients_enabled(model: ViT) -> None:
     model.requires_grad_(False)
     assert _kernel(model, 2) is _kernel(model, 2)
 
 
 @pytest.mark.parametrize("assign", [False, True], ids=["copied", "assigned"])
-def test_loading_weights_forgets(
+def test_loading_weights_clears_the_cache(
     model: ViT, tiny: ViTConfig, randomise: Callable[..., nn.Module], assign: bool
 ) -> None:
     with torch.no_grad():
         before = _kernel(model, 2)
-        model.positions((8, 8))
+        model.pos_embed_for((8, 8))
     model.load_state_dict(randomise(ViT(tiny)).state_dict(), assign=assign)
     _check_fresh(model, before)
 
 
 @pytest.mark.parametrize("fused", [False, True])
-def test_an_optimiser_step_forgets(model: ViT, fused: bool) -> None:
+def test_an_optimiser_step_clears_the_cache(model: ViT, fused: bool) -> None:
     optimiser = torch.optim.AdamW(model.parameters(), lr=0.1, fused=fused)
     images = torch.randn(2, 3, 16, 16)
     with torch.no_grad():
         before = _kernel(model, 2)
-        model.positions((8, 8))
+        model.pos_embed_for((8, 8))
     model(images, patch_size=2).square().sum().backward()
     optimiser.step()
     _check_fresh(model, before)
 
 
-def test_a_moving_average_of_the_weights_forgets(model: ViT) -> None:
+def test_a_moving_average_of_the_weights_clears_the_cache(model: ViT) -> None:
     average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.5))
     average.update_parameters(model)
     with torch.no_grad():
         before = _kernel(average.module, 2)
-        average.module.positions((8, 8))
+        average.module.pos_embed_for((8, 8))
         for parameter in model.parameters():
             parameter += 1.0
     average.update_parameters(model)
     _check_fresh(average.module, before)
 
 
-def test_another_dtype_forgets(model: ViT) -> None:
+def test_another_dtype_clears_the_cache(model: ViT) -> None:
     with torch.no_grad():
         before = _kernel(model, 2)
         model.to(torch.bfloat16)
         assert _kernel(model, 2).dtype == torch.bfloat16
-        assert model.positions((8, 8)).dtype == torch.bfloat16
+        assert model.pos_embed_for((8, 8)).dtype == torch.bfloat16
         assert model(torch.randn(1, 3, 16, 16, dtype=torch.bfloat16), patch_size=2).dtype == torch.bfloat16
         model.to(torch.float32)  # rounded by now
     _check_fresh(model, before)
 
 
-def test_a_copy_remembers_for_itself(model: ViT) -> None:
+def test_a_copy_has_its_own_cache(model: ViT) -> None:
     with torch.no_grad():
         before = _kernel(model, 2)
         copy = deepcopy(model)
@@ -104,7 +104,7 @@ def test_a_copy_remembers_for_itself(model: ViT) -> None:
         assert _kernel(model, 2) is before
 
 
-def test_nothing_is_remembered_under_gradients(model: ViT) -> None:
+def test_nothing_is_cached_under_gradients(model: ViT) -> None:
     first, second = _kernel(model, 2), _kernel(model, 2)
     assert first is not second
     assert first.requires_grad
@@ -155,7 +155,7 @@ class Watched(Tensor):
 
 def test_a_network_can_be_copied_while_another_size_is_derived(model: ViT) -> None:
     def derive(kernel: Tensor, size: int) -> Tensor:
-        derived = resample_kernel(kernel, size).as_subclass(Watched)
+        derived = resample_patch_embed(kernel, size).as_subclass(Watched)
         derived.meanwhile = lambda: _kernel(model, 16)
         return derived
 
@@ -167,14 +167,14 @@ def test_a_network_can_be_copied_while_another_size_is_derived(model: ViT) -> No
         assert torch.equal(_kernel(copied, 16), _kernel(model, 16))
 
 
-def test_copies_and_pickles_leave_what_is_derived_behind(model: ViT) -> None:
+def test_copies_and_pickles_start_with_an_empty_cache(model: ViT) -> None:
     with torch.no_grad():
         plain = len(pickle.dumps(model))
         before = _kernel(model, 2)
-        model.positions((8, 8))
+        model.pos_embed_for((8, 8))
     assert len(pickle.dumps(model)) == plain
     for other in (deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert other.patch_embed.kernels.num_bytes == other.position_tables.num_bytes == 0
+        assert other.patch_embed.kernels.num_bytes == other.pos_embeds.num_bytes == 0
     with torch.no_grad():
         assert _kernel(model, 2) is before
 
@@ -186,18 +186,18 @@ def test_only_the_sizes_used_last_are_kept() -> None:
         derived.append(size)
         return tensor + size
 
-    for size in (*range(SIZES_KEPT), 0, SIZES_KEPT):  # 0 is used again before the last one comes
+    for size in (*range(CACHED_SIZES), 0, CACHED_SIZES):  # 0 is used again before the last one comes
         cache.get(parameter, size, derive)
-    assert cache.num_bytes == SIZES_KEPT * 3 * 4
+    assert cache.num_bytes == CACHED_SIZES * 3 * 4
     derived.clear()
-    for size in (0, *range(2, SIZES_KEPT + 1)):
+    for size in (0, *range(2, CACHED_SIZES + 1)):
         assert cache.get(parameter, size, derive)[0] == size
     assert derived == []
     cache.get(parameter, 1, derive)
     assert derived == [1]
 
 
-def test_threads_that_ask_for_different_sizes_each_get_theirs() -> None:
+def test_threads_that_request_different_sizes_each_get_theirs() -> None:
     """Also while the parameter changes; a switch between threads is forced at almost every step."""
     cache, parameter, wrong = SizeCache(), torch.zeros(1), []
     interval = sys.getswitchinterval()
@@ -217,4 +217,4 @@ def test_threads_that_ask_for_different_sizes_each_get_theirs() -> None:
             list(pool.map(ask, range(4)))
     finally:
         sys.setswitchinterval(interval)
-    assert wrong == [] and len(cache.tensors) <= SIZES_KEPT
+    assert wrong == [] and len(cache.tensors) <= CACHED_SIZES

@@ -38,7 +38,7 @@ def test_scale_divides_scores_by_the_root_of_the_head_width(tiny: ViTConfig, tra
     q[..., 0] = 8.0
     k = torch.eye(2, 8)[None, None]  # scores: 8 for the first token, 0 for the second
     v = torch.tensor([1.0, 0.0])[None, None, :, None].expand(1, 1, 2, 8)
-    weight = attention._attend(q, k, v, None)[0, 0, 0, 0].item()
+    weight = attention._attention(q, k, v, None)[0, 0, 0, 0].item()
     assert weight == pytest.approx(torch.tensor(8 / 8**0.5).sigmoid().item(), abs=1e-6)
 
 
@@ -109,7 +109,7 @@ def test_pools_read_the_tokens_they_are_named_for(tiny: ViTConfig) -> None:
     means = {"cls": tokens[:, 0], "mean": tokens[:, 3:].mean(1), "all": tokens.mean(1)}
     for pool, expected in means.items():
         model = ViT(replace(tiny, pool=pool, num_registers=2, final_norm=False))
-        torch.testing.assert_close(model.pool(tokens), expected)
+        torch.testing.assert_close(model.forward_head(tokens, pre_logits=True), expected)
 
 
 @every_pool

@@ -60,14 +60,14 @@ def test_without_a_trace_no_tensor_outlives_the_pass(model: ViT) -> None:
         assert logits.shape == (3, 5)
 
 
-def test_a_reused_trace_forgets_the_pass_before(model: ViT) -> None:
+def test_a_reused_trace_holds_only_the_last_pass(model: ViT) -> None:
     trace, afresh = Trace(), Trace()
     images = torch.randn(1, 3, 8, 24)
     with torch.inference_mode():
         model(torch.randn(2, 3, 16, 16), trace)
         model(images, trace)
         model(images, afresh)
-    assert (trace.grid, trace.num_prefix) == ((2, 6), 1)
+    assert (trace.grid, trace.num_prefix_tokens) == ((2, 6), 1)
     assert (trace.num_blocks, trace.num_heads, trace.num_tokens) == (2, 3, 13)
     for kept, expected in zip((*trace.q, *trace.k, *trace.v), (*afresh.q, *afresh.k, *afresh.v), strict=True):
         assert torch.equal(kept, expected)
@@ -83,12 +83,12 @@ def test_a_new_pass_leaves_results_taken_from_the_old_one_alone(model: ViT) -> N
     assert all(torch.equal(q, same) for q, same in zip(queries, before, strict=True))
 
 
-def test_a_trace_knows_the_prefix_of_its_model(tiny: ViTConfig) -> None:
+def test_a_trace_counts_the_prefix_tokens_of_its_model(tiny: ViTConfig) -> None:
     trace = Trace()
     ViT(replace(tiny, num_registers=4))(torch.randn(1, 3, 16, 16), trace)
-    assert (trace.num_prefix, trace.num_tokens) == (5, 21)
+    assert (trace.num_prefix_tokens, trace.num_tokens) == (5, 21)
     ViT(replace(tiny, class_token=False, pool="mean"))(torch.randn(1, 3, 16, 16), trace)
-    assert (trace.num_prefix, trace.num_tokens) == (0, 16)
+    assert (trace.num_prefix_tokens, trace.num_tokens) == (0, 16)
 
 
 def test_a_trace_of_a_training_pass_can_be_differentiated(model: ViT) -> None:

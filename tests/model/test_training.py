@@ -33,18 +33,18 @@ def test_dropping_is_for_training_only(tiny: ViTConfig, changes: dict[str, float
 
 
 def test_drop_path_skips_whole_samples_and_keeps_the_mean(tiny: ViTConfig) -> None:
-    block = Block(tiny, drop_path=0.25).train()
+    block = Block(replace(tiny, drop_path=0.25), tiny.depth - 1).train()
     branch = torch.randn(1, 7, 24).expand(4000, -1, -1)
-    skipped = block._skip(branch)
+    skipped = block._drop_branch(branch)
     kept = skipped.abs().amax(dim=(1, 2)) > 0
     assert kept.float().mean().item() == pytest.approx(0.75, abs=0.03)
     torch.testing.assert_close(skipped[kept], branch[kept] / 0.75)
     torch.testing.assert_close(skipped.mean(0), branch[0], atol=0.15, rtol=0)
-    assert block.eval()._skip(branch) is branch
+    assert block.eval()._drop_branch(branch) is branch
 
 
 def test_drop_path_skips_both_branches_of_a_block(tiny: ViTConfig, randomise: Callable[..., nn.Module]) -> None:
-    block = randomise(Block(tiny, drop_path=0.5)).train()
+    block = randomise(Block(replace(tiny, drop_path=0.5), tiny.depth - 1)).train()
     x = torch.randn(1, 7, 24).expand(200, -1, -1)
     outcomes = torch.unique((block(x) - x).sum(dim=(1, 2)).mul(1e3).round())
     assert len(outcomes) == 4, "neither, either, or both"

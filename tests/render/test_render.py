@@ -28,6 +28,6 @@ def test_a_map_of_zeros_and_an_opacity_of_zero_leave_the_picture():
     assert overlay(picture, np.zeros((3, 3), np.float32)).size == (448, 448)
 
 
-def test_the_sheet_has_a_row_a_head_and_a_column_a_block():
+def test_the_sheet_has_one_row_per_head_and_one_column_per_block():
     sheet = contact_sheet(Image.new("L", (28, 28)), np.random.rand(6, 4, 7, 7), cell=50, gap=10)
     assert sheet.size == (6 * 60 + 10, 4 * 60 + 10)

@@ -7,18 +7,32 @@ from PIL import Image
 
 from vit_demo.model import ViTConfig
 from vit_demo.training import recipes
+from vit_demo.training.log import CSVLogger
 from vit_demo.training.photos import PHOTO_SETS
 from vit_demo.training.recipes import Recipe
 from vit_demo.weights import PRESETS
 
+VALIDATION_DIGITS = 200
 TINY = ViTConfig(
-    image_size=28, patch_size=14, position_grid=4, in_channels=1, num_classes=10, embed_dim=16, depth=2, num_heads=2
+    image_size=28, patch_size=14, pos_embed_grid=4, in_channels=1, num_classes=10, embed_dim=16, depth=2, num_heads=2
 )
 
 
 @pytest.fixture
-def data(tmp_path):
-    """Ten kinds of bright square, one kind a digit, as ``mnist.npz``: 5,320 to train and choose by, 40 to test."""
+def plots():
+    """Requested by tests of the plots, which all other tests go without."""
+
+
+@pytest.fixture(autouse=True)
+def _no_plots(request, monkeypatch):
+    if "plots" not in request.fixturenames:
+        monkeypatch.setattr(CSVLogger, "plot", lambda *_: None)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """A bright square in ten positions, one for each digit, as ``mnist.npz``: 320, 200 and 40 of the three splits."""
+    monkeypatch.setattr("vit_demo.training.data.VALIDATION_DIGITS", VALIDATION_DIGITS)
     rng = np.random.default_rng(0)
 
     def draw(count):
@@ -29,7 +43,7 @@ def data(tmp_path):
             image[4 + 7 * row : 10 + 7 * row, 1 + 7 * col : 7 + 7 * col] = 250
         return images, labels
 
-    train, test = draw(5320), draw(40)
+    train, test = draw(320 + VALIDATION_DIGITS), draw(40)
     np.savez(
         tmp_path / "mnist.npz", train_images=train[0], train_labels=train[1], test_images=test[0], test_labels=test[1]
     )
@@ -38,17 +52,17 @@ def data(tmp_path):
 
 @pytest.fixture
 def recipe(monkeypatch):
-    """A recipe that takes a second, under the name of a bundled preset."""
+    """A recipe that takes a second, for a small network, under the name of a bundled preset."""
     tiny = Recipe(
-        patch_weights={7: 0.5, 14: 0.5},
-        keep={7: 0.75},
+        patch_size_weights={7: 0.5, 14: 0.5},
+        patch_keep_rates={7: 0.75},
         epochs=3,
         batch_size=32,
         precision="fp32",
         learning_rate=4e-3,
-        ema=0.9,
+        ema_decay=0.9,
         augment=False,
-        mix=0.1,
+        mix_probability=0.1,
     )
     monkeypatch.setitem(recipes.RECIPES, "digits-tiny", tiny)
     preset = replace(PRESETS["digits-tiny"], config=TINY, patch_sizes=(7, 14), default_patch_size=7)
@@ -57,7 +71,7 @@ def recipe(monkeypatch):
 
 
 def photo_arrays(pictures, labels, part, **more):
-    """The arrays of a file of photos, as the data sets have them."""
+    """The arrays of a photo set."""
     files = []
     for picture in pictures:
         buffer = io.BytesIO()
@@ -71,7 +85,7 @@ def photo_arrays(pictures, labels, part, **more):
 
 
 def noise_picture(rng, width=12, height=12):
-    """Coarse noise: every one has a difference hash of its own."""
+    """Coarse noise, so that no two pictures have similar difference hashes."""
     cells = rng.integers(0, 255, (9, 9, 3), np.uint8)
     return Image.fromarray(cells).resize((width, height), Image.Resampling.NEAREST)
 
@@ -81,8 +95,8 @@ def photos(tmp_path):
     """Both photo sets with two classes each: 40 photos to train and choose by, 4 to test."""
     rng = np.random.default_rng(0)
     for name in PHOTO_SETS:
-        own = "ab" if name == PHOTO_SETS[0] else "cd"
-        arrays = {"class_names": np.array(list(own)), "wnids": np.array(["n1", "n2"])}
+        letters = "ab" if name == PHOTO_SETS[0] else "cd"
+        arrays = {"class_names": np.array(list(letters)), "wnids": np.array(["n1", "n2"])}
         for part, count in (("train", 40), ("val", 4)):
             pictures = [noise_picture(rng) for _ in range(count)]
             arrays |= photo_arrays(pictures, np.arange(count, dtype=np.uint8) * 2 // count, part)

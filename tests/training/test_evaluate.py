@@ -1,12 +1,13 @@
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 from PIL import Image
 
 from vit_demo.cli import main
-from vit_demo.training import evaluate
 from vit_demo.training.data import load_digits
+from vit_demo.training.evaluate import evaluate_outliers, rejection_rate
 from vit_demo.training.loop import Trainer
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import save_checkpoint
@@ -14,29 +15,35 @@ from vit_demo.weights.checkpoints import save_checkpoint
 
 @pytest.fixture
 def weights(data, recipe, tmp_path):
-    """A folder with an untrained network: what it says does not matter here."""
+    """A folder with an untrained network: its predictions do not matter here."""
     preset = PRESETS["digits-tiny"]
     trainer = Trainer(preset, "digits-tiny", load_digits(data, "train"), tmp_path, device=torch.device("cpu"))
     save_checkpoint(tmp_path / "digits-tiny.safetensors", trainer.model, {})
     return tmp_path
 
 
-def test_evaluate_says_accuracy_confusion_calibration_and_doubt(data, weights, capsys):
+def test_evaluate_reports_accuracy_calibration_rejection_rates_and_confusion_matrix(data, weights, capsys):
     command = ["evaluate", "digits-tiny", "--data", str(data), "--weights", str(weights)]
     assert main([*command, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     for patch_size in ("7", "14"):
         assert 0 <= report["calibration_error"]["mnist"][patch_size] <= 1
-        assert set(report["not_sure"]) == {"letters", "signs", "scribbles", "two digits"}
-    table = torch.tensor(report["confusion"]["mnist"])
+        assert set(report["rejection_rate"]) == {"letters", "symbols", "scribbles", "two digits"}
+    table = torch.tensor(report["confusion_matrix"]["mnist"])
     assert table.sum(1).tolist() == [4] * 10, "40 test digits, four of each"
-    shown = str(report["confusion"]["patch_size"])
+    shown = str(report["confusion_matrix"]["patch_size"])
     assert report["accuracy"]["mnist"][shown] == pytest.approx(table.diag().sum().item() / 40)
     assert main(command) == 0
     printed = capsys.readouterr().out
-    for words in ("right answers", "calibration error", "not sure of", "mistakes on mnist", "two digits"):
+    for words in (
+        "accuracy",
+        "calibration error",
+        "rejection rate of outliers",
+        "confusion matrix on mnist",
+        "two digits",
+    ):
         assert words in printed
-    assert len(printed.split("truth  answer")[1].strip().splitlines()) == 11
+    assert len(printed.split("label  prediction")[1].strip().splitlines()) == 11
 
 
 def test_plot_draws_confusion_and_calibration(data, weights, tmp_path, capsys):
@@ -46,9 +53,29 @@ def test_plot_draws_confusion_and_calibration(data, weights, tmp_path, capsys):
     assert picture.width > 900 and len(picture.convert("RGB").getcolors(1 << 20)) > 10
 
 
-def test_doubt_is_what_the_page_would_say(data, weights, monkeypatch):
-    preset, options = PRESETS["digits-tiny"], (weights, (14,), torch.device("cpu"))
-    object.__setattr__(preset, "confidence_threshold", 0.0)
-    assert all(shares[14] == 0 for shares in evaluate.doubts(preset, *options).values())
-    object.__setattr__(preset, "confidence_threshold", 1.01)
-    assert all(shares[14] == 1 for shares in evaluate.doubts(preset, *options).values())
+def test_the_rejection_rate_is_that_of_the_preset_s_threshold(weights, capsys, monkeypatch):
+    outliers = evaluate_outliers(PRESETS["digits-tiny"], weights, (14,), torch.device("cpu"))
+    assert all(rates[14] == 0 for rates in rejection_rate(outliers, 0.0).values())
+    assert all(rates[14] == 1 for rates in rejection_rate(outliers, 1.01).values())
+    monkeypatch.setitem(PRESETS, "digits-tiny", replace(PRESETS["digits-tiny"], confidence_threshold=0.3))
+    command = ["evaluate", "digits-tiny", "--data", str(weights), "--weights", str(weights), "--patch-size", "14"]
+    assert main([*command, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)["rejection_rate"]
+    for kind, found in outliers.items():
+        expected = sum(max(row) < 0.3 for row in found[14].logits.softmax(1).tolist()) / len(found[14].labels)
+        assert printed[kind]["14"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [["--patch-size", "5"], ["--data", "nowhere"], ["--weights", "nowhere"]],
+    ids=["patch size", "data", "checkpoints"],
+)
+def test_wrong_arguments_are_one_line_on_stderr_and_exit_code_2(wrong, data, weights, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("vit_demo.training.data._download_mnist", _no_download)
+    assert main(["evaluate", "digits-tiny", "--data", str(data), "--weights", str(weights), *wrong]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def _no_download(folder, **_):
+    raise FileNotFoundError(f"No mnist.npz in {folder}.")

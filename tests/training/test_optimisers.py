@@ -7,7 +7,7 @@ from vit_demo.training.recipes import Recipe
 from vit_demo.training.student import Student
 
 SHAPE = ViTConfig(image_size=16, patch_size=8, num_classes=3, embed_dim=16, depth=2, num_heads=2)
-ANY = {"patch_weights": {8: 1.0}, "epochs": 1}
+ANY = {"patch_size_weights": {8: 1.0}, "epochs": 1}
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "muon", "adam"])
@@ -15,7 +15,7 @@ def test_every_parameter_is_moved_by_exactly_one_optimiser_and_vectors_are_not_d
     torch.manual_seed(0)
     model = ViT(SHAPE)
     found = make_optimisers(
-        model, Recipe(patch_weights={8: 1.0}, epochs=1, optimiser=optimiser, weight_decay=0.1), 1e-3
+        model, Recipe(patch_size_weights={8: 1.0}, epochs=1, optimiser=optimiser, weight_decay=0.1), 1e-3
     )
     groups = [group for one in found for group in one.param_groups]
     moved = [id(p) for group in groups for p in group["params"]]

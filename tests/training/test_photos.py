@@ -8,17 +8,19 @@ import torch
 from PIL import Image
 
 from vit_demo.cli import main
-from vit_demo.images.preprocess import preprocess
+from vit_demo.images.photo_preprocess import preprocess
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.training import photos as photos_module
-from vit_demo.training.data import NO_CLASS, UNLABELLED, Labelled
-from vit_demo.training.not_photos import KINDS, not_photos, unseen_not_photos
-from vit_demo.training.photos import balanced_rows, difference_hash, load_photo_set, load_photos, resemble
+from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset
+from vit_demo.training.evaluate import correct_but_rejected, rejection_rate, wrong_but_confident
+from vit_demo.training.photo_outliers import KINDS, evaluation_photo_outliers, make_photo_outliers
+from vit_demo.training.photos import balanced_indices, difference_hash, is_duplicate, load_photo_set, load_photos
+from vit_demo.training.predictions import Predictions
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import save_checkpoint
 
 
-def test_a_twentieth_of_every_class_is_held_back_and_no_photo_is_in_two_parts(photos):
+def test_a_twentieth_of_every_class_is_validation_data_and_the_splits_share_no_photo(photos):
     parts = {part: load_photos(photos, part, 8) for part in ("train", "validation", "test")}
     assert {part: found.labels.bincount().tolist() for part, found in parts.items()} == {
         "train": [19, 19, 19, 19],
@@ -31,8 +33,8 @@ def test_a_twentieth_of_every_class_is_held_back_and_no_photo_is_in_two_parts(ph
     assert len({image.numpy().tobytes() for image in every}) == 88
 
 
-def test_scenes_join_balanced_and_without_what_resembles_a_photo_held_back(scenes, monkeypatch):
-    monkeypatch.setattr(photos_module, "PER_CLASS", 60)
+def test_scenes_are_balanced_and_without_duplicates_of_validation_photos(scenes, monkeypatch):
+    monkeypatch.setattr(photos_module, "PHOTOS_PER_CLASS", 60)
     train, held_back = load_photos(scenes, "train", 36), load_photos(scenes, "validation", 36)
     assert held_back.labels.tolist() == [0, 1, 2, 3, 0, 0, 0], "photos 9, 19 and 29 of the real ones"
     real, pool = train.labels[76:] >= 0, train.labels[76:] == UNLABELLED
@@ -42,12 +44,12 @@ def test_scenes_join_balanced_and_without_what_resembles_a_photo_held_back(scene
     # 38 of the pool are not held back, one of them is the same as a real photo that is.
     assert pool.sum() == 37
     held = difference_hash(load_photo_set(scenes, "real_photos50_train", "validation", 36, squeeze=True).images)
-    assert not resemble(difference_hash(train.images), held).any()
+    assert not is_duplicate(difference_hash(train.images), held).any()
 
 
-def test_training_photos_are_squeezed_and_others_are_cut_as_the_page_does(scenes):
+def test_training_photos_are_squeezed_and_others_are_cropped_as_on_the_page(scenes):
     train, held_back = load_photos(scenes, "train", 36), load_photos(scenes, "validation", 12)
-    assert set(train.aspects[:76].tolist()) == {1.0} and set(train.aspects[76:].tolist()) == {3.0}
+    assert set(train.aspect_ratios[:76].tolist()) == {1.0} and set(train.aspect_ratios[76:].tolist()) == {3.0}
     with np.load(scenes / "real_photos50_train.npz") as file:
         start, end = file["train_offsets"][9:11]
         (scenes / "photo.png").write_bytes(file["train_blob"][start:end].tobytes())
@@ -56,27 +58,27 @@ def test_training_photos_are_squeezed_and_others_are_cut_as_the_page_does(scenes
     assert torch.allclose(held_back.images[4] / 255, shown[0], atol=1e-6)
 
 
-def test_classes_with_few_photos_are_met_as_often_as_others_but_no_photo_too_often(monkeypatch):
-    monkeypatch.setattr(photos_module, "PER_CLASS", 12)
-    monkeypatch.setattr(photos_module, "MOST_REPEATS", 5)
+def test_photos_of_small_classes_are_repeated_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(photos_module, "PHOTOS_PER_CLASS", 12)
+    monkeypatch.setattr(photos_module, "MAX_REPEATS", 5)
     labels = torch.tensor([0] * 24 + [1] * 6 + [2] * 2 + [4])
-    rows = balanced_rows(labels)
+    rows = balanced_indices(labels)
     assert labels[rows].bincount().tolist() == [24, 12, 10, 0, 5]
     assert rows.unique().tolist() == list(range(33))
 
 
-def test_images_come_up_in_an_epoch_as_often_as_they_should():
-    passes = torch.tensor([0.5, 1.5, 1.0, 2.0, 0.25, 0.75])
-    data = Labelled(torch.zeros(6, 1, 1, 1), torch.zeros(6), (), passes=passes)
+def test_images_are_drawn_as_often_as_their_repeat_factors_say():
+    factors = torch.tensor([0.5, 1.5, 1.0, 2.0, 0.25, 0.75])
+    data = ImageDataset(torch.zeros(6, 1, 1, 1), torch.zeros(6), (), repeat_factors=factors)
     generator = torch.Generator().manual_seed(0)
-    epochs = torch.stack([data.epoch_rows(generator).bincount(minlength=6) for _ in range(2000)])
-    assert data.epoch_length == 6 and set(epochs.sum(1).tolist()) == {6}
-    assert ((epochs - passes).abs() < 1).all(), "rounded up or down"
-    assert torch.allclose(epochs.float().mean(0), passes, atol=0.04)
-    assert len({tuple(data.epoch_rows(generator).tolist()) for _ in range(20)}) > 10, "in another order each time"
+    epochs = torch.stack([data.sample_epoch(generator).bincount(minlength=6) for _ in range(2000)])
+    assert data.epoch_size == 6 and set(epochs.sum(1).tolist()) == {6}
+    assert ((epochs - factors).abs() < 1).all(), "rounded up or down"
+    assert torch.allclose(epochs.float().mean(0), factors, atol=0.04)
+    assert len({tuple(data.sample_epoch(generator).tolist()) for _ in range(20)}) > 10, "in another order each time"
 
 
-def test_a_photo_resembles_itself_stored_again_and_no_other():
+def test_a_photo_is_a_duplicate_of_itself_stored_again_and_of_no_other():
     torch.manual_seed(0)
     images = torch.nn.functional.interpolate(torch.rand(5, 3, 12, 12), (90, 90), mode="bicubic").clamp(0, 1)
     stored = [Image.fromarray((image.permute(1, 2, 0) * 255).byte().numpy()).resize((70, 70)) for image in images]
@@ -84,19 +86,22 @@ def test_a_photo_resembles_itself_stored_again_and_no_other():
     hashes, others = difference_hash((images * 255).byte()), difference_hash(again)
     assert hashes.shape == (5, 64)
     for i in range(5):
-        assert resemble(hashes, others[i : i + 1]).tolist() == [j == i for j in range(5)]
+        assert is_duplicate(hashes, others[i : i + 1]).tolist() == [j == i for j in range(5)]
 
 
-def test_pictures_of_nothing_are_each_their_own_and_the_same_for_the_same_seed():
-    pictures = not_photos(80, 3, 24)
+def test_generated_outliers_differ_from_each_other_and_follow_from_the_seed():
+    pictures = make_photo_outliers(80, 3, 24)
     assert pictures.images.shape == (80, 3, 24, 24) and pictures.images.dtype == torch.uint8
-    assert set(pictures.labels.tolist()) == {NO_CLASS} and pictures.aspects.tolist() == [1.0] * 80
-    assert torch.equal(not_photos(80, 3, 24).images, pictures.images)
-    assert not torch.equal(not_photos(80, 4, 24).images, pictures.images)
-    assert len({image.numpy().tobytes() for image in pictures.images}) > 60, "some are blank alike"
-    blank, noise = not_photos(40, 3, 96).images[0::4].float(), not_photos(40, 3, 96).images[1::4].float()
+    assert set(pictures.labels.tolist()) == {OUTLIER} and pictures.aspect_ratios.tolist() == [1.0] * 80
+    assert torch.equal(make_photo_outliers(80, 3, 24).images, pictures.images)
+    assert not torch.equal(make_photo_outliers(80, 4, 24).images, pictures.images)
+    assert len({image.numpy().tobytes() for image in pictures.images}) > 60, "some blanks are alike"
+    blank, noise = (
+        make_photo_outliers(40, 3, 96).images[0::4].float(),
+        make_photo_outliers(40, 3, 96).images[1::4].float(),
+    )
     assert blank.std((2, 3)).mean() < noise.std((2, 3)).mean() / 4
-    unseen = unseen_not_photos(24, 5)
+    unseen = evaluation_photo_outliers(24, 5)
     assert set(unseen) == set(KINDS) and all(len(found) == 5 for found in unseen.values())
 
 
@@ -123,30 +128,42 @@ def small_preset(scenes, monkeypatch):
     return preset
 
 
-def test_evaluate_reports_real_photos_of_both_kinds_apart_and_what_it_is_sure_of(small_preset, scenes, capsys):
+def test_evaluate_reports_real_photos_of_both_label_sets_separately_and_what_is_rejected(small_preset, scenes, capsys):
     command = ["evaluate", "photos-tiny", "--data", str(scenes), "--weights", str(scenes)]
     assert main([*command, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    first, second = "real_photos50, 2 of tiny_imagenet40", "real_photos50, 2 of imagenette160"
+    first, second = "real_photos50, 2 classes of tiny_imagenet40", "real_photos50, 2 classes of imagenette160"
     accuracy = report["accuracy"]
     assert set(accuracy) == {"tiny_imagenet40", "imagenette160", "real_photos50", first, second}
+    assert set(report["calibration_error"]) == set(accuracy)
     for p in ("3", "6"):
         assert accuracy["real_photos50"][p] * 8 == pytest.approx(accuracy[first][p] * 5 + accuracy[second][p] * 3)
         for name in accuracy:
-            wrong, doubted = report["wrong_but_sure"][name][p], report["right_but_not_sure"][name][p]
-            assert 0 <= wrong <= 1 - accuracy[name][p] + 1e-6 and (0 <= doubted <= 1 or accuracy[name][p] == 0)
-        assert set(report["not_sure"]) == {*KINDS, "photos of other things"}
-        assert report["not_sure"]["photos of other things"][p] * 4 % 1 == 0, "four photos of other classes"
+            wrong, rejected = report["wrong_but_confident"][name][p], report["correct_but_rejected"][name][p]
+            assert 0 <= wrong <= 1 - accuracy[name][p] + 1e-6 and 0 <= rejected <= 1
+            assert 0 <= report["calibration_error"][name][p] <= 1
+        assert set(report["rejection_rate"]) == {*KINDS, "photos of other things"}
+        assert report["rejection_rate"]["photos of other things"][p] * 4 % 1 == 0, "four photos of other classes"
+    assert report["confidence_threshold"] == small_preset.confidence_threshold
     assert main(command) == 0
-    assert "wrong but sure" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    for words in ("accuracy, %", "wrong but confident, %", "correct but rejected, %", "rejection rate of outliers, %"):
+        assert words in printed
+    assert first in printed and second in printed and "photos of other things" in printed
 
 
-def test_what_is_sure_and_wrong_is_counted_of_all_and_what_is_right_and_doubted_of_the_right(small_preset):
-    from vit_demo.training.evaluate import confidence_shares
-    from vit_demo.training.scoring import Score
-
+def test_rates_count_wrong_of_all_and_rejected_of_the_correct_predictions():
     sure, unsure = [5.0, 0.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0]
-    score = Score(torch.tensor([sure, sure, sure, unsure, unsure]), torch.tensor([0, 0, 1, 0, 1]))
-    shares = confidence_shares(small_preset, {"photos": {3: score}})
-    assert shares["wrong but sure"]["photos"][3] == pytest.approx(1 / 5)
-    assert shares["right but not sure"]["photos"][3] == pytest.approx(1 / 3)
+    predictions = Predictions(torch.tensor([sure, sure, sure, unsure, unsure]), torch.tensor([0, 0, 1, 0, 1]))
+    results = {"photos": {3: predictions}}
+    assert wrong_but_confident(results, 0.55)["photos"][3] == pytest.approx(1 / 5)
+    assert correct_but_rejected(results, 0.55)["photos"][3] == pytest.approx(1 / 3)
+    assert rejection_rate(results, 0.55)["photos"][3] == pytest.approx(2 / 5)
+    none_correct = {"photos": {3: predictions.subset(torch.tensor([2, 4]))}}
+    assert correct_but_rejected(none_correct, 0.55)["photos"][3] == 0
+
+
+def test_validation_photos_keep_their_sources_apart(scenes):
+    validation = load_photos(scenes, "validation", 8)
+    assert validation.sources.tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert load_photos(scenes, "train", 8).sources.unique().tolist() == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""The documented endpoints, through ``gradio_client``, as a stranger would call them."""
+"""The documented endpoints, called through ``gradio_client``."""
 
 import json
 from urllib.request import urlopen
@@ -14,7 +14,7 @@ from vit_demo.version import __version__
 from vit_demo.web import launch
 from vit_demo.web.components.pad import example_picture
 
-EVERYTHING = ("attention", -1, -1, -1, -1, "")
+DEFAULT_VIEW = ("attention", -1, -1, -1, -1, "")
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +37,23 @@ def three(tmp_path_factory):
 
 
 def test_health(served):
-    with urlopen(f"{served.local_url}healthz") as answer:
-        assert answer.status == 200
-        said = json.load(answer)
-    assert said["version"] == __version__ and said["device"] and DEFAULT_PRESET in said["presets"]
+    with urlopen(f"{served.local_url}healthz") as response:
+        assert response.status == 200
+        health = json.load(response)
+    assert health["version"] == __version__ and health["device"] and DEFAULT_PRESET in health["presets"]
 
 
 def test_only_the_documented_endpoints_are_public(client):
     assert set(client.view_api(return_format="dict")["named_endpoints"]) == {
         "/presets",
+        "/methods",
         "/predict",
         "/explain",
         "/overlay",
+        "/explain_image",
+        "/logit_lens",
+        "/drop_patches",
+        "/faithfulness",
     }
 
 
@@ -58,24 +63,30 @@ def test_presets(client):
     assert found[0]["patch_sizes"] == [2, 4, 7, 14] and found[0]["num_parameters"] > 300_000
 
 
+def test_methods(client):
+    found = client.predict(api_name="/methods")
+    assert [method["name"] for method in found] == list(vit_demo.methods())
+    assert found[0] == vit_demo.methods()["attention"].to_dict()
+
+
 def test_predict(client, three):
-    answer = client.predict(handle_file(three), "digits-tiny", 7, api_name="/predict")
+    response = client.predict(handle_file(three), "digits-tiny", 7, api_name="/predict")
     expected = vit_demo.explore(three, "digits-tiny", 7)
-    assert answer["label"] == "3" and answer["grid"] == [4, 4]
-    assert [c["label"] for c in answer["confidences"]] == [label for label, _ in expected.top(5)]
-    assert answer["confidences"][0]["confidence"] == pytest.approx(expected.top(1)[0][1], abs=1e-4)
+    assert response["label"] == "3" and response["grid"] == [4, 4]
+    assert [c["label"] for c in response["confidences"]] == [label for label, _ in expected.top(5)]
+    assert response["confidences"][0]["confidence"] == pytest.approx(expected.top(1)[0][1], abs=1e-4)
 
 
 def test_predict_a_photo_in_colour(client, tmp_path):
     Image.effect_noise((200, 120), 80).convert("RGB").save(tmp_path / "noise.jpg")
-    answer = client.predict(handle_file(tmp_path / "noise.jpg"), "photos-tiny", 20, api_name="/predict")
-    assert answer["label"] in vit_demo.presets()["photos-tiny"].labels and answer["grid"] == [6, 6]
+    response = client.predict(handle_file(tmp_path / "noise.jpg"), "photos-tiny", 20, api_name="/predict")
+    assert response["label"] in vit_demo.presets()["photos-tiny"].labels and response["grid"] == [6, 6]
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (EVERYTHING, lambda ex: ex.attention()),
+        (DEFAULT_VIEW, lambda ex: ex.attention()),
         (("attention", 2, 1, 3, 4, ""), lambda ex: ex.attention(2, 1, (3, 4))),
         (("attention", 0, -1, 0, 0, "5"), lambda ex: ex.attention(0, None, (0, 0))),
         (("rollout", -1, -1, -1, -1, ""), lambda ex: ex.rollout()),
@@ -86,12 +97,12 @@ def test_predict_a_photo_in_colour(client, tmp_path):
     ],
 )
 def test_explain(client, three, arguments, expected):
-    answer = client.predict(handle_file(three), "digits-tiny", 4, *arguments, api_name="/explain")
+    response = client.predict(handle_file(three), "digits-tiny", 4, *arguments, api_name="/explain")
     wanted = expected(vit_demo.explore(three, "digits-tiny", 4))
-    np.testing.assert_allclose(answer["map"], wanted, atol=1e-6)
-    assert (answer["rows"], answer["cols"], answer["method"]) == (7, 7, arguments[0])
-    assert answer["class_specific"] is (arguments[0] in ("relevance", "attnlrp"))
-    assert answer["label"] == (arguments[-1] or "3")
+    np.testing.assert_allclose(response["map"], wanted, atol=1e-6)
+    assert (response["rows"], response["cols"], response["method"]) == (7, 7, arguments[0])
+    assert response["class_specific"] is (arguments[0] in ("relevance", "attnlrp"))
+    assert response["label"] == (arguments[-1] or "3")
 
 
 def test_overlay(client, three):
@@ -101,10 +112,10 @@ def test_overlay(client, three):
 
 
 @pytest.mark.parametrize(
-    ("preset", "patch_size", "arguments", "words"),
+    ("preset", "patch_size", "arguments", "message"),
     [
-        ("vit-9000", 4, EVERYTHING, "no preset"),
-        ("digits-tiny", 5, EVERYTHING, "choose one of 2, 4, 7, 14"),
+        ("vit-9000", 4, DEFAULT_VIEW, "no preset"),
+        ("digits-tiny", 5, DEFAULT_VIEW, "choose one of 2, 4, 7, 14"),
         ("digits-tiny", 4, ("magic", -1, -1, -1, -1, ""), "no method"),
         ("digits-tiny", 4, ("attention", 6, -1, -1, -1, ""), "no block 6"),
         ("digits-tiny", 4, ("attention", -1, -1, 7, 0, ""), "no patch"),
@@ -112,15 +123,13 @@ def test_overlay(client, three):
         ("digits-tiny", 4, ("relevance", -1, -1, -1, -1, "ten"), "no class 'ten'"),
     ],
 )
-def test_bad_arguments_come_back_as_one_sentence_and_the_next_call_works(
-    client, three, preset, patch_size, arguments, words
-):
-    with pytest.raises(Exception, match=words):
+def test_invalid_arguments_get_a_message_and_the_next_call_works(client, three, preset, patch_size, arguments, message):
+    with pytest.raises(Exception, match=message):
         client.predict(handle_file(three), preset, patch_size, *arguments, api_name="/explain")
     assert client.predict(handle_file(three), "digits-tiny", 4, api_name="/predict")["label"] == "3"
 
 
-def test_a_file_that_is_no_picture_is_refused_in_words(client, tmp_path):
+def test_a_file_that_is_not_a_picture_gets_a_message(client, tmp_path):
     (tmp_path / "notes.jpg").write_text("not a picture")
     with pytest.raises(Exception, match="picture"):
         client.predict(handle_file(tmp_path / "notes.jpg"), "digits-tiny", 4, api_name="/predict")

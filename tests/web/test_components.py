@@ -1,26 +1,32 @@
-"""The Python side of the pad and the stage: what Gradio is told about them."""
+"""The Python side of the components: what they send to the browser."""
 
 import base64
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from gradio import HTML
 from PIL import Image
 
 import vit_demo.web
+from vit_demo.methods import METHODS
+from vit_demo.web.components.model_view import ModelView
+from vit_demo.web.components.modules import modules, version
 from vit_demo.web.components.pad import DIGITS, DigitPad, example_picture
-from vit_demo.web.components.stage import SCRIPTS, STYLES, Stage
+from vit_demo.web.components.stage import Stage, stylesheet, view_names
 
 from ..asynchronous import run
 
 UI = Path(vit_demo.web.__file__).parent
 
 
-async def answer_to(request: object) -> dict[str, object]:
-    return {"answer": request}
+async def echo(request: object) -> dict[str, object]:
+    return {"result": request}
 
 
 def test_examples_stay_on_the_paper() -> None:
@@ -53,20 +59,49 @@ def test_pad_can_open_empty() -> None:
     assert pad.preprocess("") is None
 
 
-def test_stage_hands_its_function_to_the_browser_by_name_only() -> None:
-    config = Stage(ask=answer_to).get_config()
-    assert config["server_fns"] == ["ask"] and "ask" not in config
-    assert run(Stage(ask=answer_to).ask({"about": "logit_lens"})) == {"answer": {"about": "logit_lens"}}
+def test_the_browser_gets_the_name_of_the_stages_function_and_python_the_request() -> None:
+    config = Stage(on_request=echo).get_config()
+    assert config["server_fns"] == ["request"] and "request" not in config
+    assert run(Stage(on_request=echo).request({"kind": "logit_lens"})) == {"result": {"kind": "logit_lens"}}
 
 
 def test_configs_are_json() -> None:
-    for component in (DigitPad(), Stage(ask=answer_to), Stage({"empty": True}, ask=answer_to)):
+    for component in (DigitPad(), Stage(on_request=echo), Stage({"empty": True}, on_request=echo), ModelView()):
         json.dumps(component.get_config())
 
 
-def test_every_script_and_style_is_part_of_the_stage() -> None:
-    assert {f"{name}.css" for name in STYLES} == {path.name for path in (UI / "components" / "stage").glob("*.css")}
-    assert {f"{name}.js" for name in SCRIPTS} == {path.name for path in (UI / "components" / "stage").glob("*.js")}
+def constants_of(component: HTML) -> dict[str, Any]:
+    """What the component's script gives its module."""
+    return json.loads(component.get_config()["js_on_load"].splitlines()[0].removeprefix("const constants = ")[:-1])
+
+
+@pytest.mark.parametrize("name", ["pad", "stage", "model_view"])
+def test_each_component_imports_its_own_main_module(name: str) -> None:
+    component = {"pad": DigitPad, "stage": lambda: Stage(on_request=echo), "model_view": ModelView}[name]()
+    assert f"/{version()}/{name}/main.js" in component.get_config()["js_on_load"]
+    assert re.search(rb"export (async )?function mount\(", modules()[f"{name}/main.js"])
+
+
+def test_what_a_component_needs_to_start_is_in_its_script_which_no_update_changes() -> None:
+    for component in (DigitPad(), Stage(on_request=echo), ModelView()):
+        assert component.get_config()["props"] == {}
+    pad = DigitPad(example=4)
+    assert constants_of(pad) == {"digits": DIGITS, "opening": {"digit": 4, "value": pad.value}}
+
+
+def test_the_stage_shows_every_registered_method_and_every_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(METHODS, "new_method", replace(METHODS["relevance"], name="new_method"))
+    constants = constants_of(Stage(on_request=echo))
+    assert [method["name"] for method in constants["registered"]] == list(METHODS)
+    assert [method["class_specific"] for method in constants["registered"]] == [
+        m.class_specific for m in METHODS.values()
+    ]
+    assert constants["viewNames"] == view_names() == ["about", "faithfulness", "headGrid", "logitLens", "predictions"]
+
+
+def test_every_style_sheet_is_part_of_the_stage() -> None:
+    for path in (UI / "components" / "stage").rglob("*.css"):
+        assert path.read_text(encoding="utf-8") in stylesheet()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the stage asks of a result, against the result itself."""
+"""Requests of the page about a result, compared with the result itself."""
 
 import asyncio
 import base64
@@ -18,9 +18,8 @@ from vit_demo.inference.engine import get_engine, reset_engines
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.jobs import report
 from vit_demo.methods import METHODS
-from vit_demo.web import map_requests, method_docs
+from vit_demo.web import map_requests
 from vit_demo.web.components.pad import example_picture
-from vit_demo.web.method_docs import HEADINGS, method_html
 from vit_demo.web.payload import block_payload, payload
 from vit_demo.web.requests import ResultRequest, upload_source
 from vit_demo.weights import PRESETS
@@ -44,41 +43,43 @@ def source(result, request_of):
     return payload(result, request_of)["source"]
 
 
-def answer(sent):
-    """Asks until there is an answer, as the page does."""
+def complete(sent):
+    """Sends a request until its result is there, as the page does."""
     for _ in range(500):
-        said = run(map_requests.ask(sent))
-        if "done" not in said:
-            return said
-    raise AssertionError("no answer")
+        reply = run(map_requests.handle(sent))
+        if "done" not in reply:
+            return reply
+    raise AssertionError("no result")
 
 
-def ask(source, about, **details):
-    return answer({"about": about, "source": source, **details})["answer"]
+def send(source, kind, **details):
+    return complete({"kind": kind, "source": source, **details})["result"]
 
 
-def map_of(source, **view):
-    sent = base64.b64decode(ask(source, "map", **view)["map"])
+def map_values(source, **view):
+    sent = base64.b64decode(send(source, "map", **view)["map"])
     return np.frombuffer(sent, "<f4").reshape(4, 4)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_map_is_the_packages_own_to_the_last_bit(result, source, method):
+def test_a_map_is_bitwise_that_of_the_package(result, source, method):
     label = 8 if METHODS[method].class_specific else None
-    np.testing.assert_array_equal(map_of(source, method=method, label=label), result.heatmap(method, label))
+    np.testing.assert_array_equal(map_values(source, method=method, label=label), result.heatmap(method, label))
 
 
-def test_block_head_patch_and_direction_count_where_they_matter(result, source):
+def test_attention_maps_take_block_head_patch_and_direction(result, source):
     view = {"method": "attention", "block": 2, "head": 1, "query": 6, "direction": "to"}
-    np.testing.assert_array_equal(map_of(source, **view), result.attention(2, 1, (1, 2), "to"))
+    np.testing.assert_array_equal(map_values(source, **view), result.attention(2, 1, (1, 2), "to"))
     view = {"method": "attention", "block": 2, "head": -1, "query": None, "direction": "from"}
-    np.testing.assert_array_equal(map_of(source, **view), result.attention(2))
-    np.testing.assert_array_equal(map_of(source, method="value_weighted", block=1), result.value_weighted(1))
+    np.testing.assert_array_equal(map_values(source, **view), result.attention(2))
+    np.testing.assert_array_equal(
+        map_values(source, method="value_weighted", block=1), result.heatmap("value_weighted", layer=1)
+    )
 
 
-def test_a_test_is_of_the_map_and_the_class_that_were_asked_for(result, source):
+def test_faithfulness_is_that_of_the_requested_map_and_class(result, source):
     view = {"method": "attention", "block": 0, "head": 2, "query": None, "direction": "from"}
-    found = ask(source, "test", label=8, **view)
+    found = send(source, "faithfulness", label=8, **view)
     wanted = result.faithfulness(result.attention(0, 2), label=8)
     assert found["fractions"] == wanted.fractions.tolist()
     for side, curve, area, chance in (
@@ -87,82 +88,86 @@ def test_a_test_is_of_the_map_and_the_class_that_were_asked_for(result, source):
     ):
         assert found[side]["curve"] == pytest.approx(curve.tolist(), abs=1e-6)
         assert found[side]["area"] == pytest.approx(area) and found[side]["random_area"] == pytest.approx(chance)
-        assert len(found[side]["random"]) == 5 and 0 <= found[side]["beaten"] <= 5
-    assert ask(source, "randomization", method="attnlrp", label=8)["correlations"] == result.randomization("attnlrp", 8)
+        assert len(found[side]["random"]) == 5 and 0 <= found[side]["orders_beaten"] <= 5
+    assert send(source, "randomization", method="attnlrp", label=8)["correlations"] == result.randomization(
+        "attnlrp", 8
+    )
 
 
-def test_the_lens_gives_each_depth_its_first_answer(result, source):
-    depths = ask(source, "logit_lens")["depths"]
-    assert [(depth["label"], depth["probability"]) for depth in depths] == [depth[0] for depth in result.logit_lens()]
+def test_logit_lens_returns_the_prediction_after_each_block(result, source):
+    predictions = send(source, "logit_lens")["predictions"]
+    assert [(depth["label"], depth["probability"]) for depth in predictions] == [
+        ranking[0] for ranking in result.logit_lens()
+    ]
 
 
-def test_what_is_left_without_patches_can_be_asked_about_too(result, source):
-    sent = ask({**source, "dropped": [5, 6]}, "result")
+def test_a_result_without_some_patches_takes_further_requests(result, source):
+    sent = send({**source, "dropped": [5, 6]}, "result")
     left = result.drop_patches([(1, 1), (1, 2)])
     assert sent["dropped"] == sent["source"]["dropped"] == [5, 6]
-    assert sent["top"][0]["probability"] == pytest.approx(left.top(1)[0][1])
-    np.testing.assert_array_equal(map_of(sent["source"], method="relevance"), left.relevance())
+    assert sent["predictions"][0]["probability"] == pytest.approx(left.top(1)[0][1])
+    np.testing.assert_array_equal(map_values(sent["source"], method="relevance"), left.relevance())
 
 
-def test_another_block_is_that_of_the_result(result, source):
-    assert ask(source, "block", block=1) == block_payload(result, 1)
+def test_a_block_request_returns_the_trace_of_that_block(result, source):
+    assert send(source, "block", block=1) == block_payload(result, 1)
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("changes", "message"),
     [
-        ({"about": "weather"}, "no request 'weather'"),
-        ({"about": "map", "method": "magic"}, "no method 'magic'"),
-        ({"about": "map", "method": ["rollout"]}, "method is not a short text"),
-        ({"about": "map", "method": "relevance", "label": 10}, "no class 10"),
-        ({"about": "map", "method": "attention", "block": 9}, "no block 9"),
-        ({"about": "map", "method": "attention", "query": 99}, "no patch"),
-        ({"about": "block", "block": 6}, "no block 6"),
-        ({"about": "result", "dropped": [16]}, "no patch 16"),
-        ({"about": "result", "dropped": list(range(16))}, "At least one patch"),
-        ({"about": "result", "dropped": "all"}, "not a list of numbers"),
-        ({"about": "result", "patch_size": 5}, "no patch size 5"),
-        ({"about": "result", "patch_size": None}, "not a whole number"),
-        ({"about": "result", "preset": "/etc"}, "no preset '/etc'"),
-        ({"about": "result", "fit": "wide"}, "no fit 'wide'"),
-        ({"about": "result", "digit": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
-        ({"about": "result", "digit": {"path": "/etc/passwd"}}, "not a digit"),
-        ({"about": "result", "digit": None, "upload": "/etc/passwd"}, "not on the server"),
-        ({"about": "method_docs", "method": "magic"}, "no method 'magic'"),
+        ({"kind": "weather"}, "no request 'weather'"),
+        ({"kind": "map", "method": "magic"}, "no method 'magic'"),
+        ({"kind": "map", "method": ["rollout"]}, "method must be a string"),
+        ({"kind": "map", "method": "relevance", "label": 10}, "no class 10"),
+        ({"kind": "map", "method": "attention", "block": 9}, "no block 9"),
+        ({"kind": "map", "method": "attention", "query": 99}, "no patch"),
+        ({"kind": "block", "block": 6}, "no block 6"),
+        ({"kind": "result", "dropped": [16]}, "no patch 16"),
+        ({"kind": "result", "dropped": list(range(16))}, "At least one patch"),
+        ({"kind": "result", "dropped": "all"}, "must be a list"),
+        ({"kind": "result", "patch_size": 5}, "no patch size 5"),
+        ({"kind": "result", "patch_size": None}, "must be a whole number"),
+        ({"kind": "result", "preset": "/etc"}, "no preset '/etc'"),
+        ({"kind": "result", "fit": "wide"}, "no fit 'wide'"),
+        ({"kind": "result", "digit": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
+        ({"kind": "result", "digit": {"path": "/etc/passwd"}}, "not a digit"),
+        ({"kind": "result", "digit": None, "upload": "/etc/passwd"}, "not on the server"),
+        ({"kind": "method_docs", "method": "magic"}, "no method 'magic'"),
     ],
 )
-def test_what_cannot_be_answered_is_said_and_the_next_request_works(source, sent, said):
+def test_an_invalid_request_gets_a_message_and_the_next_one_works(source, changes, message):
     fields = ("digit", "upload", "preset", "patch_size", "fit", "dropped")
-    changed = {**source, **{name: value for name, value in sent.items() if name in fields}}
-    assert said in answer({"source": changed, **{n: v for n, v in sent.items() if n not in fields}})["error"]
-    assert len(ask(source, "logit_lens")["depths"]) == 7
+    changed = {**source, **{name: value for name, value in changes.items() if name in fields}}
+    assert message in complete({"source": changed, **{n: v for n, v in changes.items() if n not in fields}})["error"]
+    assert len(send(source, "logit_lens")["predictions"]) == 7
 
 
-@pytest.mark.parametrize("sent", [None, 3, "map", [], {}, {"about": "map"}, {"about": "result", "source": 3}])
-def test_nonsense_is_refused_in_words(sent):
-    assert answer(sent)["error"].endswith(".")
+@pytest.mark.parametrize("sent", [None, 3, "map", [], {}, {"kind": "map"}, {"kind": "result", "source": 3}])
+def test_malformed_requests_get_a_message(sent):
+    assert complete(sent)["error"].endswith(".")
 
 
 def test_nothing_depends_on_what_is_cached(result, source):
-    """The page's request says all that it takes: an engine that has never heard of the picture answers it, too."""
-    wanted = map_of(source, method="relevance", label=5)
-    map_requests._answers.clear()
+    """A request contains all that is needed: a new engine without the picture computes it again."""
+    wanted = map_values(source, method="relevance", label=5)
+    map_requests._results.clear()
     map_requests._maps.clear()
     reset_engines()
-    np.testing.assert_array_equal(map_of(source, method="relevance", label=5), wanted)
+    np.testing.assert_array_equal(map_values(source, method="relevance", label=5), wanted)
 
 
-def test_a_photo_is_named_by_its_upload_and_asked_about_by_any_process(upload):
+def test_a_photo_is_identified_by_its_upload_in_any_process(upload):
     photo = Image.effect_noise((80, 60), 90).convert("RGB")
     request = ResultRequest(upload_source(upload(photo)), "photos-tiny", 20, "keep")
     ex = get_engine().explore_source(request.source, PRESETS["photos-tiny"], 20, "keep")
     sent = payload(ex, request)["source"]
     reset_engines()
-    found = np.frombuffer(base64.b64decode(ask(sent, "map", method="rollout")["map"]), "<f4").reshape(ex.grid)
+    found = np.frombuffer(base64.b64decode(send(sent, "map", method="rollout")["map"]), "<f4").reshape(ex.grid)
     np.testing.assert_allclose(found, vit_demo.explore(photo, "photos-tiny", 20, fit="keep").rollout(), atol=1e-6)
 
 
-def test_a_map_and_its_test_at_once_compute_the_map_once(source, monkeypatch):
+def test_a_map_and_its_faithfulness_at_once_compute_the_map_once(source, monkeypatch):
     passes = []
     plain = methods.METHODS["occlusion"]
 
@@ -170,86 +175,60 @@ def test_a_map_and_its_test_at_once_compute_the_map_once(source, monkeypatch):
     def compute(*arguments, **options):
         passes.append(1)
         time.sleep(0.3)
-        return plain.compute(*arguments, **options)
+        return plain.function(*arguments, **options)
 
-    monkeypatch.setitem(methods.METHODS, "occlusion", replace(plain, compute=compute))
+    monkeypatch.setitem(methods.METHODS, "occlusion", replace(plain, function=compute))
     about = {"source": source, "method": "occlusion", "label": 2}
 
     async def both():
-        await asyncio.gather(*(map_requests.ask({"about": what, **about}) for what in ("map", "test")))
+        await asyncio.gather(*(map_requests.handle({"kind": what, **about}) for what in ("map", "faithfulness")))
 
     run(both())
-    assert ask(source, "test", method="occlusion", label=2)["fractions"] and ask(
+    assert send(source, "faithfulness", method="occlusion", label=2)["fractions"] and send(
         source, "map", method="occlusion", label=2
     )
     assert len(passes) == 1
 
 
-def test_a_quick_map_does_not_wait_for_any_number_of_slow_ones(source, monkeypatch):
+def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
     go_on = threading.Event()
 
-    def work(subject, sent):
+    def work(requested, fields):
         assert go_on.wait(30)
         return {"fine": True}
 
-    monkeypatch.setitem(map_requests.ANSWERS, "test", (work, True))
-    monkeypatch.setattr(map_requests, "PATIENCE", 0.01)
-    slow = [{"about": "test", "source": source, "method": "rollout", "label": label} for label in range(10)]
+    monkeypatch.setitem(map_requests.HANDLERS, "faithfulness", (work, True))
+    monkeypatch.setattr(map_requests, "POLL_SECONDS", 0.01)
+    slow = [{"kind": "faithfulness", "source": source, "method": "rollout", "label": label} for label in range(10)]
 
-    async def ask_all():
-        return await asyncio.gather(*map(map_requests.ask, slow))
+    async def send_all():
+        return await asyncio.gather(*map(map_requests.handle, slow))
 
-    assert run(ask_all()) == [{"done": 0, "total": 0}] * 10
-    assert "map" in answer({"about": "map", "source": source, "method": "value_weighted", "block": 3})["answer"]
+    assert run(send_all()) == [{"done": 0, "total": 0}] * 10
+    assert "map" in complete({"kind": "map", "source": source, "method": "value_weighted", "block": 3})["result"]
     go_on.set()
-    assert [answer(sent) for sent in slow] == [{"answer": {"fine": True}}] * 10
+    assert [complete(sent) for sent in slow] == [{"result": {"fine": True}}] * 10
 
 
-def test_a_bug_is_logged_and_said_in_one_sentence_that_gives_nothing_away(source, monkeypatch, caplog):
-    monkeypatch.setitem(map_requests.ANSWERS, "logit_lens", (lambda *_: {}["/secret/path"], False))
-    map_requests._answers.clear()
-    assert answer({"about": "logit_lens", "source": source}) == {"error": map_requests.FAILED}
+def test_a_bug_is_logged_and_its_details_are_not_sent(source, monkeypatch, caplog):
+    monkeypatch.setitem(map_requests.HANDLERS, "logit_lens", (lambda *_: {}["/secret/path"], False))
+    map_requests._results.clear()
+    assert complete({"kind": "logit_lens", "source": source}) == {"error": map_requests.INTERNAL_ERROR}
     assert "/secret/path" in caplog.text
 
 
-def test_progress_is_told_until_the_answer_is_there(source, monkeypatch):
-    monkeypatch.setattr(map_requests, "PATIENCE", 0.01)
+def test_progress_is_returned_until_the_result_is_there(source, monkeypatch):
+    monkeypatch.setattr(map_requests, "POLL_SECONDS", 0.01)
     go_on = threading.Event()
 
-    def work(subject, sent):
+    def work(requested, fields):
         report(3, 10)
         assert go_on.wait(10)
         return {"fine": True}
 
-    monkeypatch.setitem(map_requests.ANSWERS, "test", (work, True))
-    sent = {"about": "test", "source": source, "method": "rollout", "label": 7}
-    while (said := run(map_requests.ask(sent))) != {"done": 3, "total": 10}:
-        assert said == {"done": 0, "total": 0}
+    monkeypatch.setitem(map_requests.HANDLERS, "faithfulness", (work, True))
+    sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": 7}
+    while (reply := run(map_requests.handle(sent))) != {"done": 3, "total": 10}:
+        assert reply == {"done": 0, "total": 0}
     go_on.set()
-    assert answer(sent) == {"answer": {"fine": True}}
-
-
-def test_the_docs_explain_every_method_with_formula_and_source():
-    assert set(HEADINGS) == set(METHODS)
-    for method in METHODS:
-        html = " ".join(method_html(method).split())
-        assert "<code>" in html and ("https://arxiv.org/abs/" in html or "This package's own" in html)
-        specific = "Depends on the class." if METHODS[method].class_specific else "Does not depend on the class."
-        assert specific in html
-        assert "`" not in html and "](" not in html and 500 < len(html) < 2500
-
-
-def test_docs_become_html_and_nothing_else_does(monkeypatch):
-    text = {"Relevance": "A *star*, a **bold** `a*b* < c`\n<script>. [x](https://a.b/c_d)", method_docs.NOTATION: "N."}
-    monkeypatch.setattr(method_docs, "sections", lambda: text)
-    html = method_html("relevance")
-    assert html.startswith("<p>A <i>star</i>, a <b>bold</b> <code>a*b* &lt; c</code>\n&lt;script&gt;. ")
-    assert '<a href="https://a.b/c_d" target="_blank" rel="noopener">x</a>' in html
-
-
-def test_without_docs_it_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(method_docs, "DOCS", tmp_path / "none.md")
-    method_docs.sections.cache_clear()
-    with pytest.raises(ValueError, match=r"not part of this installation"):
-        method_html("rollout")
-    method_docs.sections.cache_clear()
+    assert complete(sent) == {"result": {"fine": True}}

@@ -34,45 +34,46 @@ def decode(text, kind, shape):
 def test_the_maps_are_the_true_ones_to_one_step_in_255(result):
     sent = payload(result)
     rows, cols = sent["grid"]
-    shape = (sent["blocks"], sent["heads"])
-    peaks = decode(sent["summary"]["peak"], "<f4", shape)
-    maps = decode(sent["summary"]["map"], "u1", (*shape, rows, cols)) / 255 * peaks[..., None, None]
+    shape = (sent["num_blocks"], sent["num_heads"])
+    peaks = decode(sent["attention_maps"]["peaks"], "<f4", shape)
+    maps = decode(sent["attention_maps"]["levels"], "u1", (*shape, rows, cols)) / 255 * peaks[..., None, None]
     wanted = result.attention_maps()
     assert (np.abs(maps - wanted).max((2, 3)) <= peaks / 500).all()
-    rollout = decode(sent["rollout"]["map"], "u1", (rows, cols)) / 255 * sent["rollout"]["peak"]
-    np.testing.assert_allclose(rollout, result.rollout(), atol=sent["rollout"]["peak"] / 500)
+    peak = decode(sent["rollout"]["peaks"], "<f4", ())
+    rollout = decode(sent["rollout"]["levels"], "u1", (rows, cols)) / 255 * peak
+    np.testing.assert_allclose(rollout, result.rollout(), atol=peak / 500)
 
 
 def test_queries_and_keys_give_every_attention_value(result):
     sent = payload(result)
-    tokens = sent["prefix"] + sent["grid"][0] * sent["grid"][1]
+    tokens = sent["num_prefix_tokens"] + sent["grid"][0] * sent["grid"][1]
     for block, trace in sent["trace"].items():
-        q, k = (decode(trace[name], "<f2", (sent["heads"], tokens, -1)) for name in "qk")
-        lse = decode(trace["lse"], "<f4", (sent["heads"], tokens))
-        attention = np.exp(q @ k.transpose(0, 2, 1) - lse[..., None])
+        q, k = (decode(trace[name], "<f2", (sent["num_heads"], tokens, -1)) for name in "qk")
+        logsumexp = decode(trace["logsumexp"], "<f4", (sent["num_heads"], tokens))
+        attention = np.exp(q @ k.transpose(0, 2, 1) - logsumexp[..., None])
         np.testing.assert_allclose(attention, methods.attention_matrix(result.trace, int(block))[0], atol=2e-3)
 
 
-def test_a_patch_that_was_knocked_out_has_no_token_but_every_map_has_its_place(result):
+def test_a_dropped_patch_has_no_token_but_a_place_in_every_map(result):
     left = result.drop_patches([(2, 3), (0, 0)])
     sent = payload(left)
     rows, cols = sent["grid"]
     assert sent["dropped"] == [0, 2 * cols + 3] and sent["grid"] == list(result.grid)
-    tokens = sent["prefix"] + rows * cols - 2
+    tokens = sent["num_prefix_tokens"] + rows * cols - 2
     trace = sent["trace"]["5"]
-    q, k = (decode(trace[name], "<f2", (sent["heads"], tokens, -1)) for name in "qk")
+    q, k = (decode(trace[name], "<f2", (sent["num_heads"], tokens, -1)) for name in "qk")
     scores = q[:, :1] @ k.transpose(0, 2, 1)
-    row = np.exp(scores - decode(trace["lse"], "<f4", (sent["heads"], tokens))[:, :1, None])
+    row = np.exp(scores - decode(trace["logsumexp"], "<f4", (sent["num_heads"], tokens))[:, :1, None])
     wanted = left.attention().flatten()
     assert wanted[sent["dropped"]].tolist() == [0, 0]
     kept = np.delete(wanted, sent["dropped"])
-    np.testing.assert_allclose(row[:, 0].mean(0)[sent["prefix"] :], kept, atol=2e-3)
+    np.testing.assert_allclose(row[:, 0].mean(0)[sent["num_prefix_tokens"] :], kept, atol=2e-3)
 
 
-def test_the_answers_carry_the_index_of_their_class(result):
-    for answer in payload(result)["top"]:
-        assert result.labels[answer["index"]] == answer["label"]
-        assert result.probabilities[answer["index"]] == pytest.approx(answer["probability"])
+def test_predictions_carry_the_index_of_their_class(result):
+    for prediction in payload(result)["predictions"]:
+        assert result.labels[prediction["index"]] == prediction["label"]
+        assert result.probabilities[prediction["index"]] == pytest.approx(prediction["probability"])
 
 
 def test_a_short_sequence_carries_all_blocks_and_a_long_one_only_its_last(result):
@@ -88,13 +89,13 @@ def test_it_is_json_a_browser_can_read_and_new_each_time(result):
     assert first["run"] != second["run"] and first["source"] == second["source"]
     assert len(json.dumps(first)) < 400_000
     assert first["image"].startswith("data:image/png;base64,") and first["size"] == [28, 28]
-    assert [answer["label"] for answer in first["top"]] == [label for label, _ in result.top(5)]
+    assert [prediction["label"] for prediction in first["predictions"]] == [label for label, _ in result.top(5)]
 
 
 @pytest.mark.parametrize(
     ("fit", "box"), [("crop", [0.25, 0, 0.75, 1]), ("squash", [0, 0, 1, 1]), ("keep", [0, 0, 1, 1])]
 )
-def test_a_photo_travels_with_the_part_that_was_seen_and_a_drawing_has_none(result, fit, box):
+def test_a_photo_comes_with_the_part_that_the_model_saw_and_a_drawing_without(result, fit, box):
     assert payload(result)["photo"] is None
     scene = np.zeros((100, 200, 3), np.uint8)
     sent = payload(Engine("cpu").explore(scene, "photos-tiny", 20, fit))["photo"]

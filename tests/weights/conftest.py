@@ -1,4 +1,4 @@
-"""Random peers that stand in for public checkpoints: their structure, small random weights, no network."""
+"""Small models with random weights in the formats of timm and transformers, and a Hub on this machine."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ import huggingface_hub
 import pytest
 import timm
 import torch
+import transformers
 from safetensors.torch import save
 from torch import nn
 
 from vit_demo.weights import custom_model
 
 from .hub_server import HubServer
+from .model_folder import PREPROCESSOR, WEIGHTS_FILE, write_files
 
 
 @pytest.fixture
 def randomise() -> Callable[[nn.Module], nn.Module]:
-    """Gives every parameter a value of its own, so that nothing is right by being zero or one, in eval mode."""
+    """Gives every parameter a random value, so that no test passes because of zeros and ones; sets eval mode."""
 
     def fill(model: nn.Module) -> nn.Module:
         with torch.no_grad():
@@ -34,13 +36,13 @@ def randomise() -> Callable[[nn.Module], nn.Module]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
-    """A Hub on this machine, an empty cache, and nothing remembered of any other."""
+    """A Hub on this machine, with empty caches."""
     server = HubServer()
     monkeypatch.setenv("HF_ENDPOINT", server.url)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # as a test of the page may have set it
-    monkeypatch.setattr("time.sleep", lambda _: None)  # between one attempt and the next
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a test of the page may have set it
+    monkeypatch.setattr("time.sleep", lambda _: None)  # between two attempts
     custom_model._read_repository.cache.clear()
     yield server
     server.close()
@@ -73,3 +75,28 @@ def published(randomise: Callable[[nn.Module], nn.Module]) -> Bundle:
         "label_names": ["cat", "dog", "cat"],
     }
     return Bundle(model, {"config.json": json.dumps(config).encode(), "model.safetensors": save(model.state_dict())})
+
+
+@pytest.fixture(scope="session")
+def transformers_files():
+    """A small transformers ViT, as ``save_pretrained`` writes it."""
+    config = transformers.ViTConfig(
+        hidden_size=24, num_hidden_layers=1, num_attention_heads=3, intermediate_size=48, image_size=32, patch_size=8,
+        id2label={i: f"thing {i}" for i in range(4)},
+    )  # fmt: skip
+    model = transformers.ViTForImageClassification(config)
+    return {
+        "config.json": json.dumps(config.to_dict()).encode(),
+        "preprocessor_config.json": json.dumps(PREPROCESSOR).encode(),
+        WEIGHTS_FILE: save(model.state_dict()),
+    }
+
+
+@pytest.fixture
+def timm_folder(tmp_path, published):
+    return write_files(tmp_path, published.files)
+
+
+@pytest.fixture
+def transformers_folder(tmp_path, transformers_files):
+    return write_files(tmp_path, transformers_files)

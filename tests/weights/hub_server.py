@@ -1,4 +1,4 @@
-"""A Hub of our own on this machine: it speaks the protocol by which files are resolved, and misbehaves on demand."""
+"""A Hub on this machine, with the protocol by which files are downloaded, and with failures on demand."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-"""The one that ``main`` stands for; it has every other commit as well."""
+"""The commit of ``main``; any other commit exists as well."""
 LARGE = 5000
-"""From so many bytes on a file is kept as a large one: behind a redirect to another host, its etag a SHA-256."""
+"""Size in bytes from which a file is large: behind a redirect to another host, with a SHA-256 as its etag."""
 
 
 class HubServer:
-    """Serves what is put into ``repositories``.
+    """Serves the files in ``repositories``.
 
     Attributes:
         repositories: ``{"org/name": {"file": bytes}}``.
-        seen: Every request as ``"GET file"``; of large files the redirected one alone.
+        seen: Every request as ``"GET file"``; for large files only the redirected one.
         ranges: The Range header of each GET that had one.
-        cuts: So many coming answers break off in the middle.
+        cuts: Number of coming responses that break off in the middle.
         tampered: Large files are sent with one byte changed.
-        tokens: The token that each private repository asks for.
-        authorizations: The Authorization header of every request, None where it had none.
+        tokens: The token that each private repository requires.
+        authorizations: The Authorization header of every request, None if it had none.
     """
 
     def __init__(self) -> None:
@@ -56,12 +56,12 @@ class HubServer:
                 pass
 
             def do_HEAD(self) -> None:
-                self.answer(with_body=False)
+                self.respond(with_body=False)
 
             def do_GET(self) -> None:
-                self.answer(with_body=True)
+                self.respond(with_body=True)
 
-            def answer(self, with_body: bool) -> None:
+            def respond(self, with_body: bool) -> None:
                 moved = self.path.startswith("/moved")
                 repo, _, rest = self.path.removeprefix("/moved").strip("/").partition("/resolve/")
                 revision, _, filename = rest.partition("/")
@@ -82,7 +82,7 @@ class HubServer:
                 if len(content) >= LARGE and not moved:
                     digest = hashlib.sha256(content).hexdigest()
                     headers = {"X-Linked-ETag": f'"{digest}"', "X-Linked-Size": str(len(content))}
-                    return self.head(302, 0, headers | {"Location": hub.elsewhere() + self.path})
+                    return self.head(302, 0, headers | {"Location": hub.redirect_url() + self.path})
                 hub.seen.append(f"{self.command} {filename}")
                 etag = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
                 start = 0
@@ -116,6 +116,6 @@ class HubServer:
 
         return Handler
 
-    def elsewhere(self) -> str:
-        """The host of large files: the same server under another name."""
+    def redirect_url(self) -> str:
+        """The URL of large files: the same server under another name."""
         return f"http://localhost:{self.server.server_port}/moved"

@@ -24,7 +24,7 @@ def saved(tmp_path):
     return path, model
 
 
-def test_what_is_written_is_read_back_in_eval_mode(saved):
+def test_a_saved_network_is_read_back_in_eval_mode(saved):
     path, model = saved
     loaded, record = load_checkpoint(path)
     assert record == {"seed": 0, "test_accuracy": {"4": 0.5}}
@@ -33,12 +33,12 @@ def test_what_is_written_is_read_back_in_eval_mode(saved):
         assert torch.equal(loaded.state_dict()[name], tensor.half().float())
 
 
-def test_load_model_cuts_patches_of_the_size_asked_for(saved):
+def test_load_model_sets_the_patch_size(saved):
     path, _ = saved
     assert load_model(PRESET, 4, path.parent).patch_size == 4
 
 
-def test_unknown_patch_size_names_the_known_ones():
+def test_the_error_for_an_unknown_patch_size_lists_the_known_ones():
     with pytest.raises(PresetError, match=r"choose one of 4, 7, 14"):
         load_model(PRESET, 5)
 
@@ -55,7 +55,7 @@ def test_truncated_file_is_refused(saved):
         load_checkpoint(path)
 
 
-def test_a_flipped_bit_is_noticed(saved):
+def test_a_flipped_bit_is_detected(saved):
     path, _ = saved
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
@@ -64,9 +64,9 @@ def test_a_flipped_bit_is_noticed(saved):
         load_checkpoint(path)
 
 
-def test_foreign_weights_are_refused(saved):
+def test_weights_without_a_header_are_refused(saved):
     path, _ = saved
-    save_file(load_file(path), path)  # the same tensors, without our header
+    save_file(load_file(path), path)  # the same tensors, without the header
     with pytest.raises(CheckpointError, match="not written by vit_demo"):
         load_checkpoint(path)
 
@@ -93,30 +93,30 @@ NESTED = "[" * 10_000 + "]" * 10_000
 BROKEN_HEADERS = [
     ("format", None, "not written by vit_demo"),
     ("digest", None, "changed after training"),
-    ("config", None, "does not say what network it is"),
-    ("config", "{", "does not say what network it is"),
-    ("config", NESTED, "does not say what network it is"),
-    ("config", "[]", "does not say what network it is"),
-    ("config", config_with(colour="red"), "does not say what network it is"),
-    ("config", config_with(num_heads=0), "does not say what network it is"),
-    ("config", config_with(depth="2"), "does not say what network it is"),
-    ("config", config_with(depth=10**9), "does not say what network it is"),
-    ("config", config_with(depth=3), "do not fit their own header"),
-    ("record", None, "holds no record"),
-    ("record", "{", "holds no record"),
-    ("record", "[]", "holds no record"),
-    ("record", NESTED, "holds no record"),
+    ("config", None, "holds no valid config"),
+    ("config", "{", "holds no valid config"),
+    ("config", NESTED, "holds no valid config"),
+    ("config", "[]", "holds no valid config"),
+    ("config", config_with(colour="red"), "holds no valid config"),
+    ("config", config_with(num_heads=0), "holds no valid config"),
+    ("config", config_with(depth="2"), "holds no valid config"),
+    ("config", config_with(depth=10**9), "holds no valid config"),
+    ("config", config_with(depth=3), "do not match their header"),
+    ("record", None, "holds no training record"),
+    ("record", "{", "holds no training record"),
+    ("record", "[]", "holds no training record"),
+    ("record", NESTED, "holds no training record"),
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "says"), BROKEN_HEADERS, ids=range(len(BROKEN_HEADERS)))
-def test_a_broken_header_is_one_sentence(saved, field, value, says):
+@pytest.mark.parametrize(("field", "value", "message"), BROKEN_HEADERS, ids=range(len(BROKEN_HEADERS)))
+def test_a_broken_header_is_refused(saved, field, value, message):
     path, _ = saved
     with safe_open(path, "pt") as file:
         header = file.metadata()
     header.pop(field)
     save_file(load_file(path), path, header if value is None else {**header, field: value})
-    with pytest.raises(CheckpointError, match=says) as refused:
+    with pytest.raises(CheckpointError, match=message) as refused:
         load_checkpoint(path)
     assert str(path.parent) not in str(refused.value) and len(str(refused.value)) < 200
     assert read_record(PRESET, 4, path.parent) == (
@@ -131,7 +131,7 @@ def test_a_record_that_cannot_be_read_is_empty(tmp_path, content):
     assert read_record(PRESET, 4, tmp_path) == {}
 
 
-def test_others_models_have_no_record_here(saved):
+def test_only_bundled_presets_have_a_record(saved):
     path, _ = saved
     assert read_record(replace(PRESET, source="folder", name=str(path.with_suffix(""))), 4) == {}
 
@@ -149,7 +149,7 @@ def test_weights_that_are_not_finite_are_refused(saved, value):
 
 @pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if preset.source == "bundled"])
 def test_every_bundled_preset_is_trained(name):
-    """No preset without weights, and none whose record hides what they are worth."""
+    """Every bundled preset has weights, and a record with its accuracy."""
     preset = PRESETS[name]
     for patch_size in preset.patch_sizes:
         load_model(preset, patch_size)

@@ -1,4 +1,4 @@
-"""The weights of timm, transformers and torchvision give here the logits and the attention that they give there."""
+"""Converted weights of timm, transformers and torchvision give the logits and the attention of the original model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vit_demo.errors import CheckpointError
 from vit_demo.methods import attention_from
 from vit_demo.model import Trace, ViT
 from vit_demo.weights import PRESETS
-from vit_demo.weights.convert import Untold, convert
+from vit_demo.weights.convert import ConfigHints, convert
 
 Randomise = Callable[[nn.Module], nn.Module]
 
@@ -34,15 +34,15 @@ TIMM = {
 """Each preset's architecture in timm; the presets above the first are shortened, their widths and heads are not."""
 
 
-def ours(tensors: dict[str, Tensor], untold: Untold) -> ViT:
-    config, converted = convert(tensors, untold)
+def converted(tensors: dict[str, Tensor], hints: ConfigHints) -> ViT:
+    config, converted = convert(tensors, hints)
     model = ViT(config)
     model.load_state_dict(converted)
     return model.eval()
 
 
-def see(model: ViT, images: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """Our logits, and every token's attention in every block: ``[B, H, N, N]``."""
+def logits_and_attention(model: ViT, images: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Logits, and the attention of every block: ``[B, H, N, N]``."""
     trace = Trace()
     with torch.inference_mode():
         logits = model(images, trace)
@@ -53,8 +53,8 @@ def see(model: ViT, images: Tensor) -> tuple[Tensor, list[Tensor]]:
     return logits, maps
 
 
-def timms(model: nn.Module, images: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """timm's logits and attention, from its own softmax."""
+def timm_logits_and_attention(model: nn.Module, images: Tensor) -> tuple[Tensor, list[Tensor]]:
+    """Logits and attention of timm's model, from its unfused softmax."""
     maps: list[Tensor] = []
     for block in model.blocks:  # type: ignore[union-attr]
         block.attn.fused_attn = False
@@ -63,9 +63,9 @@ def timms(model: nn.Module, images: Tensor) -> tuple[Tensor, list[Tensor]]:
         return model(images), maps
 
 
-def agree(mine: tuple[Tensor, list[Tensor]], theirs: tuple[Tensor, list[Tensor]]) -> None:
+def assert_agree(mine: tuple[Tensor, list[Tensor]], theirs: tuple[Tensor, list[Tensor]]) -> None:
     torch.testing.assert_close(mine[0], theirs[0], atol=1e-4, rtol=0)
-    assert theirs[0].std() > 0.01, "the answers must be large beside the tolerance"
+    assert theirs[0].std() > 0.01, "the logits must be large compared with the tolerance"
     assert len(mine[1]) == len(theirs[1]) > 0
     for here, there in zip(mine[1], theirs[1], strict=True):
         if here.shape != there.shape:
@@ -74,21 +74,21 @@ def agree(mine: tuple[Tensor, list[Tensor]], theirs: tuple[Tensor, list[Tensor]]
 
 
 @pytest.mark.parametrize("name", TIMM)
-def test_presets_equal_timms(name: str, randomise: Randomise) -> None:
+def test_presets_agree_with_timm(name: str, randomise: Randomise) -> None:
     architecture, changes = TIMM[name]
     preset = PRESETS[name]
     theirs = randomise(timm.create_model(architecture, **changes))
-    model = ours(theirs.state_dict(), Untold(preset.num_heads, preset.image_size))
+    model = converted(theirs.state_dict(), ConfigHints(preset.num_heads, preset.image_size))
     assert {**model.config.to_dict(), "depth": 12} == preset.config.to_dict()
     images = torch.randn(1, 3, preset.image_size, preset.image_size)
-    agree(see(model, images), timms(theirs, images))
+    assert_agree(logits_and_attention(model, images), timm_logits_and_attention(theirs, images))
 
 
 @pytest.mark.parametrize("name", ["vit-ti16", "flexivit-s", "dinov2-s14"])
-def test_our_weights_load_in_timm(name: str, randomise: Randomise) -> None:
+def test_weights_of_this_package_load_in_timm(name: str, randomise: Randomise) -> None:
     architecture, changes = TIMM[name]
     theirs = timm.create_model(architecture, **{"depth": 2, **changes})
-    model, _ = convert(theirs.state_dict(), Untold(PRESETS[name].num_heads, PRESETS[name].image_size))
+    model, _ = convert(theirs.state_dict(), ConfigHints(PRESETS[name].num_heads, PRESETS[name].image_size))
     mine = randomise(ViT(model))
     theirs.load_state_dict(mine.state_dict(), strict=True)
     images = torch.randn(1, 3, model.image_size, model.image_size)
@@ -96,12 +96,12 @@ def test_our_weights_load_in_timm(name: str, randomise: Randomise) -> None:
         torch.testing.assert_close(theirs.eval()(images), mine(images), atol=1e-4, rtol=0)
 
 
-def test_timms_distilled_deit_answers_with_both_heads(randomise: Randomise) -> None:
+def test_the_distilled_deit_of_timm_averages_both_heads(randomise: Randomise) -> None:
     theirs = randomise(VisionTransformerDistilled(img_size=32, patch_size=8, embed_dim=48, depth=2, num_heads=3))
-    model = ours(theirs.state_dict(), Untold(3, 32))
+    model = converted(theirs.state_dict(), ConfigHints(3, 32))
     assert model.config.pool == "cls+next" and model.config.num_registers == 1
     images = torch.randn(2, 3, 32, 32)
-    agree(see(model, images), timms(theirs, images))
+    assert_agree(logits_and_attention(model, images), timm_logits_and_attention(theirs, images))
 
 
 def test_torchvisions_vit(randomise: Randomise) -> None:
@@ -121,7 +121,7 @@ def test_torchvisions_vit(randomise: Randomise) -> None:
     images = torch.randn(1, 3, 64, 64)
     with torch.inference_mode():
         logits = theirs(images)
-    agree(see(ours(theirs.state_dict(), Untold(12, 64)), images), (logits, maps))
+    assert_agree(logits_and_attention(converted(theirs.state_dict(), ConfigHints(12, 64)), images), (logits, maps))
 
 
 TINY = {
@@ -130,34 +130,34 @@ TINY = {
 }  # fmt: skip
 
 
-def transformers_models() -> dict[str, tuple[Any, Untold]]:
+def transformers_models() -> dict[str, tuple[Any, ConfigHints]]:
     vit = transformers.ViTConfig(intermediate_size=96, qkv_bias=True, layer_norm_eps=1e-3, **TINY)
     deit = transformers.DeiTConfig(intermediate_size=96, **TINY)
     dino = transformers.Dinov2WithRegistersConfig(mlp_ratio=3, num_register_tokens=4, **TINY)
     plain = transformers.Dinov2Config(mlp_ratio=3, **TINY)
     return {
-        "vit": (lambda: transformers.ViTForImageClassification(vit), Untold(3, 32, 1e-3)),
-        "vit-without-classes": (lambda: transformers.ViTModel(vit), Untold(3, 32, 1e-3)),
-        "deit": (lambda: transformers.DeiTForImageClassification(deit), Untold(3, 32, 1e-12)),
-        "deit-distilled": (lambda: transformers.DeiTForImageClassificationWithTeacher(deit), Untold(3, 32, 1e-12)),
-        "dinov2-registers": (lambda: transformers.Dinov2WithRegistersModel(dino), Untold(3, 32, 1e-6)),
+        "vit": (lambda: transformers.ViTForImageClassification(vit), ConfigHints(3, 32, 1e-3)),
+        "vit-without-classes": (lambda: transformers.ViTModel(vit), ConfigHints(3, 32, 1e-3)),
+        "deit": (lambda: transformers.DeiTForImageClassification(deit), ConfigHints(3, 32, 1e-12)),
+        "deit-distilled": (lambda: transformers.DeiTForImageClassificationWithTeacher(deit), ConfigHints(3, 32, 1e-12)),
+        "dinov2-registers": (lambda: transformers.Dinov2WithRegistersModel(dino), ConfigHints(3, 32, 1e-6)),
         "dinov2-registers-classes": (
             lambda: transformers.Dinov2WithRegistersForImageClassification(dino),
-            Untold(3, 32, 1e-6, "cls+mean"),
+            ConfigHints(3, 32, 1e-6, "cls+mean"),
         ),
-        "dinov2": (lambda: transformers.Dinov2Model(plain), Untold(3, 32, 1e-6)),
+        "dinov2": (lambda: transformers.Dinov2Model(plain), ConfigHints(3, 32, 1e-6)),
     }
 
 
 @pytest.mark.parametrize("kind", transformers_models())
 def test_transformers_models(kind: str, randomise: Randomise) -> None:
-    make, untold = transformers_models()[kind]
+    make, hints = transformers_models()[kind]
     theirs = randomise(make())
     images = torch.randn(2, 3, 32, 32)
     with torch.inference_mode():
         answer = theirs(images, output_attentions=True)
     logits = answer.logits if "logits" in answer else answer.last_hidden_state[:, 0]
-    agree(see(ours(theirs.state_dict(), untold), images), (logits, list(answer.attentions)))
+    assert_agree(logits_and_attention(converted(theirs.state_dict(), hints), images), (logits, list(answer.attentions)))
 
 
 def test_transformers_older_names_mean_the_same(randomise: Randomise) -> None:
@@ -177,7 +177,9 @@ def test_transformers_older_names_mean_the_same(randomise: Randomise) -> None:
     assert "vit.encoder.layer.1.attention.attention.query.weight" in old
     images = torch.randn(1, 3, 32, 32)
     with torch.inference_mode():
-        torch.testing.assert_close(ours(old, Untold(3, 32, 1e-3))(images), theirs(images).logits, atol=1e-4, rtol=0)
+        torch.testing.assert_close(
+            converted(old, ConfigHints(3, 32, 1e-3))(images), theirs(images).logits, atol=1e-4, rtol=0
+        )
 
 
 def small(**changes: Any) -> dict[str, Tensor]:
@@ -192,7 +194,7 @@ def renamed(old: str, new: str) -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize(
-    ("tensors", "says"),
+    ("tensors", "message"),
     [
         (small(mlp_layer=timm.layers.SwiGLU), "SwiGLU"),
         (small(qk_norm=True), "normalises queries and keys"),
@@ -204,16 +206,16 @@ def renamed(old: str, new: str) -> dict[str, Tensor]:
         (renamed("patch_embed.proj", "patch_embed.backbone.stem"), "hybrid convolutional stem"),
         (small() | {"blocks.0.attn.extra": torch.empty(2)}, r"blocks\.0\.attn\.extra is \(2,\)"),
         ({k: v for k, v in small().items() if k != "blocks.0.mlp.fc2.bias"}, r"fc2\.bias is missing"),
-        ({"conv1.weight": torch.empty(8, 3, 3, 3)}, "not a plain Vision Transformer"),
-        (small(img_size=40), "positions are not the 4 x 4"),
+        ({"conv1.weight": torch.empty(8, 3, 3, 3)}, "not the weights of a plain Vision Transformer"),
+        (small(img_size=40), "needs 4 x 4"),
     ],
 )  # fmt: skip
-def test_what_is_not_supported_is_named(tensors: dict[str, Tensor], says: str) -> None:
-    untold = Untold(3, 32, pool="mean" if says == "before their mean" else "cls")
-    with pytest.raises(CheckpointError, match=says):
-        convert(tensors, untold)
+def test_unsupported_networks_are_named(tensors: dict[str, Tensor], message: str) -> None:
+    hints = ConfigHints(3, 32, pool="mean" if message == "before their mean" else "cls")
+    with pytest.raises(CheckpointError, match=message):
+        convert(tensors, hints)
 
 
 def test_heads_that_do_not_divide_the_width_are_refused() -> None:
     with pytest.raises(CheckpointError, match="multiple of num_heads"):
-        convert(small(), Untold(5, 32))
+        convert(small(), ConfigHints(5, 32))

@@ -1,4 +1,4 @@
-"""A model of the user's own, from the Hub or a folder: its preprocessing, its labels, its answers; what is refused."""
+"""Custom models, from the Hub or a folder: preprocessing, labels, logits, and what is refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.weights import find_preset
-from vit_demo.weights.hf_config import HEADS, PLAIN, describe_timm, describe_transformers
+from vit_demo.weights.hf_config import NUM_HEADS, PLAIN_VIT, parse_timm_config, parse_transformers_config
 
 from .hub_server import COMMIT
 
@@ -31,7 +31,7 @@ def folder(tmp_path, published):
     return tmp_path
 
 
-def answer(model, preset):
+def expected_logits(model, preset):
     tensor, _ = preprocess(
         PHOTO, image_size=preset.image_size, patch_size=preset.default_patch_size, mean=preset.mean, std=preset.std,
         crop_fraction=preset.crop_fraction, interpolation=preset.interpolation,
@@ -49,7 +49,7 @@ def test_a_timm_repository_is_explored_by_its_name(hub, published):
     assert preset.labels == ("cat (0)", "dog", "cat (2)") and preset.image_size == 64
     assert preset.default_patch_size == 16 and 8 in preset.patch_sizes and preset.source == "hub"
     result = vit_demo.explore(PHOTO, "someone/cats")
-    np.testing.assert_allclose(result.logits, answer(published.model, preset), atol=1e-4)
+    np.testing.assert_allclose(result.logits, expected_logits(published.model, preset), atol=1e-4)
     assert result.grid == (4, 4) and result.top(1)[0][0] in preset.labels
     assert hub.gets("model.safetensors") == 1 and hub.gets("config.json") == 1
     assert vit_demo.explore(PHOTO, "someone/cats", patch_size=8).grid == (8, 8)
@@ -64,7 +64,7 @@ def test_a_revision_may_be_named(hub, published):
 
 def test_a_folder_is_explored_by_its_path(folder, published):
     result = vit_demo.explore(PHOTO, str(folder))
-    np.testing.assert_allclose(result.logits, answer(published.model, find_preset(str(folder))), atol=1e-4)
+    np.testing.assert_allclose(result.logits, expected_logits(published.model, find_preset(str(folder))), atol=1e-4)
 
 
 def test_a_transformers_folder_as_save_pretrained_writes_it(tmp_path, randomise):
@@ -81,17 +81,19 @@ def test_a_transformers_folder_as_save_pretrained_writes_it(tmp_path, randomise)
     assert preset.labels == tuple(f"thing {i}" for i in range(12))
     assert (preset.mean, preset.std, preset.interpolation) == ((0.1, 0.2, 0.3), (0.3, 0.2, 0.1), "bicubic")
     assert preset.config.norm_eps == 1e-3 and preset.num_heads == 3
-    np.testing.assert_allclose(vit_demo.explore(PHOTO, str(tmp_path)).logits, answer(theirs, preset), atol=1e-4)
+    np.testing.assert_allclose(
+        vit_demo.explore(PHOTO, str(tmp_path)).logits, expected_logits(theirs, preset), atol=1e-4
+    )
 
 
-def test_a_model_without_classes_names_nothing(tmp_path, randomise):
+def test_a_model_without_a_classifier_head(tmp_path, randomise):
     config = transformers.Dinov2WithRegistersConfig(
         hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=28, patch_size=7
     )
     randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path)
     result = vit_demo.explore(PHOTO, str(tmp_path))
     assert result.logits.shape == (0,) and result.top() == [] and not result.is_sure
-    assert result.trace.num_prefix == 5 and result.rollout().shape == (4, 4)
+    assert result.trace.num_prefix_tokens == 5 and result.rollout().shape == (4, 4)
     assert "assumed" in find_preset(str(tmp_path)).note  # no preprocessor_config.json
 
 
@@ -103,7 +105,7 @@ def test_a_distilled_deit_keeps_its_second_head(tmp_path, randomise):
     theirs = randomise(transformers.DeiTForImageClassificationWithTeacher(config))
     theirs.save_pretrained(tmp_path)
     result = vit_demo.explore(PHOTO, str(tmp_path))
-    np.testing.assert_allclose(result.logits, answer(theirs, find_preset(str(tmp_path))), atol=1e-4)
+    np.testing.assert_allclose(result.logits, expected_logits(theirs, find_preset(str(tmp_path))), atol=1e-4)
 
 
 def test_weights_in_half_precision_become_float32(folder, published):
@@ -122,62 +124,62 @@ def timm_config(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("config", "says"),
+    ("config", "message"),
     [
         (timm_config(architecture="resnet50"), "resnet50 is not supported"),
         (timm_config(architecture="vit_base_r50_s16_224"), "not supported"),
         (timm_config(architecture="vit_base_patch16_siglip_224"), "not supported"),
-        (timm_config(model_args={"act_layer": "quick_gelu"}), "made with act_layer"),
+        (timm_config(model_args={"act_layer": "quick_gelu"}), "created with act_layer"),
         (timm_config(global_pool="map"), "pools its tokens by 'map'"),
         (timm_config(pretrained_cfg={"input_size": [3, 224, 160]}), "224 x 160, not a square"),
         ({"model_type": "swin"}, "type 'swin' is not supported"),
         ({"model_type": "vit", "hidden_act": "quick_gelu"}, "activation is 'quick_gelu'"),
         ({"model_type": "dinov2", "use_swiglu_ffn": True}, "MLP is SwiGLU"),
-        ({}, "names neither timm's architecture nor"),
+        ({}, "has neither timm's architecture nor"),
     ],
 )
-def test_what_is_not_supported_is_named(folder, config, says):
+def test_unsupported_parts_are_named(folder, config, message):
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(PresetError, match=says) as refused:
+    with pytest.raises(PresetError, match=message) as refused:
         find_preset(str(folder))
     assert str(folder) in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "says"),
+    ("file", "content", "message"),
     [
         ("config.json", None, "has no config.json"),
         ("config.json", b"{", "not JSON"),
-        ("config.json", b"[]", "does not hold an object"),
+        ("config.json", b"[]", "does not hold a JSON object"),
         ("config.json", b'{"model_type": "vit", "image_size": "large"}', "image_size .* must be a whole number"),
         ("model.safetensors", None, "pickled weights .* are never opened"),
         ("model.safetensors", b"nonsense", "damaged"),
     ],
 )
-def test_files_that_cannot_be_used_are_named(folder, file, content, says):
+def test_unusable_files_are_named(folder, file, content, message):
     if content is None:
         (folder / file).unlink()
     else:
         (folder / file).write_bytes(content)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         find_preset(str(folder))
 
 
 @pytest.mark.parametrize("name", ["", " ", "/nowhere/at/all", "../nothing", "a/b/c", "not a/name"])
-def test_a_name_that_stands_for_nothing_is_refused_without_a_network(hub, name):
+def test_an_invalid_name_is_refused_without_a_request(hub, name):
     with pytest.raises(PresetError):
         find_preset(name)
     assert not hub.seen
 
 
 @pytest.mark.parametrize("place", ["global_pool", "model_args"])
-def test_a_timm_model_that_averages_its_patches_is_read_so(place):
+def test_global_average_pooling_is_recognised(place):
     config = timm_config(**{place: "avg" if place == "global_pool" else {"global_pool": "avg"}})
-    assert describe_timm(config).untold.pool == "mean"
+    assert parse_timm_config(config).hints.pool == "mean"
 
 
-def test_processors_that_crop(hub):
-    found = describe_transformers(
+def test_processors_that_crop():
+    found = parse_transformers_config(
         {"model_type": "deit", "num_attention_heads": 3},
         {"size": {"height": 256, "width": 256}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True,
          "resample": 3, "do_normalize": False},
@@ -187,19 +189,23 @@ def test_processors_that_crop(hub):
 
 
 def plain_architectures() -> list[str]:
-    return [n for part in ("vision_transformer", "deit") for n in timm.list_models(module=part) if PLAIN.fullmatch(n)]
+    return [
+        n for part in ("vision_transformer", "deit") for n in timm.list_models(module=part) if PLAIN_VIT.fullmatch(n)
+    ]
 
 
-@pytest.mark.parametrize("size", sorted(HEADS))
-def test_every_architecture_we_take_for_a_plain_vit_is_one(size):
-    """What no tensor tells (heads, activation, epsilon) is what timm makes, for one and all of this size."""
+@pytest.mark.parametrize("size", sorted(NUM_HEADS))
+def test_every_architecture_accepted_as_a_plain_vit_is_one(size):
+    """Heads, activation and epsilon, which no tensor shows, are compared with timm's model."""
     names = [name for name in plain_architectures() if f"_{size}" in name]
     assert names
     for name in names:
         with torch.device("meta"):
             model = timm.create_model(name, depth=1)
         block = model.blocks[0]
-        assert describe_timm({"architecture": name}).untold.num_heads == block.attn.num_heads, name
+        hints = parse_timm_config({"architecture": name}).hints
+        assert hints.num_heads == block.attn.num_heads, name
+        assert hints.norm_eps == block.norm1.eps == model.norm.eps, name
         assert type(block).__name__ in ("Block", "LayerScaleBlock"), name
         assert isinstance(block.mlp.act, torch.nn.GELU) and block.mlp.act.approximate == "none", name
-        assert block.norm1.eps == 1e-6 and not model.pool_include_prefix and model.attn_pool is None, name
+        assert not model.pool_include_prefix and model.attn_pool is None, name

@@ -1,4 +1,4 @@
-"""The Hub for real, over HTTP, but on this machine: what is fetched, what is kept, and every way it can go wrong."""
+"""Downloads over HTTP from a Hub on this machine: the cache, the hashes, and every kind of failure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WEIGHTS = "model.safetensors"
 
 @pytest.fixture
 def preset(hub, published, monkeypatch) -> Preset:
-    """``vit-ti16``, shortened, its repository on our own Hub."""
+    """``vit-ti16``, shortened, with its repository on the test Hub."""
     whole = PRESETS["vit-ti16"]
     short = replace(whole, config=replace(whole.config, image_size=64, depth=1, num_classes=3), labels=("a", "b", "c"))
     hub.repositories[whole.repo] = published.files
@@ -30,7 +30,7 @@ def preset(hub, published, monkeypatch) -> Preset:
     return short
 
 
-def test_first_use_fetches_once_and_gives_the_published_network(hub, published, preset):
+def test_first_use_downloads_once_and_loads_the_published_network(hub, published, preset):
     model = load_model(preset, 16)
     images = torch.randn(1, 3, 64, 64)
     with torch.inference_mode():
@@ -40,32 +40,32 @@ def test_first_use_fetches_once_and_gives_the_published_network(hub, published, 
     assert hub.gets(WEIGHTS) == 1
 
 
-def test_what_is_in_the_cache_needs_no_network(hub, preset):
+def test_cached_files_need_no_network(hub, preset):
     load_model(preset)
-    asked = len(hub.seen)
+    requests = len(hub.seen)
     hub.close()
     load_model(preset)
-    assert len(hub.seen) == asked
+    assert len(hub.seen) == requests
 
 
-def test_a_file_goes_into_the_hubs_own_cache_under_its_commit(hub, preset):
+def test_files_are_cached_under_their_commit(hub, preset):
     path = fetch(preset.repo, WEIGHTS, "main")
     assert path.parent.name == COMMIT and "models--timm--" in str(path)
     assert fetch(preset.repo, WEIGHTS, COMMIT) == path and hub.gets(WEIGHTS) == 1
 
 
-def test_a_preset_is_fetched_at_the_commit_that_it_is_pinned_to(hub, preset):
+def test_a_preset_is_downloaded_at_its_pinned_commit(hub, preset):
     load_model(preset)
     path = fetch(preset.repo, WEIGHTS, preset.revision)
     assert path.parent.name == preset.revision != COMMIT and hub.gets(WEIGHTS) == 1
 
 
-def test_progress_is_told_up_to_the_last_byte(published, preset):
-    told = []
-    fetch(preset.repo, WEIGHTS, "main", lambda *news: told.append(news))
+def test_progress_reaches_the_last_byte(published, preset):
+    updates = []
+    fetch(preset.repo, WEIGHTS, "main", lambda *update: updates.append(update))
     size = len(published.files[WEIGHTS])
-    assert told[-1] == (WEIGHTS, size, size)
-    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert updates[-1] == (WEIGHTS, size, size)
+    assert [done for _, done, _ in updates] == sorted(done for _, done, _ in updates)
 
 
 def test_without_a_progress_function_there_is_a_bar_on_stderr(preset, capfd):
@@ -74,7 +74,7 @@ def test_without_a_progress_function_there_is_a_bar_on_stderr(preset, capfd):
     assert WEIGHTS in error and "100%" in error and not out
 
 
-def test_a_broken_connection_is_taken_up_where_it_broke(hub, published, preset, monkeypatch):
+def test_a_broken_connection_is_resumed(hub, published, preset, monkeypatch):
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
     hub.cuts = 1
     path = fetch(preset.repo, WEIGHTS, "main")
@@ -82,18 +82,18 @@ def test_a_broken_connection_is_taken_up_where_it_broke(hub, published, preset, 
     assert len(hub.ranges) == 1 and hub.ranges[0] != "bytes=0-"
 
 
-def test_an_interrupted_download_leaves_nothing_and_may_be_repeated(hub, published, preset, tmp_path):
+def test_an_interrupted_download_leaves_nothing_and_can_be_repeated(hub, published, preset, tmp_path):
     hub.cuts = 100
-    with pytest.raises(CheckpointError, match=r"could not be fetched .*: try again, or choose the bundled photos-tiny"):
+    with pytest.raises(CheckpointError, match=r"could not be downloaded .* choose the bundled photos-tiny"):
         fetch(preset.repo, WEIGHTS, "main")
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.stat().st_size > 1000]
     hub.cuts = 0
     assert fetch(preset.repo, WEIGHTS, "main").read_bytes() == published.files[WEIGHTS]
 
 
-def test_a_wrong_hash_is_refused_and_not_kept(hub, published, preset):
+def test_a_file_with_a_wrong_hash_is_refused_and_deleted(hub, published, preset):
     hub.tampered = True
-    with pytest.raises(CheckpointError, match="damaged: its hash is not the one that the Hub names"):
+    with pytest.raises(CheckpointError, match="damaged: its hash differs from the Hub"):
         load_model(preset)
     hub.tampered = False
     load_model(preset)
@@ -101,7 +101,7 @@ def test_a_wrong_hash_is_refused_and_not_kept(hub, published, preset):
 
 
 @pytest.mark.parametrize("filename", [WEIGHTS, "config.json"])
-def test_damage_in_the_cache_is_noticed(hub, preset, filename):
+def test_damage_in_the_cache_is_detected(hub, preset, filename):
     path = fetch(preset.repo, filename, "main")
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -126,7 +126,7 @@ def test_a_missing_repository_and_revision_are_named(preset):
         fetch("a/b/c", WEIGHTS, "main")
 
 
-def test_a_huge_file_is_not_fetched(hub, preset, monkeypatch):
+def test_a_huge_file_is_not_downloaded(hub, preset, monkeypatch):
     monkeypatch.setattr("vit_demo.weights.limits.MAX_WEIGHTS_BYTES", 1000)
     with pytest.raises(CheckpointError, match="choose a model with at most"):
         load_model(preset)
@@ -134,7 +134,7 @@ def test_a_huge_file_is_not_fetched(hub, preset, monkeypatch):
 
 
 @pytest.mark.parametrize("how", ["closed", "offline"])
-def test_without_a_network_one_sentence_offers_the_bundled_preset(hub, preset, monkeypatch, how):
+def test_without_a_network_the_message_offers_the_bundled_preset(hub, preset, monkeypatch, how):
     if how == "closed":
         hub.close()
     else:
@@ -142,7 +142,7 @@ def test_without_a_network_one_sentence_offers_the_bundled_preset(hub, preset, m
     with pytest.raises(CheckpointError) as refused:
         vit_demo.explore(torch.zeros(70, 80, 3, dtype=torch.uint8).numpy(), "vit-ti16")
     sentence = str(refused.value)
-    assert {"closed": "the Hub does not answer", "offline": "set to stay offline"}[how] in sentence
+    assert {"closed": "the Hub does not respond", "offline": "HF_HUB_OFFLINE is set"}[how] in sentence
     assert "bundled photos-tiny" in sentence and "\n" not in sentence and "Error" not in sentence
     assert not hub.seen
 
@@ -158,8 +158,8 @@ def test_weights_that_are_no_safetensors_are_refused(hub, preset):
         load_model(preset)
 
 
-class Bomb:
-    """What opening a pickle can do."""
+class Payload:
+    """Creates a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -169,14 +169,14 @@ class Bomb:
 
 
 def test_a_pickle_is_never_opened(hub, preset, tmp_path):
-    bomb = pickle.dumps(Bomb(tmp_path / "went-off"))
+    payload = pickle.dumps(Payload(tmp_path / "executed"))
     files = hub.repositories[preset.repo]
-    hub.repositories[preset.repo] = {"config.json": files["config.json"], "pytorch_model.bin": bomb * 200}
+    hub.repositories[preset.repo] = {"config.json": files["config.json"], "pytorch_model.bin": payload * 200}
     for name in (f"{preset.repo}", "vit-ti16"):
         with pytest.raises(CheckpointError, match=WEIGHTS):
             vit_demo.load(name)
-    hub.repositories[preset.repo][WEIGHTS] = bomb * 200
+    hub.repositories[preset.repo][WEIGHTS] = payload * 200
     with pytest.raises(CheckpointError, match="damaged"):
         vit_demo.load("vit-ti16")
     assert not any("pytorch_model.bin" in request for request in hub.seen)
-    assert not (tmp_path / "went-off").exists()
+    assert not (tmp_path / "executed").exists()

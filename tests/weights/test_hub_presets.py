@@ -1,4 +1,4 @@
-"""The presets of the Hub say what timm publishes about them."""
+"""The presets of the Hub agree with what timm publishes."""
 
 import re
 
@@ -7,21 +7,21 @@ import timm
 
 from vit_demo.weights import PRESETS
 
-PUBLIC = [preset for preset in PRESETS.values() if preset.source == "hub"]
+HUB_PRESETS = [preset for preset in PRESETS.values() if preset.source == "hub"]
 
 
-def test_all_are_there():
+def test_names():
     names = ["vit-ti16", "vit-s16", "vit-b16", "deit-ti16", "flexivit-s", "flexivit-b", "dinov2-s14"]
-    assert [preset.name for preset in PUBLIC] == names
+    assert [preset.name for preset in HUB_PRESETS] == names
 
 
-def test_all_are_pinned_to_a_commit_of_their_own_but_those_whose_commit_is_not_known():
-    pinned = {preset.revision for preset in PUBLIC if re.fullmatch("[0-9a-f]{40}", preset.revision)}
+def test_all_but_flexivit_s_are_pinned_to_a_commit():
+    pinned = {preset.revision for preset in HUB_PRESETS if re.fullmatch("[0-9a-f]{40}", preset.revision)}
     assert len(pinned) == 6
-    assert [preset.name for preset in PUBLIC if preset.revision not in pinned] == ["flexivit-s"]
+    assert [preset.name for preset in HUB_PRESETS if preset.revision not in pinned] == ["flexivit-s"]
 
 
-@pytest.mark.parametrize("preset", PUBLIC, ids=lambda preset: preset.name)
+@pytest.mark.parametrize("preset", HUB_PRESETS, ids=lambda preset: preset.name)
 def test_preprocessing_is_timms(preset):
     published = timm.get_pretrained_cfg(preset.repo.removeprefix("timm/"))
     assert published.hf_hub_id == preset.repo, "where timm itself fetches it"
@@ -33,15 +33,15 @@ def test_preprocessing_is_timms(preset):
 
 
 def test_patch_sizes():
-    sizes = {preset.name: preset.patch_sizes for preset in PUBLIC}
+    sizes = {preset.name: preset.patch_sizes for preset in HUB_PRESETS}
     assert sizes["flexivit-b"] == sizes["flexivit-s"] == tuple(p for p in range(8, 49) if 240 % p == 0)
     assert sizes["vit-ti16"] == (8, 14, 16, 28, 32) and sizes["dinov2-s14"] == (14, 37)
-    for preset in PUBLIC:
+    for preset in HUB_PRESETS:
         assert preset.default_patch_size == preset.config.patch_size
         assert not preset.is_resampled(preset.default_patch_size)
         assert preset.is_resampled(preset.patch_sizes[-1]) != preset.flexible
 
 
-def test_labels_are_imagenets():
+def test_labels_are_those_of_imagenet():
     labels = PRESETS["vit-b16"].labels
     assert (labels[0], labels[281], labels[999]) == ("tench", "tabby", "toilet tissue")

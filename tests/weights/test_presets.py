@@ -10,7 +10,7 @@ from vit_demo.weights import PRESETS, find_preset
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_a_preset_says_what_its_network_is(preset):
+def test_a_preset_describes_its_network(preset):
     model = ViT(preset.config)
     assert preset.num_parameters == sum(p.numel() for p in model.parameters())
     assert preset.num_blocks == len(model.blocks)
@@ -28,7 +28,7 @@ def test_digits_are_normalised_as_they_were_trained():
 
 
 @pytest.mark.parametrize("name", ["vit-9000", "", None, ["digits-tiny"]])
-def test_an_unknown_preset_names_the_known_ones(name):
+def test_the_error_for_an_unknown_preset_lists_the_known_ones(name):
     with pytest.raises(PresetError, match="choose one of digits-small"):
         find_preset(name)
 
@@ -45,8 +45,8 @@ def test_parameters_are_those_of_the_network_that_serves_a_patch_size():
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_a_preset_can_be_a_key_and_travel_to_another_process(preset):
+def test_a_preset_is_hashable_and_can_be_pickled(preset):
     before = pickle.dumps(preset)
     assert preset.num_parameters > 0
     assert pickle.loads(pickle.dumps(preset)) == preset and hash(pickle.loads(before)) == hash(preset)
-    assert pickle.dumps(preset) == before, "counting leaves nothing behind"
+    assert pickle.dumps(preset) == before, "counting parameters does not change it"

@@ -1,4 +1,4 @@
-"""The logit lens (nostalgebraist, 2020): what each depth would have said."""
+"""The logit lens (nostalgebraist, 2020): the prediction from the tokens of each depth."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from vit_demo.model import Trace, ViT
 
 
 @torch.inference_mode()
-def lens(model: ViT, images: Tensor, *, patch_size: int | None = None, keep: Tensor | None = None) -> Tensor:
-    """Sends the tokens of every depth through final norm, pooling and head. Arguments as in ``ViT.forward``.
+def logit_lens(
+    model: ViT, images: Tensor, *, patch_size: int | None = None, kept_patches: Tensor | None = None
+) -> Tensor:
+    """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``ViT.forward``.
 
     Returns:
-        Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's own.
+        Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
     """
-    trace = Trace(full=True)
-    model(images, trace, patch_size=patch_size, keep=keep)
-    return torch.stack([model.head(model.pool(model.norm(x))) for x in trace.x], dim=1).float()
+    trace = Trace(record_tokens=True)
+    model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    return torch.stack([model.forward_head(model.norm(x)) for x in trace.tokens], dim=1).float()

@@ -1,8 +1,9 @@
-"""From untrusted pixels to tensors: read a picture safely, tidy up a sketch, prepare the input of a model."""
+"""From untrusted image files to input tensors: decoding within limits, then preprocessing of digits and photos."""
 
-from vit_demo.images.digits import to_mnist
+from vit_demo.images.digit_preprocess import MNIST_MEAN, MNIST_STD, digit_to_tensor, to_mnist
+from vit_demo.images.geometry import Geometry, model_view
 from vit_demo.images.limits import MAX_BYTES, MAX_PIXELS, MAX_SIDE
-from vit_demo.images.preprocess import MNIST_MEAN, MNIST_STD, Geometry, preprocess, seen, to_tensor_digit
+from vit_demo.images.photo_preprocess import preprocess
 from vit_demo.images.reading import ImageSource, decode_drawing, decode_image, read_image
 
 __all__ = [
@@ -15,9 +16,9 @@ __all__ = [
     "ImageSource",
     "decode_drawing",
     "decode_image",
+    "digit_to_tensor",
+    "model_view",
     "preprocess",
     "read_image",
-    "seen",
     "to_mnist",
-    "to_tensor_digit",
 ]

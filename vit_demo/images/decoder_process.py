@@ -1,4 +1,4 @@
-"""Decode hostile files in a process of their own, one at a time."""
+"""Decodes untrusted files in a separate process, one at a time."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from vit_demo.images.rgb import DAMAGED
 
 _HERE = Path(__file__).parent
 
-# Empty packages stand in for vit_demo and vit_demo.images, which would import torch and take seconds.
+# Empty packages replace vit_demo and vit_demo.images, whose own __init__ would import torch, which takes seconds.
 _START = """
 import sys, types
 for name, folder in zip(("vit_demo", "vit_demo.images"), sys.argv[1:]):
@@ -34,14 +34,14 @@ _drawings = threading.BoundedSemaphore(1)
 
 @contextmanager
 def decoding_slot(*, drawing: bool = False) -> Iterator[None]:
-    """Waits for the turn to decode; drawings, which are small and quick, do not wait for pictures.
+    """Waits until nothing else is being decoded; drawings, which are small and quick, do not wait for photos.
 
     Raises:
-        ImageError: it did not come within `MAX_WAIT_SECONDS`.
+        ImageError: The wait exceeded `MAX_WAIT_SECONDS`.
     """
     slot = _drawings if drawing else _pictures
     if not slot.acquire(timeout=MAX_WAIT_SECONDS):
-        raise ImageError("Too many pictures are being read at the moment: try again in a few seconds.")
+        raise ImageError("Too many pictures are being decoded right now: try again in a few seconds.")
     try:
         yield
     finally:
@@ -49,10 +49,10 @@ def decoding_slot(*, drawing: bool = False) -> Iterator[None]:
 
 
 def decode_in_process(data: bytes) -> Image.Image:
-    """Decodes the bytes of a picture file in a process that the kernel ends where it costs too much.
+    """Decodes a picture file in a process that the kernel ends when it exceeds its limits.
 
     Raises:
-        ImageError: the picture cannot be read, or not within the limits.
+        ImageError: The file cannot be decoded, or not within the limits.
     """
     command = [sys.executable, "-P", "-c", _START, str(_HERE.parent), str(_HERE)]
     try:
@@ -79,9 +79,9 @@ def decode_in_process(data: bytes) -> Image.Image:
 
 
 def _environment() -> dict[str, str]:
-    """Gives what Python needs to start, and none of the server's secrets."""
+    """The variables that Python needs to start, and none of the server's secrets."""
     names = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
     kept = {name: os.environ[name] for name in names if name in os.environ}
-    # numpy would reserve memory for a thread on each core.
+    # numpy would reserve memory for one thread per core.
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     return kept | threads | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

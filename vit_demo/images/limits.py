@@ -1,45 +1,45 @@
-"""The limits on hostile input: how many bytes, pixels, seconds and how much memory a picture may cost.
+"""Limits on untrusted pictures: bytes, pixels, memory and seconds.
 
-A visitor may send anything. A picture file is decoded by a separate process (see `decoder_process`), one at a time,
-and the kernel ends that process where it exceeds `MAX_DECODER_MEMORY` or `MAX_CPU_SECONDS`. The limits on pixels and
-scans refuse most bombs earlier, with a sentence that says why.
+A picture file is decoded by a separate process (see `decoder_process`), one at a time, which the kernel ends when it
+exceeds `MAX_DECODER_MEMORY` or `MAX_CPU_SECONDS`. The limits on pixels and scans refuse most decompression bombs
+before that, with a message that gives the reason.
 """
 
 MAX_SIDE = 2048
-"""Longest side of the picture that is handed on, in pixels."""
+"""Longest side of a decoded picture, in pixels; larger ones are reduced."""
 
 MAX_BYTES = 50_000_000
-"""Largest file that is read, in bytes."""
+"""Size of a file, in bytes."""
 
 MAX_DIMENSION = 65_535
-"""Longest side of a picture that is decoded, in pixels: as much as JPEG allows."""
+"""Longest side of a picture before it is reduced, in pixels: the limit of JPEG."""
 
 MAX_PIXELS = 100_000_000
-"""Largest JPEG, which is decoded at a fraction of its size, and largest grey picture, at one byte a pixel."""
+"""Pixels of a JPEG, which is decoded at a fraction of its size, or of a grey picture, at one byte per pixel."""
 
 MAX_COLOUR_PIXELS = 37_500_000
-"""Largest picture in colour, with transparency or of deep grey that is decoded whole, at four bytes a pixel."""
+"""Pixels of a picture with colour, transparency or more than 8 bits of grey, at four bytes per pixel."""
 
 MAX_WEBP_PIXELS = 25_000_000
-"""Largest WebP, whose decoder holds four copies of the picture."""
+"""Pixels of a WebP, whose decoder holds four copies of the picture."""
 
 MAX_JPEG_SCANS = 100
-"""Most scans of a JPEG. A progressive one has about ten, and each of them visits the whole picture."""
+"""Scans of a JPEG. A progressive one has about ten, and each of them covers the whole picture."""
 
 MAX_DECODER_MEMORY = 640_000_000
 """Address space of the decoding process, in bytes."""
 
 MAX_CPU_SECONDS = 2.5
-"""CPU time of the decoding process, in seconds. A 24-megapixel PNG, the slowest honest picture, takes about 1."""
+"""CPU time of the decoding process, in seconds. A 24-megapixel PNG, the slowest ordinary picture, takes about 1."""
 
 MAX_DECODE_SECONDS = 10.0
-"""Time that is waited for the decoding process, in seconds, on a machine that is busy with other things."""
+"""Elapsed time of the decoding process, in seconds; more than CPU time if the machine is busy."""
 
 MAX_WAIT_SECONDS = 20.0
-"""Longest wait of a picture for its turn to be decoded, in seconds."""
+"""Time that a picture may wait for others to be decoded, in seconds."""
 
 MAX_DRAWING_CHARACTERS = 1_000_000
-"""Longest data URL of a drawing; the pad sends a PNG of a few hundred pixels a side."""
+"""Length of a drawing's data URL; the pad sends a PNG of a few hundred pixels per side."""
 
 MAX_DRAWING_SIDE = 2048
 """Longest side of a drawing's canvas, in pixels."""

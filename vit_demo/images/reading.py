@@ -1,7 +1,7 @@
-"""Open any picture a person may send, safely, as upright RGB of bounded size.
+"""Reads any picture as an upright RGB image of bounded size.
 
-Bytes and paths have functions of their own: what a visitor sends is decoded by `decode_image` or `decode_drawing`,
-neither of which opens a file. `read_image` is for the Python package and the command line.
+Visitors' input goes to `decode_image` or `decode_drawing`, neither of which ever opens a file. `read_image`, which
+does, is for the Python package and the command line.
 """
 
 import base64
@@ -26,20 +26,20 @@ _BAD_DRAWING = "The drawing cannot be read: clear the pad and draw again."
 
 
 def decode_image(data: bytes) -> Image.Image:
-    """Decodes a picture that a stranger sent, within the bounds of `limits`.
+    """Decodes an untrusted picture file, within `limits`.
 
-    The EXIF orientation is applied, transparency is laid over white, 16-bit and floating-point values are brought to
-    8 bits, and an animation gives its first frame. Large pictures are reduced to a longest side of `MAX_SIDE`.
+    The EXIF orientation is applied, transparency is blended over white, 16-bit and floating-point values are scaled to
+    8 bits, and of an animation the first frame is taken. Large pictures are reduced to a longest side of `MAX_SIDE`.
 
     Args:
-        data: a PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF or PPM file.
+        data: A PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF or PPM file.
 
     Returns:
         A new RGB image, its longest side at most `MAX_SIDE` pixels.
 
     Raises:
-        ImageError: the data are not bytes, too large, empty, damaged or not a picture; or they cost too much time or
-            memory; or too many pictures are being read.
+        ImageError: The data are not bytes, not a picture, empty, damaged or too large; decoding takes too much time or
+            memory; or too many other pictures are being decoded.
     """
     if not isinstance(data, bytes):
         raise ImageError(NOT_A_PICTURE)
@@ -49,16 +49,16 @@ def decode_image(data: bytes) -> Image.Image:
 
 
 def decode_drawing(url: str) -> Image.Image:
-    """Decodes what the pad sends: a small PNG as a data URL.
+    """Decodes the value of the pad: a small PNG as a data URL.
 
     Args:
-        url: `data:image/png;base64,` and at most `MAX_DRAWING_CHARACTERS` characters in all.
+        url: `data:image/png;base64,...`, at most `MAX_DRAWING_CHARACTERS` characters.
 
     Returns:
-        A new RGB image, transparency over white.
+        A new RGB image, transparency blended over white.
 
     Raises:
-        ImageError: it is anything else, or its canvas is larger than `MAX_DRAWING_SIDE` on a side.
+        ImageError: The value is anything else, or a side of the canvas exceeds `MAX_DRAWING_SIDE`.
     """
     if not isinstance(url, str) or not url.startswith(_DRAWING):
         raise ImageError(_BAD_DRAWING)
@@ -73,26 +73,26 @@ def decode_drawing(url: str) -> Image.Image:
             image = Image.open(io.BytesIO(data), formats=("PNG",))
             if max(image.size) > MAX_DRAWING_SIDE:
                 raise ImageError(_BAD_DRAWING)
-            # So small a PNG takes milliseconds, less than to start a process; only its metadata could be a bomb.
+            # So small a PNG takes milliseconds, less than starting a process; only its metadata could be a bomb.
             return to_rgb(image, metadata=False)
-        except Exception as error:  # a decoder fed with hostile bytes raises nearly anything
+        except Exception as error:  # decoders raise nearly anything on hostile bytes
             raise ImageError(_BAD_DRAWING) from error
 
 
 def read_image(source: ImageSource) -> Image.Image:
-    """Reads a picture of the user's own and makes it plain RGB, as `decode_image` does.
+    """Reads a trusted picture as RGB, with the conversions of `decode_image`.
 
-    Never call it with a string that a stranger sent: it opens paths.
+    Never pass it a string from a visitor: it opens paths.
 
     Args:
-        source: a path, the bytes of a file, a PIL image, or a uint8 array of shape [H, W], [H, W, 3] or [H, W, 4].
-            None of them is changed. A PIL image is decoded by this process, without limits on time and memory.
+        source: A path, the bytes of a file, a PIL image, or a uint8 array of shape [H, W], [H, W, 3] or [H, W, 4]. It
+            is not modified. A PIL image is decoded in this process, without limits on time and memory.
 
     Returns:
         A new RGB image, its longest side at most `MAX_SIDE` pixels.
 
     Raises:
-        ImageError: the source is missing, too large, empty, damaged or not a picture.
+        ImageError: The source is missing, not a picture, empty, damaged or too large.
     """
     if isinstance(source, np.ndarray):
         return to_rgb(_from_array(source))
@@ -100,15 +100,13 @@ def read_image(source: ImageSource) -> Image.Image:
         check_size(source.size)
         return to_rgb(source)
     if isinstance(source, str | os.PathLike):
-        with decoding_slot():  # files wait on the disk, not in memory
+        with decoding_slot():  # wait before reading, so that waiting files take no memory
             data = _from_path(source)
             _check_bytes(data)
             return decode_in_process(data)
     if isinstance(source, bytes | bytearray):
         return decode_image(bytes(source))
-    raise ImageError(
-        f"A picture is a path, bytes, a PIL image or an array: give one of these, not {type(source).__name__}."
-    )
+    raise ImageError(f"A picture must be a path, bytes, a PIL image or an array, not {type(source).__name__}.")
 
 
 def _check_bytes(data: bytes) -> None:
@@ -122,17 +120,17 @@ def _from_array(array: np.ndarray) -> Image.Image:
     shaped = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
     if array.dtype != np.uint8 or not shaped:
         given = f"{array.dtype} {list(array.shape)}"
-        raise ImageError(f"Give a uint8 array of shape [H, W], [H, W, 3] or [H, W, 4], not {given}.")
+        raise ImageError(f"An array must be uint8 of shape [H, W], [H, W, 3] or [H, W, 4], not {given}.")
     check_size((array.shape[1], array.shape[0]))
     return Image.fromarray(np.ascontiguousarray(array))
 
 
 def _from_path(source: str | os.PathLike[str]) -> bytes:
-    # Only the last part of the path is shown: on a server the rest is nobody's business.
+    # Messages show only the last part of the path.
     path = Path(source)
     name = repr(path.name[:80])
     try:
-        # A pipe or a device would block or never end, hence files only.
+        # Only regular files: a pipe or a device could block or never end.
         if not path.is_file():
             what = "a folder" if path.is_dir() else "missing"
             raise ImageError(f"{name} is {what}: give the path of a picture file.")

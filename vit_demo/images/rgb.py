@@ -1,4 +1,4 @@
-"""Any picture that is decoded becomes upright 8-bit RGB of bounded size, with few copies of it in memory."""
+"""Converts any PIL image to upright 8-bit RGB of bounded size, with few copies in memory."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -27,34 +27,34 @@ _STRIP_PIXELS = 2**20
 
 
 def to_rgb(image: Image.Image, *, metadata: bool = True) -> Image.Image:
-    """Flattens, reduces to `MAX_SIDE` and turns upright; a new image in any case.
+    """Converts to RGB, reduces to `MAX_SIDE` and applies the EXIF orientation; always returns a new image.
 
     Args:
-        image: any mode. It is decoded if it has not been, and otherwise left alone.
-        metadata: whether to look for an orientation. Metadata can be made to cost gigabytes, so they are not parsed
-            in this process where they come from a stranger.
+        image: Of any mode; decoded if it has not been, otherwise unchanged.
+        metadata: Whether to read the EXIF orientation. Parsing hostile metadata can take gigabytes, so it happens
+            only for trusted pictures and in the decoding process.
 
     Raises:
-        ImageError: the picture is damaged, or holds values that are not numbers.
+        ImageError: The picture is damaged, or contains NaN or infinity.
     """
     try:
         image.load()
-        turn = _turn(image) if metadata else None
+        transpose = _orientation(image) if metadata else None
         image = _flatten(image)
         if max(image.size) > MAX_SIDE:
             scale = MAX_SIDE / max(image.size)
             size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
             image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
-        if turn is not None:  # now that the picture is small
-            image = image.transpose(turn)
+        if transpose is not None:  # now that the picture is small
+            image = image.transpose(transpose)
         return image.convert("RGB")
     except ImageError:
         raise
-    except Exception as error:  # decoders fed with hostile bytes raise nearly anything
+    except Exception as error:  # decoders raise nearly anything on hostile bytes
         raise ImageError(DAMAGED) from error
 
 
-def _turn(image: Image.Image) -> Image.Transpose | None:
+def _orientation(image: Image.Image) -> Image.Transpose | None:
     try:
         return _UPRIGHT.get(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # a picture with broken metadata is still a picture
@@ -62,7 +62,7 @@ def _turn(image: Image.Image) -> Image.Transpose | None:
 
 
 def _flatten(image: Image.Image) -> Image.Image:
-    """Brings any mode to L or RGB."""
+    """Converts any mode to L or RGB."""
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         return _to_8_bits(image)
     if image.has_transparency_data:
@@ -71,7 +71,7 @@ def _flatten(image: Image.Image) -> Image.Image:
 
 
 def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
-    """Cuts a picture into strips, each with the place of its top left corner, so that only strips are copied."""
+    """Strips of a picture, each with the position of its top left corner; only one is copied at a time."""
     rows = max(1, _STRIP_PIXELS // image.width)
     for top in range(0, image.height, rows):
         yield image.crop((0, top, image.width, min(top + rows, image.height))), (0, top)
@@ -86,8 +86,8 @@ def _over_white(image: Image.Image) -> Image.Image:
 
 
 def _to_8_bits(image: Image.Image) -> Image.Image:
-    """Scales deep greyscale by the white that its mode or its values suggest."""
-    import numpy as np  # here, because the decoding process starts faster without it and seldom needs it
+    """Scales grey of more than 8 bits, with a white level guessed from its mode and values."""
+    import numpy as np  # imported here, because the decoding process starts faster without it
 
     def values(strip: Image.Image) -> "np.ndarray":
         return np.asarray(strip).astype(np.float32)
@@ -97,10 +97,10 @@ def _to_8_bits(image: Image.Image) -> Image.Image:
     )
     low, high = float(np.min(lows)), float(np.max(highs))  # NaN if any value is
     if not np.isfinite((low, high)).all():
-        raise ImageError("The picture holds values that are not numbers: save it again without NaN or infinity.")
+        raise ImageError("The picture contains NaN or infinity: save it again without them.")
     whites = {"I": (255.0, 65535.0), "F": (1.0, 255.0, 65535.0)}.get(image.mode, (65535.0,))
     white = next((white for white in whites if low >= 0 and high <= white), None)
-    # No usual scale holds these values: show all of them.
+    # Values outside every usual range are scaled from their minimum to their maximum.
     black, white = (0.0, white) if white is not None else (low, max(high - low, 1.0))
     grey = Image.new("L", image.size)
     for strip, place in _strips(image):

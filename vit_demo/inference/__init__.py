@@ -1,1 +1,1 @@
-"""One image through one model: the engine that every way in shares, and its result."""
+"""One image through one model: the engine shared by Python, command line, API and page, and its result."""

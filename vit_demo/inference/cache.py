@@ -10,16 +10,16 @@ from typing import Any, Generic, TypeVar
 V = TypeVar("V")
 
 ENTRY_BYTES = 1000
-"""What an entry costs beside its value: its key, and its place."""
+"""Assumed overhead of an entry: its key, and its place in the dictionaries."""
 
 
 class ByteCache(Generic[V]):
-    """Keeps what was used last, within a number of bytes; safe to call from several threads.
+    """Keeps the most recently used values, within a number of bytes; safe to call from several threads.
 
     Args:
-        max_bytes: What all entries may hold together. An entry that is larger alone is not kept.
+        max_bytes: Limit of all entries together. A larger entry is not kept.
         size_of: The bytes of a value.
-        growing: Whether values grow after they were put in; all are then measured again when one comes.
+        growing: Whether values grow after they were put in; if so, all are measured again whenever one is added.
     """
 
     def __init__(self, max_bytes: int, size_of: Callable[[V], int], *, growing: bool = False) -> None:
@@ -32,7 +32,7 @@ class ByteCache(Generic[V]):
 
     @property
     def num_bytes(self) -> int:
-        """What the entries hold together, measured when they came."""
+        """Bytes of all entries, as measured when they were added."""
         with self._lock:
             return sum(self._sizes.values())
 
@@ -43,12 +43,12 @@ class ByteCache(Generic[V]):
         return key in self._entries
 
     def list_keys(self) -> list[Any]:
-        """The keys, the one used longest ago first."""
+        """The keys, least recently used first."""
         with self._lock:
             return list(self._entries)
 
     def get(self, key: Hashable) -> V | None:
-        """The entry, which is then the last to make room; None where there is none."""
+        """The entry, which becomes the most recently used; None if there is none."""
         with self._lock:
             if key not in self._entries:
                 return None
@@ -56,17 +56,17 @@ class ByteCache(Generic[V]):
             return self._entries[key]
 
     def clear(self) -> None:
-        """Lets everything go."""
+        """Removes all entries."""
         with self._lock:
             self._entries.clear()
             self._sizes.clear()
 
     def peek(self, key: Hashable) -> V | None:
-        """The entry without a lock and without a trace of having been used: for a forked process."""
+        """The entry, without a lock and without counting as used: for a forked process."""
         return self._entries.get(key)
 
     def put(self, key: Hashable, value: V) -> None:
-        """Keeps an entry; what was used longest ago makes room for it."""
+        """Adds an entry and evicts the least recently used ones beyond the limit."""
         with self._lock:
             self._entries.pop(key, None)
             self._sizes.pop(key, None)

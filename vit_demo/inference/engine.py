@@ -1,7 +1,7 @@
 """The engine behind the Python package, the page, the API and the command line: (image, choices) -> Exploration.
 
-It chooses the device, loads each model once, and keeps the last results; whatever takes time runs as a job (see
-``jobs``). Nothing depends on what the caches hold: what they let go is computed again.
+It chooses the device, loads each model once and caches recent results; whatever takes time runs as a job (see
+``jobs``). Nothing depends on the caches: what they evict is computed again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from vit_demo import images, methods
-from vit_demo.accelerator import ZERO_GPU, best_device, device_name, zero_gpu
+from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.forward import forward_with_trace, retry_with_less_memory, to_cpu
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
 from vit_demo.inference.jobs import Job, JobRunner, report
 from vit_demo.inference.limits import MODEL_BYTES, PREPARED_BYTES, RESULT_BYTES
-from vit_demo.inference.passes import forward_with_trace, to_cpu, with_less_memory
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, load_model
 
@@ -34,7 +34,7 @@ class Engine:
     """Runs models on one device; safe to call from several threads.
 
     Args:
-        device: ``"cuda"``, ``"mps"``, ``"cpu"``, or None for the best that is there.
+        device: ``"cuda"``, ``"mps"``, ``"cpu"``, or None for the best available.
     """
 
     def __init__(self, device: str | None = None) -> None:
@@ -43,11 +43,11 @@ class Engine:
         self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
         self._results: ByteCache[Exploration] = ByteCache(_result_bytes(self.device), lambda result: result.num_bytes)
         self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
-        self._execute = zero_gpu(self._execute_here)
+        self._execute_on_zero_gpu = zero_gpu(self._execute)
 
     @property
     def loaded(self) -> list[str]:
-        """Names of the checkpoints in memory, those of visitors' own models left out."""
+        """Names of the checkpoints in memory, without visitors' own models."""
         known = {preset.checkpoint_name(p) for preset in PRESETS.values() for p in preset.patch_sizes}
         return sorted(known & {name for name, *_ in self._models.list_keys()})
 
@@ -67,11 +67,11 @@ class Engine:
             patch_size: In pixels; the preset's default for None.
             fit: How a photo becomes the input: ``"crop"`` (centre square), ``"squash"``, or ``"keep"`` (the whole
                 picture in its own shape, on a rectangular grid). Drawings are always fitted the way MNIST was.
-            progress: Told the file, the bytes so far and the bytes in all while weights are fetched; a bar on stderr
-                for None.
+            progress: Called with the file, the bytes so far and all bytes while weights are downloaded; None for a bar
+                on stderr.
 
         Returns:
-            The result; the same object again for the same image and choices, while it is cached.
+            The result; the same object for the same image and choices while it is cached.
 
         Raises:
             ImageError: If the image cannot be used; ``EmptySketchError`` if nothing is drawn.
@@ -91,11 +91,11 @@ class Engine:
         fit: Fit = "crop",
         dropped: tuple[tuple[int, int], ...] = (),
     ) -> Exploration:
-        """As ``explore``, of a picture that is read only where the result is not cached.
+        """As ``explore``, for a picture that is read only if the result is not cached.
 
         Args:
             source: The picture.
-            preset: Its weights are on this machine, or fetched now.
+            preset: Its weights are downloaded if necessary.
             patch_size: One of the preset's.
             fit: As in ``explore``.
             dropped: Patches that leave the sequence; see ``Exploration.drop_patches``.
@@ -110,11 +110,10 @@ class Engine:
         return self.cached(self._results, key, compute, preset.task, _forward_bytes(preset, patch_size))
 
     def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0) -> T:
-        """What a cache holds under a key, or else what a job computes, which is then kept."""
+        """The cached value of a key, or else the result of a job, which is then cached."""
 
         def work() -> T:
-            found = cache.get(key)  # it may have come while this job waited
-            if found is None:
+            if (found := cache.get(key)) is None:  # it may have been added while this job was queued
                 cache.put(key, found := compute())
             return found
 
@@ -122,40 +121,40 @@ class Engine:
         return self.jobs.run(key, work, lane, nbytes) if found is None else found
 
     def ready(self, name: str, *, trusted: bool = True) -> Preset | None:
-        """A preset that can be used at once, bundled or in memory; None for one that must be prepared first."""
+        """A preset that can be used at once, bundled or in memory; None if it must be prepared first."""
         preset = PRESETS.get(name) or self._prepared.get((name, trusted))
         if preset is None or preset.source == "bundled":
             return preset
         return preset if self._model_key(preset, preset.default_patch_size) in self._models else None
 
     def prepare(self, name: str, progress: Progress | None = None, *, trusted: bool = True) -> Job[Preset]:
-        """Starts to look a preset up and to fetch its weights, where they are not on this machine.
+        """Starts a job that looks up a preset and downloads its weights if necessary.
 
         Args:
             name: As in ``explore``.
-            progress: As in ``explore``; the job is told as well.
-            trusted: Whether the one who names it may use the folders and the Hub token of this machine.
+            progress: As in ``explore``; the job reports it as well.
+            trusted: Whether its name may refer to folders of this machine and use its Hub token.
 
         Returns:
-            The job that gives the preset; it raises ``PresetError`` or ``CheckpointError`` if it cannot be had.
+            The job; its result is the preset, or it raises ``PresetError`` or ``CheckpointError``.
         """
 
-        def tell(file: str, done: int, total: int) -> None:
-            report(done, total, file)
+        def report_file(file: str, done: int, total: int) -> None:
+            report(done, total)
             if progress is not None:
                 progress(file, done, total)
 
         def work() -> Preset:
-            preset = find_preset(name, progress and tell, trusted=trusted)
+            preset = find_preset(name, progress and report_file, trusted=trusted)
             if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
-                fetch_weights(preset, progress and tell)
+                fetch_weights(preset, progress and report_file)
             self._prepared.put((name, trusted), preset)
             return preset
 
         return self.jobs.submit(("prepare", name, trusted), work, "downloads")
 
     def warm_up(self, presets: Iterable[str]) -> None:
-        """Loads models and runs each once on nothing, so that the first visitor does not wait for it."""
+        """Loads models and runs each once on a blank image, so that the first visitor does not wait."""
         for name in presets:
             preset = find_preset(name)
             side = preset.image_size
@@ -163,7 +162,7 @@ class Engine:
             self.run_on_model(preset, preset.default_patch_size, forward_with_trace, blank)
 
     def model(self, preset: Preset, patch_size: int) -> ViT:
-        """The network that serves a patch size, on this engine's device, loaded once."""
+        """The network for a patch size, on this engine's device, loaded once."""
         key = self._model_key(preset, patch_size)
         return self.cached(self._models, key, lambda: load_model(preset, patch_size).to(self.device), preset.task)
 
@@ -177,26 +176,28 @@ class Engine:
         slow: bool = False,
         **options: Any,
     ) -> T:
-        """Runs a function beside a network; see ``exploration.RunOnModel``.
+        """Runs a function on a network; see ``forward.RunOnModel``.
 
         Args:
             preset: Whose network.
-            patch_size: In pixels; handed on to the function.
-            function: A module's own; called with the network, the arguments and the options.
+            patch_size: In pixels; passed to the function.
+            function: A module-level function; called with the network, the arguments and the options.
             *arguments: Tensors among them are moved to the device.
-            slow: Whether it needs many passes, so that others should not wait for it.
-            **options: As the arguments; ``progress`` is told how far it is, and so is the job.
+            slow: Whether it takes many passes, so that other work should not wait for it.
+            **options: As the arguments; the job reports what ``progress`` is called with.
         """
+        forks = needs_zero_gpu(preset.num_parameters_at(patch_size))
         if "progress" in options:
-            options["progress"] = None if ZERO_GPU else partial(_tell, options["progress"])
+            options["progress"] = None if forks else partial(_report, options["progress"])
 
         def work() -> T:
-            self.model(preset, patch_size)  # loaded here, for on ZeroGPU what follows runs in a fork
-            return self._execute(preset, patch_size, function, arguments, options)
+            self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
+            execute = self._execute_on_zero_gpu if forks else self._execute
+            return execute(preset, patch_size, function, arguments, options)
 
         lane = "slow" if slow else preset.task
         nbytes = _forward_bytes(preset, patch_size) * (8 if slow else 3)
-        return self.jobs.run(object(), work, lane, nbytes)
+        return self.jobs.run(None, work, lane, nbytes)
 
     def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:
         given = ModelInput.of(source.read(), preset, patch_size, fit)
@@ -214,33 +215,32 @@ class Engine:
             geometry=given.geometry,
             pixels=given.pixels,
             seconds=seconds,
-            device=self._where(trace.q[0].device),
+            device=self._where(preset, patch_size, trace.q[0].device),
             run_on_model=run_on_model,
         )
 
-    def _execute_here(
-        self,
-        preset: Preset,
-        patch_size: int,
-        function: Callable[..., T],
-        arguments: tuple[Any, ...],
-        options: dict[str, Any],
+    def _execute(
+        self, preset: Preset, patch_size: int, function: Callable[..., T], arguments: tuple, options: dict[str, Any]
     ) -> T:
-        """The function itself; on ZeroGPU in a fork, so that no lock may be taken here, and gradients stay inside."""
+        """Runs the function; on ZeroGPU in a fork, so no lock may be taken here and gradients must not leave it."""
 
         def attempt(device: torch.device) -> T:
             model = self._models.peek(self._model_key(preset, patch_size))
-            if model is None or device != self.device:
-                model = load_model(preset, patch_size).to(device)
+            if model is None or (device != self.device and not forked):
+                model = load_model(preset, patch_size)
+            model = model.to(device)  # in a fork no other thread uses it
             there = [_to(value, device) for value in arguments]
             named = {name: _to(value, device) for name, value in options.items()}
             return to_cpu(function(model, *there, patch_size=patch_size, **named))
 
-        return with_less_memory(attempt, self.device)
+        forked = needs_zero_gpu(preset.num_parameters_at(patch_size))
+        return retry_with_less_memory(attempt, best_device(forked=True) if forked else self.device)
 
-    def _where(self, device: torch.device) -> str:
-        """Where a pass ran, for people, and why if it is not where it should have."""
-        if ZERO_GPU or device.type == self.device.type:
+    def _where(self, preset: Preset, patch_size: int, device: torch.device) -> str:
+        """Where a pass ran, in words, and why if it is not the engine's device."""
+        if needs_zero_gpu(preset.num_parameters_at(patch_size)):
+            return "ZeroGPU"
+        if device.type == self.device.type:
             return device_name(self.device)
         return f"{device_name(device)}, because the memory of the GPU was too small"
 
@@ -254,7 +254,7 @@ _engines_lock = threading.Lock()
 
 
 def get_engine(device: str | None = None) -> Engine:
-    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best that is there for None."""
+    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best available for None."""
     name = str(torch.device(device) if device else best_device())
     with _engines_lock:
         if name not in _engines:
@@ -263,7 +263,7 @@ def get_engine(device: str | None = None) -> Engine:
 
 
 def reset_engines() -> None:
-    """Forgets the shared engines with all that they hold, so that the next request starts afresh."""
+    """Discards the shared engines with their caches."""
     with _engines_lock:
         _engines.clear()
 
@@ -286,7 +286,7 @@ def explore(
     return get_engine(device).explore(image, preset, patch_size, fit)
 
 
-def _tell(progress: methods.Progress | None, done: int, total: int) -> None:
+def _report(progress: methods.Progress | None, done: int, total: int) -> None:
     report(done, total)
     if progress is not None:
         progress(done, total)
@@ -297,14 +297,14 @@ def _to(value: Any, device: torch.device) -> Any:
 
 
 def _result_bytes(device: torch.device) -> int:
-    """What cached results may hold: traces stay on the device that made them."""
-    if device.type != "cuda" or ZERO_GPU:
+    """Limit of the cached results, whose traces stay on the device that computed them."""
+    if device.type != "cuda":
         return RESULT_BYTES
     return min(20 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
 
 
 def _forward_bytes(preset: Preset, patch_size: int) -> int:
-    """Roughly what one pass needs beside the weights: a dozen activations, and q, k and v of every block."""
+    """Estimated memory of one pass beside the weights: a dozen activations, and q, k and v of every block."""
     config = preset.config
-    tokens = config.num_prefix + (config.image_size // patch_size) ** 2
+    tokens = config.num_prefix_tokens + (config.image_size // patch_size) ** 2
     return 4 * tokens * config.embed_dim * (12 + 3 * config.depth)

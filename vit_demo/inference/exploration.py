@@ -1,8 +1,7 @@
-"""What one image did to one model: everything that a page shows, and where every map comes from."""
+"""The result of one image in one model: the prediction, and every map on demand."""
 
 from __future__ import annotations
 
-import inspect
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +12,11 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vit_demo import features, images, methods, metrics, render
+from vit_demo import features, images, metrics, render
 from vit_demo.errors import InputError, LabelError
+from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
-from vit_demo.inference.passes import RunOnModel, forward_with_trace
+from vit_demo.methods import Progress, attention_from, find_method, to_grid
 from vit_demo.model import Trace
 from vit_demo.weights import Preset
 
@@ -31,26 +31,26 @@ Label = str | int | None
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exploration:
-    """What one image did to one model: everything that a page shows, and where every map comes from.
+    """The result of one image in one model: the prediction, and every map on demand.
 
-    It holds its preset, its input and its choices, so that any map can be made at any time, whatever else is cached.
+    It holds its preset, its input and its choices, so that any map can be computed at any time, whatever is cached.
     Maps are float32 ``[rows, cols]`` and hold the true values; only ``overlay`` rescales them.
 
     Attributes:
         preset: The model.
         patch_size: In pixels of the network's input.
-        fit: How a photo became the input: ``"crop"``, ``"squash"`` or ``"keep"``.
+        fit: How a photo was fitted: ``"crop"``, ``"squash"`` or ``"keep"``.
         grid: Rows and columns of patches.
         logits: float32 ``[K]``; empty for a model without classes.
         trace: q, k, v of every block, on the device that ran the pass.
-        image: The picture exactly as the model saw it: 28 x 28 grey for digits, RGB at display size for photos.
-        photo: The whole upright photo, made small; None for a drawing.
-        geometry: Which part of the source ``image`` is.
+        image: The picture as the model saw it: 28 x 28 grey for digits, RGB at display size for photos.
+        photo: A small copy of the whole upright photo; None for a drawing.
+        geometry: Which part of the source ``image`` covers.
         pixels: The network's input, float32 ``[1, C, height, width]``, normalised.
         seconds: Time of the forward pass.
         device: Where it ran.
-        dropped: The patches that were left out of the sequence; see ``drop_patches``.
-        run_on_model: Runs what needs the network itself, which a result does not hold.
+        dropped: The patches that were dropped from the sequence; see ``drop_patches``.
+        run_on_model: Runs a function on the network, which a result does not hold.
     """
 
     preset: Preset
@@ -80,11 +80,11 @@ class Exploration:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the prediction is probable enough to be stated plainly; never, where there are no classes."""
+        """Whether the prediction reaches the preset's ``confidence_threshold``; False without classes."""
         return bool(self.probabilities.max(initial=0) >= self.preset.confidence_threshold)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
-        """The likeliest labels with their probabilities, highest first; none for a model without classes."""
+        """The most probable labels with their probabilities, highest first; empty for a model without classes."""
         return _top(self.labels, self.probabilities, count)
 
     def attention(
@@ -96,7 +96,7 @@ class Exploration:
             layer: Block, from 0; negative from the end.
             head: From 0; None for the mean of all heads.
             query: (row, col) of a patch; None for the class token, or the mean of all tokens where there is none.
-            direction: ``"from"``: where the query looks. ``"to"``: which patches look at it.
+            direction: ``"from"``: what the query attends to. ``"to"``: which patches attend to it.
 
         Returns:
             float32 ``[rows, cols]``; over all tokens, prefix included, a ``"from"`` map sums to 1.
@@ -104,28 +104,17 @@ class Exploration:
         Raises:
             InputError: If there is no such block, head, patch or direction.
         """
-        token = self._token(layer, head, query)
-        if direction not in ("from", "to"):
-            raise InputError(f'There is no direction {direction!r}: choose "from" or "to".')
-        compute = methods.attention_from if direction == "from" else methods.attention_to
-        values = compute(self.trace, layer, token)
-        values = values[0].mean(0) if head is None else values[0, head]  # [B, H, N] -> [N]
-        return methods.to_grid(values, self.trace).cpu().numpy()
+        return self.heatmap("attention", layer=layer, head=head, query=query, direction=direction)
 
     def attention_maps(self, query: Query = None) -> NDArray[np.float32]:
-        """Where one token looks in every block and head: float32 ``[blocks, heads, rows, cols]``."""
+        """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``."""
         token, blocks = self._token(-1, None, query), range(self.trace.num_blocks)
-        values = torch.stack([methods.attention_from(self.trace, layer, token)[0] for layer in blocks])
-        return methods.to_grid(values, self.trace).cpu().numpy()
+        values = torch.stack([attention_from(self.trace, layer, token)[0] for layer in blocks])
+        return to_grid(values, self.trace).cpu().numpy()
 
     def rollout(self, query: Query = None) -> NDArray[np.float32]:
         """Attention rollout of one token; over all tokens, prefix included, it sums to 1."""
-        values = methods.rollout(self.trace, self._token(-1, None, query))[0]
-        return methods.to_grid(values, self.trace).cpu().numpy()
-
-    def value_weighted(self, layer: int = -1, query: Query = None) -> NDArray[np.float32]:
-        """The length of what each patch sends to one token through a block, in the unit of the tokens."""
-        return self._map(methods.value_weighted, layer, self._token(layer, None, query))
+        return self.heatmap("rollout", query=query)
 
     def relevance(self, label: Label = None) -> NDArray[np.float32]:
         """The evidence for a class in each patch, through the attention of all blocks and its gradients.
@@ -139,29 +128,40 @@ class Exploration:
         Raises:
             LabelError: If there is no such class.
         """
-        return self._map(methods.relevance, self.target(label))
+        return self.heatmap("relevance", label)
 
-    def heatmap(self, method: str, label: Label = None, **options: Any) -> NDArray[np.float32]:
-        """The map of a method by its name, one of ``methods.METHODS``.
+    def heatmap(
+        self, method: str, label: Label = None, progress: Progress | None = None, **options: Any
+    ) -> NDArray[np.float32]:
+        """The map of any registered method; see ``vit_demo.methods()``.
 
         Args:
-            method: The name.
-            label: A label or its index, where the method depends on the class; the predicted class for None.
+            method: Its name.
+            label: A label or its index, for a method that depends on the class; the predicted class for None.
+            progress: Called with the passes done and their total, for a method that takes many.
             **options: The method's own, such as ``layer``, ``query``, ``window`` or ``budget``.
 
+        Returns:
+            float32 ``[rows, cols]``, in the method's unit.
+
         Raises:
-            InputError: If there is no such method, or it has no such option.
+            InputError: If there is no such method, it has no such option, or a value is out of range.
             LabelError: If there is no such class.
         """
-        chosen = methods.find_method(method)
-        target = None if label is None else self.target(label)  # refused even where the map does not depend on it
-        compute: Callable[..., Any] = chosen.compute if chosen.class_specific else getattr(self, method)
-        unknown = options.keys() - inspect.signature(compute).parameters.keys()
-        if unknown:
-            raise InputError(f"{method} has no option {min(unknown)!r}: see its documentation.")
-        if not chosen.class_specific:
-            return compute(**options)
-        return self._map(compute, self.target(target), slow=chosen.many_passes, **options)
+        chosen = find_method(method)
+        chosen.check_options(options)
+        # An unknown class is refused even if the map does not depend on it.
+        target = self.target(label) if chosen.class_specific or label is not None else None
+        token = self._token(options.get("layer", -1), options.get("head"), options.get("query"))
+        if chosen.offers("query"):
+            options["query"] = token
+        if chosen.cost == "trace":
+            return to_grid(chosen.function(self.trace, **options), self.trace)[0].cpu().numpy()
+        if chosen.reports_progress:
+            options["progress"] = progress
+        arguments = (self.pixels, target) if chosen.class_specific else (self.pixels,)
+        options["kept_patches"] = self._kept_patches()
+        return self.run_on_model(chosen.function, *arguments, slow=chosen.is_slow, **options)[0].numpy()
 
     def logit_lens(self) -> list[list[tuple[str, float]]]:
         """The prediction before the first block and after each: all (label, probability) pairs, highest first.
@@ -170,11 +170,11 @@ class Exploration:
             LabelError: If the model has no classes.
         """
         self.target(None)
-        logits = self._run(features.lens)[0]  # [blocks + 1, K]
+        logits = self._run(features.logit_lens)[0]  # [blocks + 1, K]
         return [_top(self.labels, row, len(self.labels)) for row in logits.softmax(1).numpy()]
 
     def drop_patches(self, patches: Sequence[tuple[int, int]]) -> Exploration:
-        """The result with some patches dropped: they leave the sequence, and nothing stands in for them.
+        """The result with some patches dropped: they leave the sequence, and nothing replaces them.
 
         Every map keeps the whole grid and is 0 at a dropped patch, its true value. Dropping adds up:
         ``ex.drop_patches(a).drop_patches(b)`` drops both.
@@ -203,38 +203,38 @@ class Exploration:
         label: Label = None,
         baseline: metrics.Baseline = "mean",
         seeds: int = 5,
-        progress: methods.Progress | None = None,
+        progress: Progress | None = None,
     ) -> metrics.Faithfulness:
         """Tests a map: its deletion and insertion curves beside those of random orders.
 
         Args:
-            method: One of ``methods.METHODS``, or a map ``[rows, cols]`` of your own.
+            method: Name of a method, or a map ``[rows, cols]`` of your own.
             steps: How many times patches are replaced, or returned.
             label: Whose probability is measured, and whose map it is; the predicted class for None.
             baseline: What replaces a patch: ``"mean"``, the colour that normalization maps to 0; ``"blur"``, the
                 picture without its details; or ``"black"``.
             seeds: How many random orders.
-            progress: Told how many pictures are done, and of how many.
+            progress: Called with the number of pictures done and their total.
 
         Raises:
             InputError: If there is no such method or baseline.
             LabelError: If there is no such class.
         """
         target = self.target(label)
-        replacement = metrics.replacement(baseline, self.pixels, self.patch_size, self.preset.mean, self.preset.std)
+        replacement = metrics.baseline_image(baseline, self.pixels, self.patch_size, self.preset.mean, self.preset.std)
         values = np.asarray(self.heatmap(method, target) if isinstance(method, str) else method, np.float32)
         if values.shape != self.grid:
             raise InputError(f"A map for this image has the shape {self.grid}, not {values.shape}.")
         options: dict[str, Any] = {"steps": steps, "seeds": seeds, "progress": progress}
         return self._run(metrics.faithfulness, target, torch.from_numpy(values), replacement, slow=True, **options)
 
-    def randomization(self, method: str, label: Label = None, progress: methods.Progress | None = None) -> list[float]:
+    def randomization(self, method: str, label: Label = None, progress: Progress | None = None) -> list[float]:
         """How similar a map stays while the weights are randomized from the head down: Spearman correlations.
 
         Of the trained network (1), without its head, then without one more block each time; ``label`` as in
         ``relevance``.
         """
-        methods.find_method(method)
+        find_method(method)
         return self._run(metrics.randomization, self.target(label), method, slow=True, progress=progress)
 
     def target(self, label: Label = None) -> int:
@@ -266,17 +266,14 @@ class Exploration:
 
     @property
     def num_bytes(self) -> int:
-        """What this result holds in memory: trace, input and pictures."""
+        """Memory of this result: trace, input and pictures."""
         pictures = sum(p.width * p.height * len(p.getbands()) for p in (self.image, self.photo) if p is not None)
         return self.trace.num_bytes + self.pixels.nbytes + self.logits.nbytes + pictures
 
     def _run(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        return self.run_on_model(function, self.pixels, *arguments, keep=self._keep(), **options)
+        return self.run_on_model(function, self.pixels, *arguments, kept_patches=self._kept_patches(), **options)
 
-    def _map(self, function: Callable[..., Tensor], *arguments: Any, **options: Any) -> NDArray[np.float32]:
-        return self._run(function, *arguments, **options)[0].numpy()
-
-    def _keep(self) -> Tensor | None:
+    def _kept_patches(self) -> Tensor | None:
         """The patches of the sequence ``[1, K]``, counted row by row; None for all."""
         if not self.dropped:
             return None
@@ -284,7 +281,7 @@ class Exploration:
         return torch.tensor([[i for i in range(self.grid[0] * self.grid[1]) if i not in gone]])
 
     def _token(self, layer: int, head: int | None, query: Query) -> int | None:
-        """The place of the query in the sequence, once it and the rest are known to be there."""
+        """The index of the query in the sequence, once layer, head and query are checked."""
         blocks, heads = self.trace.num_blocks, self.trace.num_heads
         if not -blocks <= layer < blocks:
             raise InputError(f"There is no block {layer}: this model has {blocks}, counted from 0.")
@@ -295,8 +292,8 @@ class Exploration:
         self._check_patch(query)
         if tuple(query) in self.dropped:
             raise InputError(f"The patch {tuple(query)} was dropped, so it has no attention.")
-        patch, keep = query[0] * self.grid[1] + query[1], self._keep()
-        return self.trace.num_prefix + (patch if keep is None else keep[0].tolist().index(patch))
+        patch, kept_patches = query[0] * self.grid[1] + query[1], self._kept_patches()
+        return self.trace.num_prefix_tokens + (patch if kept_patches is None else kept_patches[0].tolist().index(patch))
 
     def _check_patch(self, patch: tuple[int, int]) -> None:
         (rows, cols), (row, col) = self.grid, patch

@@ -1,4 +1,4 @@
-"""From a picture to a network's input, and how a picture is named so that it can be read again."""
+"""From a picture to the input of a network, and where a picture can be read again."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ FITS: tuple[Fit, ...] = ("crop", "squash", "keep")
 
 
 def check_fit(fit: str) -> None:
-    """Refuses a way to fit a photo that there is not.
+    """Checks the name of a way to fit a photo.
 
     Raises:
-        PresetError: If it is none of ``FITS``.
+        PresetError: If it is not one of ``FITS``.
     """
     if fit not in FITS:
         raise PresetError(f"There is no fit {fit!r}: choose one of {', '.join(FITS)}.")
@@ -42,12 +42,12 @@ THUMBNAIL_SIZE = 192
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A picture that can be read again, should its result be needed once more.
+    """A picture that can be read again if its result has to be computed again.
 
     Attributes:
         identity: Equal identities mean equal pictures.
         read: Reads it.
-        reference: By what the one who sent it may name it again; empty where that is not possible.
+        reference: The name under which its sender can refer to it; empty if there is none.
     """
 
     identity: Hashable
@@ -56,10 +56,10 @@ class Source:
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:
-        """A picture that is read at once.
+        """A picture that is read immediately.
 
         Raises:
-            ImageError: If it cannot be.
+            ImageError: If it cannot be read.
         """
         picture = images.read_image(image)
         digest = hashlib.sha256(picture.tobytes()).digest()
@@ -68,13 +68,13 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class ModelInput:
-    """What goes into the network, and what a person is shown of it.
+    """The input of a network, and the pictures that show it.
 
     Attributes:
         pixels: float32 ``[1, C, height, width]``, normalised.
-        geometry: Which part of the picture that is.
+        geometry: Which part of the picture it covers.
         image: The picture as the network gets it: 28 x 28 grey for a digit, RGB at display size for a photo.
-        photo: The whole photo, made small; None for a digit.
+        photo: A small copy of the whole photo; None for a digit.
     """
 
     pixels: Tensor
@@ -84,15 +84,15 @@ class ModelInput:
 
     @classmethod
     def of(cls, picture: Picture, preset: Preset, patch_size: int, fit: Fit) -> ModelInput:
-        """Fits a picture to a preset.
+        """Preprocesses a picture for a preset.
 
         Raises:
-            EmptySketchError: If a digit is wanted and nothing is drawn.
-            PresetError: If the sizes do not fit each other.
+            EmptySketchError: If the preset is for digits and nothing is drawn.
+            PresetError: If patch size and image size do not fit.
         """
         if preset.task == "digits":
             digit = images.to_mnist(picture) if isinstance(picture, Image.Image) else picture
-            pixels, geometry = images.to_tensor_digit(digit)
+            pixels, geometry = images.digit_to_tensor(digit)
             return cls(pixels, geometry, Image.fromarray(digit), None)
         photo = picture if isinstance(picture, Image.Image) else Image.fromarray(picture).convert("RGB")
         pixels, geometry = images.preprocess(
@@ -107,4 +107,4 @@ class ModelInput:
         )
         small = photo.copy()
         small.thumbnail((THUMBNAIL_SIZE, THUMBNAIL_SIZE), Image.Resampling.LANCZOS)
-        return cls(pixels, geometry, images.seen(photo, geometry, DISPLAY_SIZE), small)
+        return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE), small)

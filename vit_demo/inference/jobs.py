@@ -1,11 +1,11 @@
-"""Every forward pass, model load and download runs as a job: once for equal requests, in a lane, within bounds.
+"""Every forward pass, model load and download runs as a job: once for equal requests, in a lane, within limits.
 
-A lane has worker threads and a queue of its own, so that work of one kind never waits for work of another: digits do
-not wait for photos, nor a quick map for a slow one. Lanes of slow work run at a lower priority of the operating system,
-which leaves the processor to the quick ones whenever they need it.
+A lane has its own worker threads and queue, so that work of one kind never waits for work of another: digits do not
+wait for photos, nor a quick map for a slow one. Lanes of slow work run at a lower priority of the operating system,
+which leaves the processor to the quick ones.
 
-A job that needs another (a map needs its forward pass) calls ``JobRunner.run`` from within: the inner job then runs in
-the same thread, unless it is running elsewhere already, and is waited for.
+A job that needs another (a map needs its forward pass) calls ``JobRunner.run``: the inner job then runs in the same
+thread, unless it is running elsewhere already and only has to be awaited.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from vit_demo.errors import BusyError
+from vit_demo.inference.byte_semaphore import ByteSemaphore
 from vit_demo.inference.limits import GRACE, LANES, MEMORY, Lane
-from vit_demo.inference.room import Room
 
 T = TypeVar("T")
 
 
 class Cancelled(Exception):
-    """Nobody waits for this job any more, so it stops."""
+    """The job stopped because nobody waits for it any more."""
 
 
 class Job(Generic[T]):
@@ -42,22 +42,20 @@ class Job(Generic[T]):
         key: Equal keys mean equal work.
         nbytes: Memory that it needs while it runs, roughly.
         done: How much of the work is done.
-        total: Of how much; 0 where that is not known.
-        note: What it is doing, for people; may stay empty.
+        total: The whole amount; 0 if it is not known.
     """
 
     def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
         self.key = key
         self.nbytes = nbytes
         self.done = self.total = 0
-        self.note = ""
         self._work: Callable[[], T] | None = work
         self._parent = parent
         self._context: Context = copy_context()
         self._future: Future[T] = Future()
         self._future.set_running_or_notify_cancel()  # a waiter that leaves must not cancel it for the others
         self._lock = threading.Lock()
-        self._claimed = self._given_up = False
+        self._claimed = self._cancelled = False
         self._waiters = 0
         self._wanted_at = time.monotonic() if parent is None else float("-inf")
 
@@ -68,31 +66,31 @@ class Job(Generic[T]):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether anybody waits for the result, or did within ``GRACE`` seconds."""
-        if self._given_up:
+        """Whether somebody waits for the result, or did within the last ``GRACE`` seconds."""
+        if self._cancelled:
             return False
         recently = time.monotonic() - self._wanted_at < GRACE
         return self._waiters > 0 or recently or (self._parent is not None and self._parent.is_wanted)
 
-    def report(self, done: int, total: int, note: str = "") -> None:
-        """Notes how far the work is.
+    def report(self, done: int, total: int) -> None:
+        """Records the progress.
 
         Raises:
-            Cancelled: If nobody waits for it any more.
+            Cancelled: If nobody waits for the job any more.
         """
         if not self.is_wanted:
             raise Cancelled
-        self.done, self.total, self.note = done, total, note
+        self.done, self.total = done, total
         if self._parent is not None and self._parent.is_wanted:
-            self._parent.report(done, total, note)
+            self._parent.report(done, total)
 
-    def give_up(self) -> None:
-        """Stops the job as if nobody waited for it."""
-        self._given_up = True
+    def cancel(self) -> None:
+        """Stops the job at its next report, as if nobody waited for it."""
+        self._cancelled = True
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Keeps the job going for as long as somebody waits for it within this block."""
+        """Keeps the job going while the block runs."""
         with self._lock:
             self._waiters += 1
         try:
@@ -103,7 +101,7 @@ class Job(Generic[T]):
             self._wanted_at = time.monotonic()
 
     def poll(self, seconds: float) -> bool:
-        """Waits a moment and keeps the job going for ``GRACE`` seconds more; whether the result is there."""
+        """Waits some seconds for the result and keeps the job going for ``GRACE`` more; whether it is done."""
         with self.waiting(), suppress(TimeoutError):
             self._future.exception(seconds)
         return self.is_done
@@ -111,7 +109,8 @@ class Job(Generic[T]):
     async def poll_async(self, seconds: float) -> bool:
         """As ``poll``, awaited without occupying a thread."""
         future = asyncio.wrap_future(self._future)
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # seen, so not complained about
+        # The exception is retrieved here, so that asyncio does not warn about it.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         with self.waiting():
             await asyncio.wait([future], timeout=seconds)
         return self.is_done
@@ -152,15 +151,15 @@ class Job(Generic[T]):
 _current: ContextVar[Job[Any] | None] = ContextVar("the job that this thread runs", default=None)
 
 
-def report(done: int, total: int, note: str = "") -> None:
-    """Tells the job that this thread runs how far it is; does nothing outside of one.
+def report(done: int, total: int) -> None:
+    """Reports progress to the job that this thread runs; does nothing outside of a job.
 
     Raises:
         Cancelled: If nobody waits for the job any more.
     """
     job = _current.get()
     if job is not None:
-        job.report(done, total, note)
+        job.report(done, total)
 
 
 class JobRunner:
@@ -168,12 +167,12 @@ class JobRunner:
 
     Args:
         lanes: By name.
-        nbytes: What running jobs may need in memory together, as far as those who submit them can estimate it.
+        nbytes: Memory that running jobs may need together, by the estimates with which they are submitted.
     """
 
     def __init__(self, lanes: Mapping[str, Lane] = LANES, nbytes: int = MEMORY) -> None:
         self._lanes = dict(lanes)
-        self._room = Room(nbytes)
+        self._memory = ByteSemaphore(nbytes)
         self._queues: dict[str, queue.SimpleQueue[Job[Any] | None]] = {name: queue.SimpleQueue() for name in lanes}
         self._waiting = dict.fromkeys(lanes, 0)
         self._active: dict[Hashable, Job[Any]] = {}
@@ -186,17 +185,18 @@ class JobRunner:
         return len(self._active)
 
     def submit(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> Job[T]:
-        """Starts a job, or joins the one with the same key that is waiting or running.
+        """Starts a job, or joins the one with the same key that is queued or running.
 
         Args:
-            key: Equal keys mean equal work.
+            key: Equal keys mean equal work; None for work that is equal to no other.
             work: Takes nothing; may call ``report``.
             lane: Name of a lane.
-            nbytes: Memory that it needs while it runs, roughly.
+            nbytes: Estimated memory that it needs while it runs.
 
         Raises:
-            BusyError: If too many jobs wait in the lane, or the runner is closed.
+            BusyError: If too many jobs are queued in the lane, or the runner is closed.
         """
+        key = object() if key is None else key
         with self._lock:
             job = self._active.get(key)
             if job is not None and job.is_wanted:
@@ -213,7 +213,7 @@ class JobRunner:
         return job
 
     def run(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> T:
-        """The result of a job, waited for; called from within another job, it runs in the same thread.
+        """Waits for the result of a job; called within another job, it runs in the same thread.
 
         Raises:
             BusyError: As in ``submit``.
@@ -221,8 +221,10 @@ class JobRunner:
         """
         outer = _current.get()
         while outer is None:
-            with suppress(Cancelled):  # it was given up just before it was joined
+            with suppress(Cancelled):  # it was cancelled just before it was joined
                 return self.submit(key, work, lane, nbytes).result()
+        if key is None:
+            return work()
         while True:
             with self._lock:
                 job = self._active.get(key)
@@ -232,7 +234,7 @@ class JobRunner:
                 self._finish(job)
                 return job.result()
             while not job.poll(0.2):
-                outer.report(job.done, job.total, job.note)
+                outer.report(job.done, job.total)
             with suppress(Cancelled):
                 return job.result()
 
@@ -243,10 +245,10 @@ class JobRunner:
                 return await self.submit(key, work, lane, nbytes).result_async()
 
     def close(self, seconds: float = 0.0) -> bool:
-        """Refuses new jobs, waits for those that run or wait already, and gives up those that take longer.
+        """Refuses new jobs, waits for those that run or are queued, and cancels those that take longer.
 
         Args:
-            seconds: How long they may take; half as long again for those that were given up to notice.
+            seconds: How long they may take, and half as long again until the cancelled ones stop.
 
         Returns:
             Whether no job runs any more.
@@ -258,7 +260,7 @@ class JobRunner:
             time.sleep(0.02)
         with self._lock:
             for job in self._active.values():
-                job.give_up()
+                job.cancel()
         while self._active and time.monotonic() < started + 1.5 * seconds:
             time.sleep(0.02)
         for name, lane in self._lanes.items():
@@ -293,7 +295,7 @@ class JobRunner:
             with self._lock:
                 self._waiting[name] -= 1
             if job.claim():
-                with self._room.of(job.nbytes):
+                with self._memory.reserve(job.nbytes):
                     self._finish(job)
 
     def _finish(self, job: Job[Any]) -> None:

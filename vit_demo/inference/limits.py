@@ -1,4 +1,4 @@
-"""How much may run at once, how much may wait, and how much is kept: the limits of jobs and caches."""
+"""The limits of jobs and caches: how much may run at once, be queued, and be kept."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ GRACE = 5.0
 
 @dataclass(frozen=True)
 class Lane:
-    """A kind of work with worker threads of its own.
+    """A kind of work with its own worker threads.
 
     Attributes:
         workers: Jobs that run at once.
-        waiting: Jobs that may wait; further ones are refused.
+        waiting: Jobs that may be queued; further ones are refused.
         niceness: By how much the priority of its threads is lowered, 0 to 19, where the operating system keeps one for
             each thread (Linux).
         threads: Threads of one matrix product; torch's own choice for 0. On a busy processor a small network is many
@@ -33,16 +33,16 @@ LANES = {
     "slow": Lane(workers=2, waiting=16, niceness=15),
     "downloads": Lane(workers=4, waiting=32, niceness=5),
 }
-"""What runs beside what: one pass of a digits model, one pass of a photo model, many passes, and the network."""
+"""One pass of a digits model, one pass of a photo model, work of many passes, and downloads."""
 
 MEMORY = 3 << 30
 """Bytes that the running jobs may need together."""
 
 RESULT_BYTES = 96 << 20
-"""What the cached results may hold together on the CPU; on a GPU up to twenty times that, an eighth of its memory."""
+"""Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
 
 MODEL_BYTES = 5 << 30
-"""What the models in memory may hold together; the one used longest ago makes room."""
+"""Limit of the models in memory; the least recently used one is evicted."""
 
 PREPARED_BYTES = 8 << 20
-"""Presets of the Hub that are remembered, so that their configuration is read once."""
+"""Limit of the cached presets of the Hub, whose configuration is then read once."""

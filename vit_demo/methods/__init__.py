@@ -1,18 +1,22 @@
-"""Explanation methods: from a trace, or a network and an image, to heatmaps. Imports torch and the network."""
+"""Explanation methods: from a trace, or a network and an image, to heatmaps. Imports torch and the network.
 
-from vit_demo.methods.attention import (
-    attention_from,
-    attention_matrix,
-    attention_to,
-    lay_out,
-    log_normalisers,
-    to_grid,
-)
+Every file of this folder is imported, so that a method in a new file is registered without being named elsewhere. The
+package can be called, because its name is also a public function's: ``vit_demo.methods()``.
+"""
+
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+
+from vit_demo.methods.attention import attention_from, attention_matrix, attention_to
+from vit_demo.methods.attention_rows import logsumexp
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.chunking import memory_budget
+from vit_demo.methods.grid import scatter_to_grid, to_grid
 from vit_demo.methods.occlusion import occlusion
 from vit_demo.methods.patch_dropping import patch_dropping
-from vit_demo.methods.registry import METHODS, Method, find_method
+from vit_demo.methods.registry import METHODS, Method, Option, find_method, register
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.subsets import Progress
@@ -21,19 +25,37 @@ from vit_demo.methods.value_weighted import value_weighted
 __all__ = [
     "METHODS",
     "Method",
+    "Option",
     "Progress",
     "attention_from",
     "attention_matrix",
     "attention_to",
     "attnlrp",
     "find_method",
-    "lay_out",
-    "log_normalisers",
+    "logsumexp",
     "memory_budget",
     "occlusion",
     "patch_dropping",
+    "register",
     "relevance",
     "rollout",
+    "scatter_to_grid",
     "to_grid",
     "value_weighted",
 ]
+
+
+def import_all() -> None:
+    """Imports every file of this folder, which registers the methods in it."""
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+
+
+class _CallablePackage(ModuleType):
+    def __call__(self) -> dict[str, Method]:
+        """Every registered method by name, those that do not depend on the class first."""
+        return dict(METHODS)
+
+
+sys.modules[__name__].__class__ = _CallablePackage
+import_all()

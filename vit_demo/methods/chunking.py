@@ -1,4 +1,4 @@
-"""How much is computed at once: one place to ask for less, where memory is short."""
+"""How much is computed at once, and a context that makes it less where memory is short."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def memory_budget(factor: float) -> Iterator[None]:
         ...         values = relevance(model, images)
     """
     if not 0 < factor < math.inf:
-        raise ValueError(f"A memory budget of {factor} cannot be: choose a number above 0, such as 1/8.")
+        raise ValueError(f"A memory budget must be a finite number above 0, such as 1/8, not {factor}.")
     token = _factor.set(factor)
     try:
         yield
@@ -40,10 +40,10 @@ def memory_budget(factor: float) -> Iterator[None]:
 
 
 def current_budget() -> float:
-    """The factor that is in force here."""
+    """The factor in force here."""
     return _factor.get()
 
 
-def chunk_size(room: int, each: int) -> int:
-    """How many things of a size fit into some room, scaled by the budget; at least one."""
-    return max(1, int(room * _factor.get()) // max(1, each))
+def chunk_size(capacity: int, item: int) -> int:
+    """How many items of a size fit into a capacity scaled by the budget; at least one."""
+    return max(1, int(capacity * _factor.get()) // max(1, item))

@@ -1,4 +1,4 @@
-"""Occlusion (Zeiler and Fergus, 2014, https://arxiv.org/abs/1311.2901), by leaving patches out of the sequence."""
+"""Occlusion (Zeiler and Fergus, 2014, https://arxiv.org/abs/1311.2901), by dropping patches from the sequence."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.attention import lay_out
-from vit_demo.methods.subsets import Progress, log_probabilities, patches_of
+from vit_demo.methods.grid import scatter_to_grid
+from vit_demo.methods.registry import Option, register
+from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
 from vit_demo.model import ViT
 
 
+@register(
+    "occlusion",
+    title="Occlusion",
+    class_specific=True,
+    cost="many passes",
+    unit="log-probability",
+    options=[Option(name="window", kind="integer", bounds=(1, 99))],
+)
 def occlusion(
     model: ViT,
     images: Tensor,
@@ -18,13 +27,13 @@ def occlusion(
     *,
     window: int = 1,
     patch_size: int | None = None,
-    keep: Tensor | None = None,
+    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
 ) -> Tensor:
-    """What the class loses when a patch, or a window around it, is dropped.
+    """The log-probability that the class loses when a patch, or a window around it, is dropped.
 
-    ``log p(class | all) - log p(class | all but the window)``; nothing grey or black stands in for what is gone, which
-    would be an odd picture of its own.
+    ``log p(class | all) - log p(class | all but the window)``; dropped patches leave the sequence, so that no grey or
+    black square enters the picture.
 
     Args:
         model: In eval mode.
@@ -32,8 +41,8 @@ def occlusion(
         target: The class.
         window: Side of the window centred on each patch, in patches, odd; cut off at the edges.
         patch_size: As in ``ViT.forward``.
-        keep: ``[1, K]``: only these are in the sequence to begin with.
-        progress: Told after every batch.
+        kept_patches: ``[1, K]``: only these are in the sequence to begin with.
+        progress: Called after every batch.
 
     Returns:
         ``[1, rows, cols]`` float32; below 0 where the class gains. 0 where a patch was not in the sequence.
@@ -43,7 +52,7 @@ def occlusion(
     """
     if window < 1 or window % 2 == 0:
         raise InputError(f"A window of {window} patches has no middle: choose an odd number.")
-    grid, patches = patches_of(model, images, patch_size, keep)
+    grid, patches = sequence_patches(model, images, patch_size, kept_patches)
     place = torch.stack([patches // grid[1], patches % grid[1]])  # [2, K]
     distance = (place[:, :, None] - place[:, None]).abs().amax(0)  # [K, K]
     stays = distance > window // 2  # row i is the window centred on patch i
@@ -54,13 +63,13 @@ def occlusion(
     lost = torch.zeros(len(patches), device=images.device)
     done = 0
 
-    def tell(count: int, _: int) -> None:
+    def report(count: int, _: int) -> None:
         if progress is not None:
             progress(done + count, len(patches))
 
     for size in sizes.unique():  # windows at the edges are smaller, and a batch holds sequences of one length
         same = (sizes == size).nonzero()[:, 0]
         subsets = patches.expand(len(same), -1)[stays[same]].unflatten(0, (len(same), -1))
-        lost[same] = whole - log_probabilities(model, images, target, subsets, patch_size=patch_size, progress=tell)
+        lost[same] = whole - log_probabilities(model, images, target, subsets, patch_size=patch_size, progress=report)
         done += len(same)
-    return lay_out(lost[None], grid, keep)
+    return scatter_to_grid(lost[None], grid, kept_patches)

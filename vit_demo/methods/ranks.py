@@ -1,4 +1,4 @@
-"""Order instead of size: what remains when two maps have no common scale."""
+"""Ranks and rank correlation, for maps without a common scale."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def ranks(values: Tensor) -> Tensor:
-    """The place of each value ``[n]`` from the smallest, 0, to the largest, 1; equal values share their mean place."""
+    """The rank of each value ``[n]``, from 0 for the smallest to 1 for the largest; ties share their mean rank."""
     _, place, counts = values.unique(return_inverse=True, return_counts=True)
     last = counts.cumsum(0) - 1
     return (last - (counts - 1) / 2)[place] / max(1, len(values) - 1)

@@ -1,71 +1,229 @@
-"""Every method that gives one map of an image, by the name under which it can be asked for."""
+"""The registry of explanation methods, from which Python, command line, API, page and documentation take their lists.
+
+A method is one file in this folder with one decorated function::
+
+    @register("rollout", title="Rollout", class_specific=False, cost="trace", unit="share", options=[QUERY])
+    def rollout(trace: Trace, query: int | None = 0) -> Tensor: ...
+
+``vit_demo.methods`` imports every file of the folder, so nothing else has to name it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.attention import attention_from, to_grid
-from vit_demo.methods.attnlrp import attnlrp
-from vit_demo.methods.occlusion import occlusion
-from vit_demo.methods.patch_dropping import patch_dropping
-from vit_demo.methods.relevance import relevance
-from vit_demo.methods.rollout import rollout
-from vit_demo.methods.value_weighted import value_weighted
+from vit_demo.methods.grid import to_grid
 from vit_demo.model import Trace, ViT
 
+F = TypeVar("F", bound=Callable[..., Tensor])
+Cost = Literal["trace", "forward", "backward", "many passes"]
+"""What a map needs: nothing but the trace of the prediction, another pass, a pass with its gradient, or many passes."""
 
-@dataclass(frozen=True)
-class Method:
-    """One way to explain an image.
+_COSTS = get_args(Cost)
+
+Kind = Literal["layer", "head", "query", "choice", "integer", "flag"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """A choice that a method offers, passed to its function by name.
 
     Attributes:
-        compute: ``(model, images [1, C, height, width], target, *, patch_size, keep)`` -> ``[1, rows, cols]``.
-        class_specific: Whether the map depends on the class.
-        many_passes: Whether it takes many forward passes, not one or two.
+        name: Of the function's parameter.
+        kind: ``"layer"``: a block, from 0, negative from the end. ``"head"``: from 0, None for the mean of all.
+            ``"query"``: the token that the map is about; (row, col) in ``Exploration.heatmap``, its index in the
+            function. ``"choice"``, ``"integer"`` and ``"flag"`` are plain values.
+        bounds: Least and greatest value of an integer.
+        choices: The values of a choice.
+        default: The function's own, filled in by ``register``.
     """
 
-    compute: Callable[..., Tensor]
+    name: str
+    kind: Kind
+    bounds: tuple[int, int] | None = None
+    choices: tuple[str, ...] = ()
+    default: int | str | bool | None = None
+
+    def check(self, value: Any) -> None:
+        """Checks a plain value; layers, heads and queries depend on the result and are checked there.
+
+        Raises:
+            InputError: If it has the wrong type or is out of range.
+        """
+        if self.kind == "choice" and value not in self.choices:
+            raise InputError(f"There is no {self.name} {value!r}: choose one of {', '.join(self.choices)}.")
+        if self.bounds is not None:
+            lowest, highest = self.bounds
+            if type(value) is not int or not lowest <= value <= highest:
+                raise InputError(f"{self.name} must be a whole number from {lowest} to {highest}, not {value!r}.")
+        if self.kind == "flag" and type(value) is not bool:
+            raise InputError(f"{self.name} must be True or False, not {value!r}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name, kind and default, with bounds and choices where there are any, as plain values for JSON."""
+        bounds = {} if self.bounds is None else {"bounds": list(self.bounds)}
+        choices = {"choices": list(self.choices)} if self.choices else {}
+        return {"name": self.name, "kind": self.kind, "default": self.default} | bounds | choices
+
+
+LAYER = Option(name="layer", kind="layer")
+HEAD = Option(name="head", kind="head")
+QUERY = Option(name="query", kind="query")
+DIRECTION = Option(name="direction", kind="choice", choices=("from", "to"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """One way to explain a prediction by a map over the patches.
+
+    Attributes:
+        name: By which it is chosen.
+        title: For people.
+        class_specific: Whether the map depends on the class.
+        cost: See ``Cost``.
+        unit: Of the values.
+        options: What can be chosen beside the class.
+        description: One sentence: the first of the function's docstring.
+        docs: The heading of its section in ``docs/explanations.md``.
+        function: For the cost ``"trace"``: from a trace and the options to ``[B, N]``, one value a token. Otherwise
+            from model and images ``[B, C, height, width]``, the target if the method is class-specific, ``patch_size``
+            and ``kept_patches`` as in ``ViT.forward``, ``progress`` if it has that parameter, and the options, to
+            ``[B, rows, cols]``.
+    """
+
+    name: str
+    title: str
     class_specific: bool
-    many_passes: bool = False
+    cost: Cost
+    unit: str
+    options: tuple[Option, ...]
+    description: str
+    docs: str
+    function: Callable[..., Tensor]
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it takes many passes, so that quick work should not wait for it."""
+        return self.cost == "many passes"
+
+    @property
+    def reports_progress(self) -> bool:
+        """Whether the function takes a ``progress`` callback."""
+        return "progress" in inspect.signature(self.function).parameters
+
+    def offers(self, option: str) -> bool:
+        """Whether it has an option of that name."""
+        return any(one.name == option for one in self.options)
+
+    def check_options(self, options: dict[str, Any]) -> None:
+        """Checks names and plain values of some options.
+
+        Raises:
+            InputError: If the method has no such option, or a value is out of range.
+        """
+        known = {option.name: option for option in self.options}
+        for name, value in options.items():
+            if name not in known:
+                offered = f"choose from {', '.join(known)}" if known else "it has none"
+                raise InputError(f"{self.name} has no option {name!r}: {offered}.")
+            known[name].check(value)
+
+    def compute(
+        self,
+        model: ViT,
+        images: Tensor,
+        target: Any = None,
+        *,
+        patch_size: int | None = None,
+        kept_patches: Tensor | None = None,
+        **options: Any,
+    ) -> Tensor:
+        """The maps ``[B, rows, cols]`` of some images ``[B, C, height, width]``, float32.
+
+        Args:
+            model: In eval mode.
+            images: Normalised.
+            target: The class; ignored by methods that do not depend on it.
+            patch_size: As in ``ViT.forward``.
+            kept_patches: As in ``ViT.forward``.
+            **options: The method's own; ``query`` is the index of a token, by default the class token's, or None, the
+                mean of all tokens, where there is no class token.
+        """
+        if self.offers("query"):
+            options.setdefault("query", 0 if model.config.class_token else None)
+        if self.cost != "trace":
+            targets = (target,) if self.class_specific else ()
+            return self.function(model, images, *targets, patch_size=patch_size, kept_patches=kept_patches, **options)
+        with torch.inference_mode():
+            model(images, trace := Trace(), patch_size=patch_size, kept_patches=kept_patches)
+            return to_grid(self.function(trace, **options), trace)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What people and programs choose by, as plain values for JSON."""
+        names = ("name", "title", "class_specific", "cost", "unit", "description")
+        return {name: getattr(self, name) for name in names} | {"options": [one.to_dict() for one in self.options]}
 
 
-@torch.inference_mode()
-def _attention(model: ViT, images: Tensor, _: int, **layout: Tensor | int | None) -> Tensor:
-    model(images, trace := Trace(), **layout)
-    return to_grid(attention_from(trace, -1, _reader(model)).mean(1), trace)
+METHODS: dict[str, Method] = {}
+"""Every method by name: those that do not depend on the class first, and among them the cheapest."""
 
 
-@torch.inference_mode()
-def _rollout(model: ViT, images: Tensor, _: int, **layout: Tensor | int | None) -> Tensor:
-    model(images, trace := Trace(), **layout)
-    return to_grid(rollout(trace, _reader(model)), trace)
+def register(
+    name: str,
+    *,
+    title: str,
+    class_specific: bool,
+    cost: Cost,
+    unit: str,
+    options: Sequence[Option] = (),
+    docs: str | None = None,
+) -> Callable[[F], F]:
+    """Registers the decorated function as a method and returns it unchanged.
 
+    Args:
+        name: By which it is chosen.
+        title: For people.
+        class_specific: Whether the map depends on the class.
+        cost: What a map needs.
+        unit: Of the values.
+        options: What can be chosen; each is a parameter of the function, whose default it takes.
+        docs: The heading of its section in ``docs/explanations.md``; the title by default.
 
-def _value_weighted(
-    model: ViT, images: Tensor, _: int, *, patch_size: int | None = None, keep: Tensor | None = None
-) -> Tensor:
-    return value_weighted(model, images, query=_reader(model), patch_size=patch_size, keep=keep)
+    Raises:
+        ValueError: If the name is taken, or an option is no parameter of the function.
+    """
 
+    def decorate(function: F) -> F:
+        if name in METHODS:
+            raise ValueError(f"There is a method {name!r} already: choose another name.")
+        parameters = inspect.signature(function).parameters
+        missing = [option.name for option in options if option.name not in parameters]
+        if missing:
+            raise ValueError(f"The method {name!r} has no parameter {missing[0]!r}: remove the option.")
+        METHODS[name] = Method(
+            name=name,
+            title=title,
+            class_specific=class_specific,
+            cost=cost,
+            unit=unit,
+            options=tuple(replace(option, default=_default(option, parameters)) for option in options),
+            description=" ".join((inspect.getdoc(function) or title).split("\n\n")[0].split()),
+            docs=docs or title,
+            function=function,
+        )
+        in_order = sorted(METHODS.values(), key=lambda one: (one.class_specific, _COSTS.index(one.cost), one.title))
+        METHODS.clear()
+        METHODS.update((one.name, one) for one in in_order)
+        return function
 
-def _reader(model: ViT) -> int | None:
-    """The class token, or the mean of all tokens where there is none."""
-    return 0 if model.config.class_token else None
-
-
-METHODS: dict[str, Method] = {
-    "attention": Method(_attention, class_specific=False),
-    "rollout": Method(_rollout, class_specific=False),
-    "value_weighted": Method(_value_weighted, class_specific=False),
-    "relevance": Method(relevance, class_specific=True),
-    "attnlrp": Method(attnlrp, class_specific=True),
-    "occlusion": Method(occlusion, class_specific=True, many_passes=True),
-    "patch_dropping": Method(patch_dropping, class_specific=True, many_passes=True),
-}
+    return decorate
 
 
 def find_method(name: str) -> Method:
@@ -77,3 +235,8 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise InputError(f"There is no method {name!r}: choose one of {', '.join(METHODS)}.")
     return METHODS[name]
+
+
+def _default(option: Option, parameters: Mapping[str, inspect.Parameter]) -> Any:
+    """The function's default; for a query None, which stands for the token that the head reads."""
+    return None if option.kind == "query" else parameters[option.name].default

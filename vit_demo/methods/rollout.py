@@ -5,16 +5,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from vit_demo.methods.attention import mean_of_heads, row_chunks, rows
+from vit_demo.methods.attention_rows import attention_rows, iter_attention_rows, weighted_head_mean
+from vit_demo.methods.registry import QUERY, register
 from vit_demo.model import Trace
 
 
+@register("rollout", title="Rollout", class_specific=False, cost="trace", unit="share of the input", options=[QUERY])
 def rollout(trace: Trace, query: int | None = 0) -> Tensor:
-    """How much of each input token reaches one output token, if attention and residual carry half each.
+    """How much of each input token reaches one output token, if attention and residual each contribute half.
 
     Rollout is the product ``(A_L + I)/2 ... (A_1 + I)/2`` of head-averaged attention. Only one of its rows is wanted,
-    so a row vector is carried backwards through the blocks, ``r <- (r A + r) / 2``, with A made in chunks and never
-    stored: O(N^2 d) time and O(N) memory beside one chunk, not O(N^3) and O(N^2).
+    so a row vector is propagated backwards through the blocks, ``r <- (r A + r) / 2``, with A computed in chunks and
+    never stored: O(N^2 d) time and O(N) memory beside one chunk, not O(N^3) and O(N^2).
 
     Args:
         trace: Of one pass.
@@ -24,18 +26,18 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
         ``[B, N]`` float32, prefix tokens included, summing to 1.
     """
     batch, _, n, _ = trace.q[0].shape
-    carried = torch.zeros(batch, n, device=trace.q[0].device)
+    row = torch.zeros(batch, n, device=trace.q[0].device)
     if query is None:
-        carried += 1 / n
+        row += 1 / n
     else:
-        carried[:, query] = 1.0
+        row[:, query] = 1.0
     for layer in reversed(range(trace.num_blocks)):
         q, k = trace.q[layer], trace.k[layer]
         if layer == trace.num_blocks - 1 and query is not None:
-            mixed = rows(q[:, :, query : query + 1], k).mean(1)[:, 0]  # only one row has any weight yet
+            mixed = attention_rows(q[:, :, query : query + 1], k).mean(1)[:, 0]  # only one row has any weight yet
         else:
-            mixed = torch.zeros_like(carried)
-            for part, chunk in row_chunks(q, k):  # chunk [B, H, c, N]
-                mixed += mean_of_heads(carried[:, part], chunk)
-        carried = (mixed + carried) / 2
-    return carried
+            mixed = torch.zeros_like(row)
+            for part, chunk in iter_attention_rows(q, k):  # chunk [B, H, c, N]
+                mixed += weighted_head_mean(row[:, part], chunk)
+        row = (mixed + row) / 2
+    return row

@@ -1,4 +1,4 @@
-"""What a model says of an image when only some of its patches enter the sequence."""
+"""Predictions for an image when only some of its patches enter the sequence."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from vit_demo.methods.chunking import chunk_size
 from vit_demo.model import ViT
 
 Progress = Callable[[int, int], None]
-"""Told how many passes are done, and of how many."""
+"""Progress callback: called with the number of passes done and their total."""
 
 BATCH_TOKENS = 8192
 """Tokens of one batch: enough to keep the matrix products busy, few enough for a small machine's memory."""
 
 
-def patches_of(
-    model: ViT, images: Tensor, patch_size: int | None, keep: Tensor | None
+def sequence_patches(
+    model: ViT, images: Tensor, patch_size: int | None, kept_patches: Tensor | None
 ) -> tuple[tuple[int, int], Tensor]:
-    """The grid of one image, and the patches ``[K]`` of it that enter the sequence at all."""
+    """The grid of one image, and those of its patches ``[K]`` that enter the sequence."""
     p = patch_size or model.patch_size
     grid = (images.shape[2] // p, images.shape[3] // p)
-    return grid, torch.arange(grid[0] * grid[1], device=images.device) if keep is None else keep[0]
+    return grid, torch.arange(grid[0] * grid[1], device=images.device) if kept_patches is None else kept_patches[0]
 
 
-def batch_of(tokens: int) -> int:
-    """How many sequences of a length go into one batch."""
+def sequences_per_batch(tokens: int) -> int:
+    """How many sequences of a length fit into one batch."""
     return chunk_size(BATCH_TOKENS, tokens)
 
 
@@ -43,7 +43,7 @@ def log_probabilities(
 ) -> Tensor:
     """The logarithm of a class's probability for each of many subsets of one image's patches.
 
-    A patch that is left out is *dropped* from the sequence: nothing stands in for it, and the pass gets cheaper.
+    Patches outside a subset are *dropped* from the sequence: nothing replaces them, and the pass gets cheaper.
 
     Args:
         model: In eval mode.
@@ -56,10 +56,10 @@ def log_probabilities(
     Returns:
         ``[M]`` float32.
     """
-    found: list[Tensor] = []
-    for part in subsets.split(batch_of(subsets.shape[1] + model.config.num_prefix)):
-        logits = model(images.expand(len(part), -1, -1, -1), patch_size=patch_size, keep=part)
-        found.append(logits.float().log_softmax(1)[:, target])
+    results: list[Tensor] = []
+    for part in subsets.split(sequences_per_batch(subsets.shape[1] + model.config.num_prefix_tokens)):
+        logits = model(images.expand(len(part), -1, -1, -1), patch_size=patch_size, kept_patches=part)
+        results.append(logits.float().log_softmax(1)[:, target])
         if progress is not None:
-            progress(sum(map(len, found)), len(subsets))
-    return torch.cat(found)
+            progress(sum(map(len, results)), len(subsets))
+    return torch.cat(results)

@@ -1,4 +1,4 @@
-"""Attention weighted by what it carries (Kobayashi et al., 2020, https://arxiv.org/abs/2004.10102)."""
+"""Attention weighted by the values it transports (Kobayashi et al., 2020, https://arxiv.org/abs/2004.10102)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vit_demo.methods.attention import CHUNK_VALUES, row_chunks, rows, to_grid
+from vit_demo.methods.attention_rows import CHUNK_VALUES, attention_rows, iter_attention_rows
 from vit_demo.methods.chunking import chunk_size
+from vit_demo.methods.grid import to_grid
+from vit_demo.methods.registry import LAYER, QUERY, register
 from vit_demo.model import Trace, ViT
 
 
+@register(
+    "value_weighted",
+    title="Value-weighted",
+    class_specific=False,
+    cost="forward",
+    unit="length of a vector",
+    options=[LAYER, QUERY],
+    docs="Value-weighted attention",
+)
 @torch.inference_mode()
 def value_weighted(
     model: ViT,
@@ -20,12 +31,13 @@ def value_weighted(
     query: int | None = 0,
     *,
     patch_size: int | None = None,
-    keep: Tensor | None = None,
+    kept_patches: Tensor | None = None,
 ) -> Tensor:
-    """The length of what each token sends to one token through a block's attention.
+    """The length of the vector that each token adds to one token through a block's attention.
 
-    A weight says little where the value is near zero. This is ``|| sum_h A_h[i, j] v_h[j] W_h ||`` with W the output
-    projection (and layer scale), which is exactly what token j adds to token i.
+    An attention weight means little where the value is near zero. This is the norm
+    ``|| sum_h A_h[i, j] v_h[j] W_h ||`` with W the output projection (and layer scale), of what token j
+    adds to token i.
 
     Args:
         model: In eval mode.
@@ -33,21 +45,21 @@ def value_weighted(
         layer: Block, counted from 0; negative from the end.
         query: Index of the token i in the sequence; None for the mean over all tokens.
         patch_size: As in ``ViT.forward``.
-        keep: As in ``ViT.forward``.
+        kept_patches: As in ``ViT.forward``.
 
     Returns:
         ``[B, rows, cols]`` float32, at least 0, in the unit of the tokens.
     """
     trace = Trace()
-    model(images, trace, patch_size=patch_size, keep=keep)
-    return to_grid(sent(trace, layer, output_map(model, layer), query), trace)
+    model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    return to_grid(value_weighted_norms(trace, layer, output_projection(model, layer), query), trace)
 
 
-def sent(trace: Trace, layer: int, output: Tensor, query: int | None) -> Tensor:
+def value_weighted_norms(trace: Trace, layer: int, output: Tensor, query: int | None) -> Tensor:
     """The lengths for every token j, prefix tokens included.
 
-    Only H x H products of the values that reach the output are kept for each token, ``G[h, g] = <v_h W_h, v_g W_g>``,
-    so that all queries can be served in chunks: the squared length is ``sum_hg A_h G[h, g] A_g``.
+    Only H x H products of the projected values are kept for each token, ``G[h, g] = <v_h W_h, v_g W_g>``, so that all
+    queries are computed in chunks: the squared length is ``sum_hg A_h G[h, g] A_g``.
 
     Args:
         trace: Of one pass.
@@ -71,13 +83,13 @@ def sent(trace: Trace, layer: int, output: Tensor, query: int | None) -> Tensor:
         return (mixed * attention).sum(1).clamp_(min=0).sqrt_()
 
     if query is not None:
-        return lengths(rows(q[:, :, query : query + 1], k))[:, 0]
-    return torch.stack([lengths(chunk).sum(1) for _, chunk in row_chunks(q, k)]).sum(0) / q.shape[2]
+        return lengths(attention_rows(q[:, :, query : query + 1], k))[:, 0]
+    return torch.stack([lengths(chunk).sum(1) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
 
 
-def output_map(model: ViT, layer: int) -> Tensor:
-    """What a block does to the heads' outputs before it adds them to the tokens, ``[H, d, D]``."""
-    block: Any = model.blocks[layer]  # a ModuleList does not know what it lists
+def output_projection(model: ViT, layer: int) -> Tensor:
+    """The linear map from each head's output to what the block adds to the tokens, ``[H, d, D]``."""
+    block: Any = model.blocks[layer]  # a ModuleList is typed as a list of Modules
     dim, heads = model.config.embed_dim, model.config.num_heads
     projection, device = block.attn.proj, block.norm1.weight.device
     weight = projection.weight if isinstance(projection, nn.Linear) else torch.eye(dim, device=device)

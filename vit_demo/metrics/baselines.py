@@ -1,4 +1,4 @@
-"""What replaces a patch that a test of a heatmap takes out of the picture."""
+"""Baselines: what replaces a patch that a faithfulness test removes from the picture."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from vit_demo.errors import InputError
 Baseline = Literal["mean", "blur", "black"]
 
 
-def replacement(name: str, images: Tensor, patch_size: int, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """The normalised picture, or colour, that stands in for a patch.
+def baseline_image(name: str, images: Tensor, patch_size: int, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """The normalised picture, or colour, that replaces removed patches.
 
     Args:
         name: ``"mean"``: the colour that normalization maps to 0, which is grey for a mean of 0.5. ``"blur"``: the
@@ -34,14 +34,14 @@ def replacement(name: str, images: Tensor, patch_size: int, mean: Sequence[float
     if name == "mean":
         return torch.zeros(1, 1, 1, 1)
     if name == "blur":
-        return blurred(images, 4 * patch_size)
+        return blur(images, 4 * patch_size)
     if name == "black":
         return torch.tensor([-m / s for m, s in zip(mean, std, strict=True)]).reshape(1, -1, 1, 1)
     raise InputError(f"There is no baseline {name!r}: choose one of {', '.join(get_args(Baseline))}.")
 
 
-def blurred(images: Tensor, reach: int) -> Tensor:
-    """A picture so soft that no detail smaller than ``reach`` pixels is left, of the same shape."""
+def blur(images: Tensor, size: int) -> Tensor:
+    """The picture without detail smaller than ``size`` pixels, in the same shape."""
     height, width = images.shape[2:]
-    coarse = F.adaptive_avg_pool2d(images, (max(1, height // reach), max(1, width // reach)))
+    coarse = F.adaptive_avg_pool2d(images, (max(1, height // size), max(1, width // size)))
     return F.interpolate(coarse, size=(height, width), mode="bilinear", align_corners=False)

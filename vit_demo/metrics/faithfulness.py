@@ -1,8 +1,8 @@
-"""Can a map be believed? Deletion and insertion (Petsiuk et al., 2018, https://arxiv.org/abs/1806.07421).
+"""Faithfulness of a map by deletion and insertion (Petsiuk et al., 2018, https://arxiv.org/abs/1806.07421).
 
-Patches are replaced in the order of the map, most important first. If the map is right the class's probability falls at
-once (deletion), and comes back at once when patches return in the same order to an empty picture (insertion). An area
-means nothing alone, so the same is done in random orders.
+Patches are replaced by a baseline in the order of the map, most important first. If the map is faithful, the class's
+probability falls quickly (deletion), and rises quickly when patches return in the same order to an empty picture
+(insertion). An area means little by itself, so the same is done in random orders.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.subsets import Progress, batch_of, patches_of
+from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.model import ViT
 
 
 @dataclass(frozen=True, eq=False)
 class Faithfulness:
-    """The curves of one map, and those of chance.
+    """Deletion and insertion curves of one map and of random orders.
 
     Attributes:
         fractions: The share of patches replaced, or returned, at each step: from 0 to 1, ``[steps + 1]``.
@@ -50,17 +50,17 @@ class Faithfulness:
 
     @property
     def random_deletion_area(self) -> float:
-        """What chance reaches, the mean over the seeds; NaN without any."""
+        """The mean over the random orders, in [0, 1]; NaN without any."""
         return self._mean_area(self.random_deletion)
 
     @property
     def random_insertion_area(self) -> float:
-        """What chance reaches, the mean over the seeds; NaN without any."""
+        """The mean over the random orders, in [0, 1]; NaN without any."""
         return self._mean_area(self.random_insertion)
 
     @property
     def orders_beaten(self) -> tuple[int, int]:
-        """How many of the random orders the map's did better than, in deletion and in insertion."""
+        """How many random orders the map beats, in deletion and in insertion."""
         deletion, insertion = self.deletion_area, self.insertion_area
         return (
             sum(deletion < self._area(curve) for curve in self.random_deletion),
@@ -85,7 +85,7 @@ def faithfulness(
     steps: int = 14,
     seeds: int = 5,
     patch_size: int | None = None,
-    keep: Tensor | None = None,
+    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
 ) -> Faithfulness:
     """Deletion and insertion curves of a map and of random orders.
@@ -93,33 +93,34 @@ def faithfulness(
     Args:
         model: In eval mode.
         images: ``[1, C, height, width]``, normalised.
-        target: The class whose probability is watched.
+        target: The class whose probability is measured.
         values: The map ``[rows, cols]``; equal values go row by row.
-        baseline: What stands in for a patch, normalised, ``[1, C, height, width]`` or anything that broadcasts to it.
+        baseline: What replaces a patch, normalised, ``[1, C, height, width]`` or anything that broadcasts to it.
         steps: How many times patches are replaced; at most once each.
-        seeds: How many random orders; 0 for none.
+        seeds: Number of random orders; 0 for none.
         patch_size: As in ``ViT.forward``.
-        keep: ``[1, K]``: only these are in the sequence, and only these are replaced.
-        progress: Told after every batch.
+        kept_patches: ``[1, K]``: only these are in the sequence, and only these are replaced.
+        progress: Called after every batch.
 
     Raises:
-        InputError: If there is less than one step, or less than no random order.
+        InputError: If ``steps`` is below 1 or ``seeds`` below 0.
     """
     if steps < 1 or seeds < 0:
-        raise InputError(f"{steps} steps and {seeds} random orders cannot be: ask for one step and no order at least.")
-    grid, patches = patches_of(model, images, patch_size, keep)
+        raise InputError(f"Choose at least 1 step and 0 random orders, not {steps} and {seeds}.")
+    grid, patches = sequence_patches(model, images, patch_size, kept_patches)
     n = len(patches)
     counts = torch.linspace(0, n, min(steps, n) + 1).round().long()
     generator = torch.Generator().manual_seed(0)
     orders = [values.flatten().to(patches.device)[patches].argsort(descending=True, stable=True)]
     orders += [torch.randperm(n, generator=generator).to(patches.device) for _ in range(seeds)]
-    place = torch.stack(orders).argsort(1)  # [1 + seeds, n]: how soon each patch is replaced
-    replaced = place[:, None] < counts.to(place.device)[None, :, None]  # [1 + seeds, steps + 1, n]
-    shown = torch.stack([~replaced, replaced]).flatten(0, 2)  # deletion, then insertion
-    whole = torch.ones(len(shown), grid[0] * grid[1], dtype=torch.bool, device=images.device)
-    whole[:, patches] = shown
-    found = _probabilities(model, images, target, whole.unflatten(1, grid), baseline, patch_size, keep, progress)
-    curves = found.cpu().numpy().reshape(2, 1 + seeds, len(counts))
+    rank = torch.stack(orders).argsort(1)  # [1 + seeds, n]: the position of each patch in its order
+    replaced = rank[:, None] < counts.to(rank.device)[None, :, None]  # [1 + seeds, steps + 1, n]
+    present = torch.stack([~replaced, replaced]).flatten(0, 2)  # deletion, then insertion
+    whole = torch.ones(len(present), grid[0] * grid[1], dtype=torch.bool, device=images.device)
+    whole[:, patches] = present
+    shown = whole.unflatten(1, grid)
+    probabilities = _probabilities(model, images, target, shown, baseline, patch_size, kept_patches, progress)
+    curves = probabilities.cpu().numpy().reshape(2, 1 + seeds, len(counts))
     return Faithfulness(counts.numpy() / n, curves[0, 0], curves[1, 0], curves[0, 1:], curves[1, 1:])
 
 
@@ -131,19 +132,19 @@ def _probabilities(
     shown: Tensor,
     baseline: Tensor,
     patch_size: int | None,
-    keep: Tensor | None,
+    kept_patches: Tensor | None,
     progress: Progress | None,
 ) -> Tensor:
     """The class's probability ``[M]`` where ``shown`` ``[M, rows, cols]`` is the picture and the rest the baseline."""
     p = patch_size or model.patch_size
     baseline = baseline.to(images.device)
-    found: list[Tensor] = []
-    for part in shown.split(batch_of(shown[0].numel())):
+    results: list[Tensor] = []
+    for part in shown.split(sequences_per_batch(shown[0].numel())):
         pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
         mixed = torch.where(pixels, images, baseline)
-        kept = None if keep is None else keep.expand(len(part), -1)
-        logits = model(mixed, patch_size=patch_size, keep=kept)
-        found.append(logits.float().softmax(1)[:, target])
+        kept = None if kept_patches is None else kept_patches.expand(len(part), -1)
+        logits = model(mixed, patch_size=patch_size, kept_patches=kept)
+        results.append(logits.float().softmax(1)[:, target])
         if progress is not None:
-            progress(sum(map(len, found)), len(shown))
-    return torch.cat(found)
+            progress(sum(map(len, results)), len(shown))
+    return torch.cat(results)

@@ -1,4 +1,4 @@
-"""Does a map depend on what was learned? The cascading check of Adebayo et al. (2018, https://arxiv.org/abs/1810.03292)."""
+"""Randomization: whether a map depends on what was learned (Adebayo et al., 2018, https://arxiv.org/abs/1810.03292)."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ def randomization(
     *,
     seed: int = 0,
     patch_size: int | None = None,
-    keep: Tensor | None = None,
+    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
 ) -> list[float]:
-    """How alike a map stays while the network forgets, from its top to its bottom.
+    """How similar a map stays while the weights are randomized from the head down (cascading randomization).
 
-    First the head, then one block more at a time is re-initialised, each weight drawn anew from the numbers of its own
-    tensor, which keeps their spread. A map that stays alike shows the picture, not what the network knows of it.
+    First the head, then one more block at a time is re-initialised by shuffling the values of each weight tensor, which
+    keeps their distribution. A map that stays similar shows the picture, not what was learned of it.
 
     Args:
         model: In eval mode; it is left as it is.
         images: ``[1, C, height, width]``, normalised.
         target: The class; the same throughout.
-        method: One of ``METHODS``.
-        seed: Of the drawing.
+        method: Name of a registered method.
+        seed: Of the shuffling.
         patch_size: As in ``ViT.forward``.
-        keep: As in ``ViT.forward``.
-        progress: Told after every map.
+        kept_patches: As in ``ViT.forward``.
+        progress: Called after every map.
 
     Returns:
-        Spearman's correlation with the trained network's map: of the trained network itself (1), without its head, then
-        without one more block each time; ``depth + 2`` numbers.
+        Spearman's correlation with the trained network's map: of the trained network itself (1), with a randomized
+        head, then with one more randomized block each time; ``depth + 2`` numbers.
     """
     compute = find_method(method).compute
-    forgetful = copy.deepcopy(model)
+    randomized = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(seed)
-    trained = compute(model, images, target, patch_size=patch_size, keep=keep)[0]
-    likeness = [spearman(trained, trained)]
-    parts = (forgetful.head, *reversed(forgetful.blocks))
+    trained = compute(model, images, target, patch_size=patch_size, kept_patches=kept_patches)[0]
+    correlations = [spearman(trained, trained)]
+    parts = (randomized.head, *reversed(randomized.blocks))
     for part in parts:
         shuffle_weights(part, generator)
-        values = compute(forgetful, images, target, patch_size=patch_size, keep=keep)[0]
-        likeness.append(spearman(trained, values))
+        values = compute(randomized, images, target, patch_size=patch_size, kept_patches=kept_patches)[0]
+        correlations.append(spearman(trained, values))
         if progress is not None:
-            progress(len(likeness), 1 + len(parts))
-    return likeness
+            progress(len(correlations), 1 + len(parts))
+    return correlations
 
 
 @torch.no_grad()

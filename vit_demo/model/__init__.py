@@ -3,6 +3,6 @@
 from vit_demo.model.compiling import compile_blocks
 from vit_demo.model.config import ViTConfig
 from vit_demo.model.trace import Trace
-from vit_demo.model.vit import ViT
+from vit_demo.model.vit import AttentionFn, ViT
 
-__all__ = ["Trace", "ViT", "ViTConfig", "compile_blocks"]
+__all__ = ["AttentionFn", "Trace", "ViT", "ViTConfig", "compile_blocks"]

@@ -1,4 +1,4 @@
-"""Handing the network to ``torch.compile``, which makes training on CUDA faster."""
+"""``torch.compile`` for the blocks of a network, which makes training on CUDA faster."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from vit_demo.model.vit import Block
 def compile_blocks(model: nn.Module, **options: Any) -> None:
     """Compiles every block of a model in place, for training on CUDA; weights and their names stay as they are.
 
-    The blocks alone: resampling the kernel and the positions is little work, and the compiler cannot differentiate it.
+    Only the blocks: resampling of kernel and positions is little work, and the compiler cannot differentiate it.
 
     Args:
-        model: Holds blocks, or none.
+        model: Any module; blocks inside it are compiled.
         **options: Of ``torch.compile``.
     """
     for module in model.modules():

@@ -1,4 +1,4 @@
-"""The shape of a Vision Transformer, as one frozen record that can be read aloud."""
+"""The shape of a Vision Transformer, as one frozen record."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 Pool = Literal["cls", "mean", "all", "cls+mean", "cls+next"]
-Position = Literal["learned", "sincos"]
+PosEmbed = Literal["learned", "sincos"]
 Projection = Literal["fused", "per_head"]
 
 _AT_LEAST = {
     "image_size": 1, "patch_size": 1, "in_channels": 1, "num_classes": 0, "embed_dim": 1, "depth": 1, "num_heads": 1,
     "num_registers": 0,
 }  # fmt: skip
-_CHOICES = {"pool": Pool, "position": Position, "projection": Projection}
-_FLAGS = ("position_prefix", "class_token", "qkv_bias", "final_norm")
+_CHOICES = {"pool": Pool, "pos_embed": PosEmbed, "projection": Projection}
+_FLAGS = ("pos_embed_prefix", "class_token", "qkv_bias", "final_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViTConfig:
-    """Everything that decides which tensors a ViT holds and how they are used.
+    """Everything that determines the tensors of a ViT and how they are used.
 
     Attributes:
         image_size: Side of the square training image, in pixels.
@@ -35,10 +35,11 @@ class ViTConfig:
             of all tokens, class token and registers included (``"all"``). Twice as wide, side by side: the class token
             and the mean of the patches (``"cls+mean"``), or the class token and the token after it (``"cls+next"``),
             which is how a distilled DeiT lets two heads share the answer.
-        position: Learned table, or the fixed sine and cosine table of Vaswani et al. (2017).
-        position_grid: Side of the *stored* grid of positions; by default ``image_size // patch_size``. A flexible model
-            stores a finer one, so that small patches lose nothing.
-        position_prefix: Whether the class token and the registers have positions of their own.
+        pos_embed: A learned table, or the fixed sine and cosine table of Vaswani et al. (2017).
+        pos_embed_grid: Side of the *stored* grid of positions; by default ``image_size // patch_size``. A flexible
+            model stores a finer one, so that small patches lose nothing.
+        pos_embed_prefix: Whether the class token and the registers have positions of their own; the opposite of timm's
+            ``no_embed_class``.
         class_token: Whether a class token comes first.
         num_registers: Register tokens after the class token (Darcet et al., 2023).
         layer_scale: Initial value of the per-channel residual scale (Touvron et al., 2021), or None for no scale.
@@ -61,9 +62,9 @@ class ViTConfig:
     num_heads: int = 3
     mlp_ratio: float = 4.0
     pool: Pool = "cls"
-    position: Position = "learned"
-    position_grid: int | None = None
-    position_prefix: bool = True
+    pos_embed: PosEmbed = "learned"
+    pos_embed_grid: int | None = None
+    pos_embed_prefix: bool = True
     class_token: bool = True
     num_registers: int = 0
     layer_scale: float | None = None
@@ -75,7 +76,7 @@ class ViTConfig:
     drop_path: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuses a shape that cannot be built.
+        """Checks the fields.
 
         Raises:
             ValueError: With one sentence that names the field that is out of range or of the wrong type, or the two
@@ -92,9 +93,9 @@ class ViTConfig:
             raise ValueError('pool="cls+next" needs num_registers of at least 1.')
 
     def _check_fields(self) -> None:
-        """Refuses a field that has the wrong type or is out of range, each looked at alone."""
-        whole = _AT_LEAST if self.position_grid is None else _AT_LEAST | {"position_grid": 1}
-        for name, least in whole.items():
+        """Checks the type and range of each field by itself."""
+        integers = _AT_LEAST if self.pos_embed_grid is None else _AT_LEAST | {"pos_embed_grid": 1}
+        for name, least in integers.items():
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}.")
@@ -121,19 +122,19 @@ class ViTConfig:
         return self.embed_dim // self.num_heads
 
     @property
-    def head_width(self) -> int:
-        """Numbers that the head reads."""
+    def num_features(self) -> int:
+        """Width of the vector that the head reads."""
         return self.embed_dim * (2 if "+" in self.pool else 1)
 
     @property
-    def num_prefix(self) -> int:
+    def num_prefix_tokens(self) -> int:
         """Tokens before the first patch: the class token and the registers."""
         return int(self.class_token) + self.num_registers
 
     @property
     def stored_grid(self) -> int:
         """Side of the stored grid of positions."""
-        return self.position_grid or self.image_size // self.patch_size
+        return self.pos_embed_grid or self.image_size // self.patch_size
 
     def with_classes(self, num_classes: int) -> ViTConfig:
         """The same network with another head."""
@@ -163,7 +164,7 @@ MNIST_FROM_SCRATCH = ViTConfig(
     embed_dim=8,
     depth=2,
     num_heads=2,
-    position="sincos",
+    pos_embed="sincos",
     projection="per_head",
     final_norm=False,
     norm_eps=1e-5,

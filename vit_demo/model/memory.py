@@ -1,4 +1,4 @@
-"""What tensors weigh in memory."""
+"""The memory that tensors take."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Another patch size or grid from the same weights (FlexiViT, Beyer et al., 2022, https://arxiv.org/abs/2212.08013).
+"""Other patch sizes and grids from the same weights (FlexiViT, Beyer et al., 2022, https://arxiv.org/abs/2212.08013).
 
-Everything here starts from the stored tensors, never from an earlier result, so no chain of sizes can add up errors.
+Everything is derived from the stored tensors, never from an earlier result, so errors cannot add up.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from vit_demo.model.memory import num_bytes
 
 S = TypeVar("S", bound=Hashable)
 
-SIZES_KEPT = 8
-"""Sizes that a ``SizeCache`` remembers; the one that was least used lately makes room."""
+CACHED_SIZES = 8
+"""Sizes that a ``SizeCache`` keeps; the least recently used one is evicted."""
 
 
 def _resize(images: Tensor, size: tuple[int, int]) -> Tensor:
-    """Bicubic, antialiased resize of ``[B, C, h, w]`` in float32, the one that public ViTs are resampled with."""
+    """Bicubic, antialiased resize of ``[B, C, h, w]`` in float32, as used to resample public ViTs."""
     return F.interpolate(images.float(), size=size, mode="bicubic", antialias=True, align_corners=False)
 
 
@@ -30,8 +30,8 @@ def _resize(images: Tensor, size: tuple[int, int]) -> Tensor:
 def _pi_matrix(old: int, new: int) -> Tensor:
     """The matrix ``[new * new, old * old]`` that turns a kernel for ``old`` pixels into one for ``new``.
 
-    With B the matrix that resizes an old patch, the new kernel w' shall answer a resized patch as w answers the patch:
-    ``(B x) . w' = x . w`` for all x, so ``B^T w' = w`` and w' = pinv(B^T) w.
+    With B the matrix that resizes an old patch, the new kernel w' applied to a resized patch should equal w applied to
+    the patch: ``(B x) . w' = x . w`` for all x, so ``B^T w' = w`` and w' = pinv(B^T) w.
     """
     with torch.inference_mode(False), torch.no_grad():
         basis = torch.eye(old * old, dtype=torch.float32).reshape(old * old, 1, old, old)
@@ -39,7 +39,7 @@ def _pi_matrix(old: int, new: int) -> Tensor:
         return torch.linalg.pinv(resize_t.double()).float()  # [new^2, old^2]
 
 
-def resample_kernel(kernel: Tensor, patch_size: int) -> Tensor:
+def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
     """Pseudo-inverse resize (PI-resize) of a patch embedding.
 
     Args:
@@ -47,7 +47,7 @@ def resample_kernel(kernel: Tensor, patch_size: int) -> Tensor:
         patch_size: The new side, in pixels.
 
     Returns:
-        ``[D, C, patch_size, patch_size]`` of the same dtype; the kernel itself where the size is the same.
+        ``[D, C, patch_size, patch_size]`` of the same dtype; the kernel itself if the size is the same.
     """
     if kernel.shape[-1] == patch_size:
         return kernel
@@ -56,35 +56,35 @@ def resample_kernel(kernel: Tensor, patch_size: int) -> Tensor:
     return resampled.unflatten(2, (patch_size, patch_size)).to(kernel.dtype)
 
 
-def interpolate_positions(positions: Tensor, grid: tuple[int, int], num_prefix: int) -> Tensor:
+def resample_pos_embed(positions: Tensor, grid: tuple[int, int], num_prefix_tokens: int) -> Tensor:
     """Learned positions on another grid, rectangular ones too.
 
     Args:
-        positions: ``[1, num_prefix + g * g, D]``: the prefix's positions, then a square grid row by row.
+        positions: ``[1, num_prefix_tokens + g * g, D]``: the prefix's positions, then a square grid row by row.
         grid: The rows and columns wanted.
-        num_prefix: Leading positions that belong to no patch and are kept as they are.
+        num_prefix_tokens: Leading positions that belong to no patch and are kept as they are.
 
     Returns:
-        ``[1, num_prefix + rows * cols, D]`` of the same dtype.
+        ``[1, num_prefix_tokens + rows * cols, D]`` of the same dtype.
     """
-    prefix, patches = positions[:, :num_prefix], positions[:, num_prefix:]
+    prefix, patches = positions[:, :num_prefix_tokens], positions[:, num_prefix_tokens:]
     side = int(patches.shape[1] ** 0.5)
     if grid == (side, side):
         return positions
     image = patches.unflatten(1, (side, side)).permute(0, 3, 1, 2)  # [1, g*g, D] -> [1, D, g, g]
     image = _resize(image, grid).to(positions.dtype)
-    return torch.cat([prefix, image.flatten(2).transpose(1, 2)], dim=1)  # [1, num_prefix + rows*cols, D]
+    return torch.cat([prefix, image.flatten(2).transpose(1, 2)], dim=1)  # [1, num_prefix_tokens + rows*cols, D]
 
 
 class SizeCache:
-    """Remembers what was derived from one parameter, for its last few sizes, while that parameter is unchanged.
+    """Caches what was derived from one parameter, for its last few sizes, while that parameter is unchanged.
 
-    With gradients on it remembers nothing, so that training always goes through the stored tensor, and forgets what it
-    knew, because a fused optimiser changes that tensor without counting up its version.
+    With gradients enabled it caches nothing, so that training always uses the stored tensor, and it is cleared, because
+    a fused optimiser changes that tensor without increasing its version.
 
-    Threads may share it: what is remembered is never changed, only replaced, which needs no lock that a fork could
-    inherit held. At worst two threads derive the same size. Copies and pickles start out empty, so that a network can
-    be copied while others use it.
+    Threads may share it: its content is never changed, only replaced, which needs no lock that a fork could inherit
+    held. At worst two threads derive the same size. Copies and pickles are empty, so that a network can be copied while
+    it is in use.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class SizeCache:
         return SizeCache, ()
 
     def get(self, parameter: Tensor, size: S, derive: Callable[[Tensor, S], Tensor]) -> Tensor:
-        """``derive(parameter, size)``, computed once while the size is among the last ``SIZES_KEPT``.
+        """``derive(parameter, size)``, computed once while the size is among the last ``CACHED_SIZES``.
 
         Args:
             parameter: The stored original.
@@ -102,28 +102,28 @@ class SizeCache:
             derive: The resampling.
         """
         learning = parameter.requires_grad and torch.is_grad_enabled()
-        if learning or parameter.is_inference():  # an inference tensor keeps no version
+        if learning or parameter.is_inference():  # an inference tensor has no version
             self._kept = ((), {})
             return derive(parameter, size)
         stamp = (parameter.data_ptr(), parameter._version, parameter.device, parameter.dtype)
         derived = self._derived(stamp).get(size)
         if derived is None:
-            # An inference tensor would be of no use to a later backward.
+            # An inference tensor could not be used in a later backward.
             with torch.inference_mode(False), torch.no_grad():
                 derived = derive(parameter, size)
         others = {key: value for key, value in self._derived(stamp).items() if key != size}
-        recent = dict(list(others.items())[1 - SIZES_KEPT :])
+        recent = dict(list(others.items())[1 - CACHED_SIZES :])
         self._kept = (stamp, {**recent, size: derived})  # the last used stands last
         return derived
 
     @property
     def tensors(self) -> list[Tensor]:
-        """What is remembered now; the parameter itself where it has the size asked for."""
+        """The cached tensors; among them the parameter itself if its own size was requested."""
         return list(self._kept[1].values())
 
     @property
     def num_bytes(self) -> int:
-        """Memory of what is remembered now; storage in common is counted once."""
+        """Memory of the cached tensors; shared storage counts once."""
         return num_bytes(self.tensors)
 
     def _derived(self, stamp: tuple) -> dict[Hashable, Tensor]:

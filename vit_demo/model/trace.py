@@ -2,77 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from vit_demo.model.memory import num_bytes
 
-Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""From q, k and v, each ``[B, H, N, d]``, to ``softmax(q k^T / sqrt(d)) v``."""
-
 
 @dataclass
 class Trace:
-    """Handed to ``ViT.forward``, which fills it with views of tensors that the pass makes anyway.
+    """Passed to ``ViT.forward``, which fills it with views of tensors that the pass computes anyway.
 
     Keeping q, k and v costs O(N d) memory a block where the attention of all heads would cost O(H N^2), and leaves the
     forward on the fused kernel. Every attention value follows from them exactly: see ``vit_demo.methods``.
 
+    With ``record_tokens``, ``out`` holds the intermediates of the pass under the names that big_vision gives them:
+
+    ===================  =====================  =========================================================
+    name                 shape                  what
+    ===================  =====================  =========================================================
+    ``stem``             ``[B, rows*cols, D]``  the patch embedding, of all patches
+    ``with_posemb``      ``[B, N, D]``          the tokens before the first block: prefix and positions added
+    ``block00/+sa``      ``[B, N, D]``          after the self-attention of block 0 and its residual
+    ``block00/+mlp``     ``[B, N, D]``          after the MLP of block 0 and its residual
+    ``encoded``          ``[B, N, D]``          after the last block and ``norm``
+    ``pre_logits``       ``[B, num_features]``  the pooled vector that the head reads
+    ``logits``           ``[B, num_classes]``   the output
+    ===================  =====================  =========================================================
+
+    What a branch adds to the tokens is the difference between its entry and the one before.
+
     Attributes:
         grid: Rows and columns of patches.
-        num_prefix: Tokens before the first patch (class token, registers).
+        num_prefix_tokens: Tokens before the first patch (class token, registers).
         q: One ``[B, H, N, d]`` tensor a block; the scale 1/sqrt(d) is not applied yet.
         k: As ``q``.
         v: As ``q``.
-        full: Whether to keep ``o`` and ``x`` too: for gradients, and for what each depth would have said.
-        o: What attention gave, before the output projection, one ``[B, H, N, d]`` a block.
-        x: The tokens before the first block and after each, ``[B, N, D]``, before ``norm``.
-        keep: ``[B, K]``: the patches that entered the sequence, where the pass was told which; None for all.
-        attend: Does the work of the fused kernel in its stead, for whoever wants a backward of another kind.
+        record_tokens: Whether to fill ``out``.
+        out: Intermediates by name; empty without ``record_tokens``.
+        kept_patches: ``[B, K]``: the patches that entered the sequence, if some were dropped; None for all.
     """
 
     grid: tuple[int, int] = (0, 0)
-    num_prefix: int = 0
+    num_prefix_tokens: int = 0
     q: list[Tensor] = field(default_factory=list)
     k: list[Tensor] = field(default_factory=list)
     v: list[Tensor] = field(default_factory=list)
-    full: bool = False
-    o: list[Tensor] = field(default_factory=list)
-    x: list[Tensor] = field(default_factory=list)
-    keep: Tensor | None = None
-    attend: Attend | None = None
+    record_tokens: bool = False
+    out: dict[str, Tensor] = field(default_factory=dict)
+    kept_patches: Tensor | None = None
 
-    def start(self, grid: tuple[int, int], num_prefix: int, keep: Tensor | None = None) -> None:
-        """Forgets an earlier pass and notes the layout of this one."""
-        self.grid, self.num_prefix, self.keep = grid, num_prefix, keep
-        self.q, self.k, self.v, self.o, self.x = [], [], [], [], []
+    def start(self, grid: tuple[int, int], num_prefix_tokens: int, kept_patches: Tensor | None = None) -> None:
+        """Clears what an earlier pass left and notes the layout of this one."""
+        self.grid, self.num_prefix_tokens, self.kept_patches = grid, num_prefix_tokens, kept_patches
+        self.q, self.k, self.v, self.out = [], [], [], {}
 
-    def add(self, q: Tensor, k: Tensor, v: Tensor, o: Tensor) -> None:
-        """Keeps one block's queries, keys and values, each ``[B, H, N, d]``, and its output if that is wanted."""
+    def record_qkv(self, q: Tensor, k: Tensor, v: Tensor) -> None:
+        """Keeps one block's queries, keys and values, each ``[B, H, N, d]``."""
         self.q.append(q)
         self.k.append(k)
         self.v.append(v)
-        if self.full:
-            self.o.append(o)
 
-    def add_tokens(self, x: Tensor) -> None:
-        """Keeps the tokens ``[B, N, D]`` of one depth if they are wanted."""
-        if self.full:
-            self.x.append(x)
+    def record(self, name: str, x: Tensor) -> None:
+        """Keeps an intermediate, with ``record_tokens`` only."""
+        if self.record_tokens:
+            self.out[name] = x
+
+    @property
+    def tokens(self) -> list[Tensor]:
+        """The tokens before the first block and after each, ``[B, N, D]``; needs ``record_tokens``."""
+        return [x for name, x in self.out.items() if name == "with_posemb" or name.endswith("/+mlp")]
 
     def to(self, device: str) -> Trace:
         """A copy on another device."""
-        q, k, v, o, x = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.o, self.x))
-        keep = None if self.keep is None else self.keep.to(device)
-        return Trace(self.grid, self.num_prefix, q, k, v, self.full, o, x, keep)
+        q, k, v = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v))
+        out = {name: x.to(device) for name, x in self.out.items()}
+        kept_patches = None if self.kept_patches is None else self.kept_patches.to(device)
+        return Trace(self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, out, kept_patches)
 
     @property
     def num_bytes(self) -> int:
         """Memory that the trace keeps alive; the views of one fused q, k, v map count once."""
-        rest = [] if self.keep is None else [self.keep]
-        return num_bytes([*self.q, *self.k, *self.v, *self.o, *self.x, *rest])
+        rest = [] if self.kept_patches is None else [self.kept_patches]
+        return num_bytes([*self.q, *self.k, *self.v, *self.out.values(), *rest])
 
     @property
     def num_blocks(self) -> int:

@@ -6,35 +6,26 @@ batch, N the tokens, D their width, H the heads and d = D / H.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.model.config import ViTConfig
 from vit_demo.model.memory import num_bytes
-from vit_demo.model.positions import sincos_grid, sincos_positions
-from vit_demo.model.resample import SizeCache, interpolate_positions, resample_kernel
+from vit_demo.model.per_head import PerHeadQKV
+from vit_demo.model.pooling import pool_tokens
+from vit_demo.model.pos_embed import sincos_pos_embed, sincos_pos_embed_2d
+from vit_demo.model.resample import SizeCache, resample_patch_embed, resample_pos_embed
 from vit_demo.model.trace import Trace
 
-
-def patchify(images: Tensor, patch_size: int) -> Tensor:
-    """Cuts images into flattened patches, row by row.
-
-    Args:
-        images: ``[B, C, rows * p, cols * p]``.
-        patch_size: p, in pixels.
-
-    Returns:
-        ``[B, rows * cols, C * p * p]``; a patch is laid out channel by channel, as a convolution kernel is.
-    """
-    p = patch_size
-    x = images.unflatten(3, (-1, p)).unflatten(2, (-1, p))  # [B, C, rows, p, cols, p]
-    x = x.permute(0, 2, 4, 1, 3, 5)  # [B, rows, cols, C, p, p]
-    return x.flatten(3).flatten(1, 2)
+AttentionFn = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""From q, k and v, each ``[B, H, N, d]``, to ``softmax(q k^T / sqrt(d)) v``."""
 
 
-class PatchEmbedding(nn.Module):
-    """Each patch to a D-dimensional token by one linear map; its kernel is stored once and serves every patch size."""
+class PatchEmbed(nn.Module):
+    """Maps each patch to a token by one linear map, whose kernel is stored once and resampled for other patch sizes."""
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
@@ -43,26 +34,9 @@ class PatchEmbedding(nn.Module):
         self.kernels = SizeCache()
 
     def forward(self, images: Tensor, patch_size: int) -> Tensor:
-        kernel = self.kernels.get(self.proj.weight, patch_size, resample_kernel)
+        kernel = self.kernels.get(self.proj.weight, patch_size, resample_patch_embed)
         x = F.conv2d(images, kernel, self.proj.bias, stride=patch_size)  # [B, D, rows, cols]
         return x.flatten(2).transpose(1, 2)  # [B, rows * cols, D]
-
-
-class PerHeadMaps(nn.Module):
-    """q, k and v maps that each see only their own head's slice of the token."""
-
-    def __init__(self, config: ViTConfig) -> None:
-        super().__init__()
-        heads, d = config.num_heads, config.head_dim
-        bound = d**-0.5  # as torch.nn.Linear starts
-        self.weight = nn.Parameter(torch.empty(3, heads, d, d).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(3, heads, d).uniform_(-bound, bound))
-
-    def forward(self, x: Tensor) -> Tensor:
-        heads, d = self.bias.shape[1:]
-        x = x.unflatten(2, (heads, d))  # [B, N, H, d]
-        x = torch.einsum("bnhi,chji->bnchj", x, self.weight) + self.bias  # [B, N, 3, H, d]
-        return x.flatten(2)  # [B, N, 3 * D], the layout of a fused map
 
 
 class Attention(nn.Module):
@@ -73,24 +47,29 @@ class Attention(nn.Module):
         self.num_heads = config.num_heads
         self.dropout = config.dropout
         if config.projection == "per_head":
-            self.qkv: nn.Module = PerHeadMaps(config)
+            self.qkv: nn.Module = PerHeadQKV(config)
             self.proj: nn.Module = nn.Identity()
         else:
             self.qkv = nn.Linear(config.embed_dim, 3 * config.embed_dim, bias=config.qkv_bias)
             self.proj = nn.Linear(config.embed_dim, config.embed_dim)
 
-    def forward(self, x: Tensor, trace: Trace | None = None, mask: Tensor | None = None) -> Tensor:
-        """Mixes tokens ``[B, N, D]``; ``mask`` ``[B, 1 | H, N, N]`` is true where a token may look."""
+    def forward(
+        self,
+        x: Tensor,
+        trace: Trace | None = None,
+        attention_fn: AttentionFn | None = None,
+        mask: Tensor | None = None,
+    ) -> Tensor:
+        """Mixes tokens ``[B, N, D]``; ``mask`` ``[B, 1 | H, N, N]`` is true where a token may attend."""
         qkv = self.qkv(x).unflatten(2, (3, self.num_heads, -1))  # [B, N, 3, H, d]
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each [B, H, N, d]
-        other = trace.attend if trace is not None else None
-        x = other(q, k, v) if other is not None else self._attend(q, k, v, mask)
         if trace is not None:
-            trace.add(q, k, v, x)
+            trace.record_qkv(q, k, v)
+        x = attention_fn(q, k, v) if attention_fn is not None else self._attention(q, k, v, mask)
         x = x.transpose(1, 2).flatten(2)  # [B, H, N, d] -> [B, N, D]
         return F.dropout(self.proj(x), self.dropout, self.training)
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    def _attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         if self.training and q.device.type == "cpu":
             # The same product written out: the backward of the CPU's fused kernel is several times slower.
             scores = (q * q.shape[-1] ** -0.5) @ k.mT
@@ -127,24 +106,32 @@ class LayerScale(nn.Module):
 
 
 class Block(nn.Module):
-    """``x + attention(norm(x))``, then ``x + mlp(norm(x))``."""
+    """``x + attention(norm(x))``, then ``x + mlp(norm(x))``.
 
-    def __init__(self, config: ViTConfig, drop_path: float = 0.0) -> None:
+    Args:
+        config: The network's shape.
+        index: Which block this is, from 0; it decides the share of dropped paths and the names in a trace.
+    """
+
+    def __init__(self, config: ViTConfig, index: int = 0) -> None:
         super().__init__()
         dim, scale = config.embed_dim, config.layer_scale
+        self.name = f"block{index:02d}"
+        self.drop_path = config.drop_path * index / max(1, config.depth - 1)  # rises linearly from 0
         self.norm1 = nn.LayerNorm(dim, config.norm_eps)
         self.attn = Attention(config)
         self.ls1 = LayerScale(dim, scale) if scale is not None else nn.Identity()
         self.norm2 = nn.LayerNorm(dim, config.norm_eps)
         self.mlp = MLP(config)
         self.ls2 = LayerScale(dim, scale) if scale is not None else nn.Identity()
-        self.drop_path = drop_path
 
-    def forward(self, x: Tensor, trace: Trace | None = None) -> Tensor:
-        x = x + self._skip(self.ls1(self.attn(self.norm1(x), trace)))
-        return x + self._skip(self.ls2(self.mlp(self.norm2(x))))
+    def forward(self, x: Tensor, trace: Trace | None = None, attention_fn: AttentionFn | None = None) -> Tensor:
+        x = x + self._drop_branch(self.ls1(self.attn(self.norm1(x), trace, attention_fn)))
+        _record(trace, f"{self.name}/+sa", x)
+        x = x + self._drop_branch(self.ls2(self.mlp(self.norm2(x))))
+        return _record(trace, f"{self.name}/+mlp", x)
 
-    def _skip(self, branch: Tensor) -> Tensor:
+    def _drop_branch(self, branch: Tensor) -> Tensor:
         """Drops the branch of some samples of a training batch, and scales the others so that the mean stays."""
         if not self.training or self.drop_path == 0.0:
             return branch
@@ -160,29 +147,28 @@ class ViT(nn.Module):
 
     Attributes:
         config: As given.
-        patch_size: The patch size used when ``forward`` is told none; the stored one unless set otherwise.
+        patch_size: The patch size where ``forward`` is given none; the stored one unless set otherwise.
     """
 
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
         self.config, self.patch_size = config, config.patch_size
         dim = config.embed_dim
-        self.patch_embed = PatchEmbedding(config)
+        self.patch_embed = PatchEmbed(config)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim)) if config.class_token else None
         self.reg_token = nn.Parameter(torch.zeros(1, config.num_registers, dim)) if config.num_registers else None
-        self.num_position_prefix = config.num_prefix if config.position_prefix else 0
-        length = self.num_position_prefix + config.stored_grid**2
-        self.pos_embed = nn.Parameter(torch.zeros(1, length, dim)) if config.position == "learned" else None
-        self.position_tables = SizeCache()
-        drops = [config.drop_path * i / max(1, config.depth - 1) for i in range(config.depth)]
-        self.blocks = nn.ModuleList(Block(config, drop) for drop in drops)
+        self.num_pos_embed_prefix = config.num_prefix_tokens if config.pos_embed_prefix else 0
+        length = self.num_pos_embed_prefix + config.stored_grid**2
+        self.pos_embed = nn.Parameter(torch.zeros(1, length, dim)) if config.pos_embed == "learned" else None
+        self.pos_embeds = SizeCache()
+        self.blocks = nn.ModuleList(Block(config, index) for index in range(config.depth))
         norm = nn.LayerNorm(dim, config.norm_eps) if config.final_norm else nn.Identity()
         # timm's two names: the norm stands before the pooling of a class token, after the pooling of a mean.
         before = config.pool.startswith("cls")
         self.norm = norm if before else nn.Identity()
         self.fc_norm = nn.Identity() if before else norm
-        self.head = nn.Linear(config.head_width, config.num_classes) if config.num_classes else nn.Identity()
-        self._initialise()
+        self.head = nn.Linear(config.num_features, config.num_classes) if config.num_classes else nn.Identity()
+        self._init_weights()
 
     def forward(
         self,
@@ -190,32 +176,40 @@ class ViT(nn.Module):
         trace: Trace | None = None,
         *,
         patch_size: int | None = None,
-        keep: Tensor | None = None,
+        kept_patches: Tensor | None = None,
+        attention_fn: AttentionFn | None = None,
     ) -> Tensor:
         """Classifies images of any size whose sides are multiples of the patch size.
 
         Args:
             images: ``[B, C, height, width]``, normalised.
-            trace: Filled with what it keeps of every block, where given.
+            trace: If given, filled with what it records of every block.
             patch_size: In pixels; ``self.patch_size`` by default.
-            keep: ``[B, K]`` int64: the patches, counted row by row, that enter the sequence; all by default. Each keeps
-                the position it has in the whole grid. Fewer tokens cost less than their share of the time.
+            kept_patches: ``[B, K]`` int64: the patches, counted row by row, that enter the sequence; all by default.
+                Each keeps the position it has in the whole grid. Fewer tokens cost less than their share of the time.
+            attention_fn: Computes ``softmax(q k^T / sqrt(d)) v`` in place of the fused kernel, for a backward of its
+                own.
 
         Returns:
-            Logits ``[B, num_classes]``, or the pooled token ``[B, head_width]`` of a model without classes.
+            Logits ``[B, num_classes]``, or the pooled vector ``[B, num_features]`` of a model without classes.
 
         Raises:
             ValueError: If the patch size does not divide the image.
         """
-        return self.head(self.pool(self.encode(images, trace, patch_size=patch_size, keep=keep)))
+        x = self.forward_features(
+            images, trace, patch_size=patch_size, kept_patches=kept_patches, attention_fn=attention_fn
+        )
+        pooled = _record(trace, "pre_logits", self.forward_head(x, pre_logits=True))
+        return _record(trace, "logits", self.head(pooled))
 
-    def encode(
+    def forward_features(
         self,
         images: Tensor,
         trace: Trace | None = None,
         *,
         patch_size: int | None = None,
-        keep: Tensor | None = None,
+        kept_patches: Tensor | None = None,
+        attention_fn: AttentionFn | None = None,
     ) -> Tensor:
         """The tokens after the last block and ``norm``: ``[B, N, D]``. Arguments as in ``forward``."""
         p = patch_size or self.patch_size
@@ -224,59 +218,56 @@ class ViT(nn.Module):
             raise ValueError(f"A patch size of {p} does not divide an image of {height} x {width} pixels.")
         grid = (height // p, width // p)
         if trace is not None:
-            trace.start(grid, self.config.num_prefix, keep)
-        x = self.embed(images, grid, p)  # [B, N, D]
-        if keep is not None:
-            prefix, patches = x.split([self.config.num_prefix, x.shape[1] - self.config.num_prefix], dim=1)
-            patches = patches.gather(1, keep[:, :, None].expand(-1, -1, patches.shape[2]))  # [B, K, D]
+            trace.start(grid, self.config.num_prefix_tokens, kept_patches)
+        x = self.embed(images, grid, p, trace)  # [B, N, D]
+        if kept_patches is not None:
+            prefix, patches = x.split([self.config.num_prefix_tokens, grid[0] * grid[1]], dim=1)
+            patches = patches.gather(1, kept_patches[:, :, None].expand(-1, -1, patches.shape[2]))  # [B, K, D]
             x = torch.cat([prefix, patches], dim=1)
-        if trace is not None:
-            trace.add_tokens(x)
+        _record(trace, "with_posemb", x)
         for block in self.blocks:
-            x = block(x, trace)
-            if trace is not None:
-                trace.add_tokens(x)
-        return self.norm(x)
+            x = block(x, trace, attention_fn)
+        return _record(trace, "encoded", self.norm(x))
 
-    def embed(self, images: Tensor, grid: tuple[int, int], patch_size: int) -> Tensor:
-        """Patch embedding, prefix tokens and positions: ``[B, num_prefix + rows * cols, D]``."""
-        x = self.patch_embed(images, patch_size)  # [B, rows * cols, D]
+    def forward_head(self, x: Tensor, pre_logits: bool = False) -> Tensor:
+        """Pools the tokens ``[B, N, D]`` that ``forward_features`` returns and classifies them.
+
+        Args:
+            x: The tokens.
+            pre_logits: Whether to return the pooled vector ``[B, num_features]``, not the logits ``[B, num_classes]``.
+        """
+        x = pool_tokens(x, self.config.pool, self.config.num_prefix_tokens)
+        x = self.fc_norm(x)
+        return x if pre_logits else self.head(x)
+
+    def embed(self, images: Tensor, grid: tuple[int, int], patch_size: int, trace: Trace | None = None) -> Tensor:
+        """Patch embedding, prefix tokens and positions: ``[B, num_prefix_tokens + rows * cols, D]``."""
+        x = _record(trace, "stem", self.patch_embed(images, patch_size))  # [B, rows * cols, D]
         prefix = [token.expand(len(x), -1, -1) for token in (self.cls_token, self.reg_token) if token is not None]
-        positions = self.positions(grid).to(x.dtype)
-        if self.config.position_prefix:
-            x = torch.cat([*prefix, x], dim=1) + positions
+        pos_embed = self.pos_embed_for(grid).to(x.dtype)
+        if self.config.pos_embed_prefix:
+            x = torch.cat([*prefix, x], dim=1) + pos_embed
         else:
-            x = torch.cat([*prefix, x + positions], dim=1)
+            x = torch.cat([*prefix, x + pos_embed], dim=1)
         return F.dropout(x, self.config.dropout, self.training)
+
+    def pos_embed_for(self, grid: tuple[int, int]) -> Tensor:
+        """Positions ``[1, rows * cols (+ num_prefix_tokens), D]`` for a grid, resampled or from the formula."""
+        if self.pos_embed is None:
+            device = self.patch_embed.proj.weight.device
+            return sincos_pos_embed(self.num_pos_embed_prefix + grid[0] * grid[1], self.config.embed_dim).to(device)
+        return self.pos_embeds.get(self.pos_embed, grid, self._resample_pos_embed)
+
+    def _resample_pos_embed(self, table: Tensor, grid: tuple[int, int]) -> Tensor:
+        return resample_pos_embed(table, grid, self.num_pos_embed_prefix)
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the network: parameters, and the kernels and positions remembered for other sizes."""
-        derived = (*self.patch_embed.kernels.tensors, *self.position_tables.tensors)
+        """Memory of the network: parameters, and the kernels and positions cached for other sizes."""
+        derived = (*self.patch_embed.kernels.tensors, *self.pos_embeds.tensors)
         return num_bytes([*self.parameters(), *self.buffers(), *derived])
 
-    def positions(self, grid: tuple[int, int]) -> Tensor:
-        """Positions ``[1, rows * cols (+ num_prefix), D]`` for a grid, interpolated or from the formula."""
-        if self.pos_embed is None:
-            device = self.patch_embed.proj.weight.device
-            return sincos_positions(self.num_position_prefix + grid[0] * grid[1], self.config.embed_dim).to(device)
-        return self.position_tables.get(self.pos_embed, grid, self._interpolate)
-
-    def _interpolate(self, table: Tensor, grid: tuple[int, int]) -> Tensor:
-        return interpolate_positions(table, grid, self.num_position_prefix)
-
-    def pool(self, tokens: Tensor) -> Tensor:
-        """The one vector ``[B, head_width]`` that the head reads, from tokens ``[B, N, D]``."""
-        if self.config.pool == "cls":
-            return tokens[:, 0]
-        if self.config.pool == "cls+next":
-            return tokens[:, :2].flatten(1)
-        mean = tokens[:, 0 if self.config.pool == "all" else self.config.num_prefix :].mean(1)
-        if self.config.pool == "cls+mean":
-            return torch.cat([tokens[:, 0], mean], dim=1)
-        return self.fc_norm(mean)
-
-    def _initialise(self) -> None:
+    def _init_weights(self) -> None:
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)  # the usual std of 0.02 is far too small for narrow networks
@@ -287,5 +278,12 @@ class ViT(nn.Module):
                 nn.init.trunc_normal_(table, std=0.02)
         if self.pos_embed is not None:
             # Neighbours start out alike, so that a coarser grid's mean of them still means something.
-            waves = sincos_grid(self.config.stored_grid, self.config.embed_dim)
-            self.pos_embed.data[:, self.num_position_prefix :] += waves
+            waves = sincos_pos_embed_2d(self.config.stored_grid, self.config.embed_dim)
+            self.pos_embed.data[:, self.num_pos_embed_prefix :] += waves
+
+
+def _record(trace: Trace | None, name: str, x: Tensor) -> Tensor:
+    """Returns ``x``, which a trace, where there is one, keeps under the name if it records tokens."""
+    if trace is not None:
+        trace.record(name, x)
+    return x

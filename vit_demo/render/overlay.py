@@ -11,14 +11,14 @@ COLOUR_MAP = "magma"
 """Even steps of lightness, readable in grey and by the colour-blind."""
 
 COARSE_PATCHES = 100
-"""Up to so many patches a map is drawn as the cells it is made of; beyond, smoothly. The page's scripts agree."""
+"""Maps of at most so many patches are drawn as cells, larger ones smoothly, as on the page."""
 
 
 def colourise(values: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Colours for a map scaled to its own maximum.
 
     Args:
-        values: ``[rows, cols]``; what is below 0 shows as 0.
+        values: ``[rows, cols]``; values below 0 are drawn as 0.
 
     Returns:
         RGB, uint8 ``[rows, cols, 3]``.
@@ -33,7 +33,7 @@ def overlay(
 
     Args:
         image: What the model saw.
-        values: ``[rows, cols]``, scaled to its own maximum for show; what is below 0 shows as 0.
+        values: ``[rows, cols]``, scaled to its own maximum for show; values below 0 are drawn as 0.
         alpha: Opacity of the brightest patch, in [0, 1].
         display_size: Longest side of the result, in pixels.
 

@@ -1,1 +1,1 @@
-"""Training, from the command line only: data, augmentation, recipes and the loop."""
+"""Training and evaluation of the bundled presets, from the command line: data, recipes, objectives and the loop."""

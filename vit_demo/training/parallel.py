@@ -1,4 +1,4 @@
-"""Several processes that train one network, as ``torchrun`` starts them; and Ctrl-C, which all of them must heed."""
+"""Data-parallel training in several processes started by ``torchrun``, and a clean stop after Ctrl-C in all of them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ import torch.distributed as dist
 
 
 def rank() -> int:
-    """This process's number; 0 where there is but one."""
+    """The number of this process, from 0."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 
 def world_size() -> int:
-    """How many processes train together."""
+    """The number of processes that train together."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[torch.device]:
-    """Joins the other processes where ``torchrun`` started this one, and leaves them afterwards.
+def process_group(device: torch.device) -> Iterator[torch.device]:
+    """Joins the process group if ``torchrun`` started this process, and leaves it afterwards.
 
     Args:
-        device: The best of this machine; a CUDA device stands for one for each process.
+        device: The device to train on; a CUDA device stands for one device per process.
 
     Yields:
         The device of this process.
@@ -47,7 +47,7 @@ def joined(device: torch.device) -> Iterator[torch.device]:
 
 
 class Interrupt:
-    """Turns Ctrl-C into a question, so that a step under way is finished first."""
+    """While active, Ctrl-C raises no exception but sets a flag, so that the current step is finished first."""
 
     def __init__(self) -> None:
         self.pressed = False
@@ -64,8 +64,8 @@ class Interrupt:
     def _press(self, _: int, __: FrameType | None) -> None:
         self.pressed = True
 
-    def wanted(self) -> bool:
-        """Whether anyone pressed Ctrl-C; the same answer in every process."""
+    def requested(self) -> bool:
+        """Whether Ctrl-C was pressed in any process; all processes get the same result."""
         if world_size() == 1:
             return self.pressed
         pressed = torch.tensor(float(self.pressed), device="cuda" if dist.get_backend() == "nccl" else "cpu")

@@ -1,4 +1,4 @@
-"""How each bundled preset is trained: the sizes it must learn, at which rate, and for how long."""
+"""How each bundled preset is trained: patch sizes, data, objective, optimiser and schedule."""
 
 from __future__ import annotations
 
@@ -8,39 +8,44 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How one network is trained.
+    """The hyperparameters of one network's training.
 
     Attributes:
-        patch_weights: Each batch draws a patch size with these weights (FlexiViT); one size has weight 1.
-        epochs: Passes over the training data.
-        batch_size: Images a step.
-        precision: Of the matrix products: ``"bf16"`` (where the device has it), or ``"fp32"``.
-        optimiser: ``"adamw"`` with warm-up and a cosine to zero; ``"muon"``, the same with Muon for the matrices inside
-            the blocks; or the notebook's plain ``"adam"`` at a fixed rate.
+        patch_size_weights: Patch sizes and the relative frequency with which a batch uses each (FlexiViT; Beyer et al.,
+            2022, https://arxiv.org/abs/2212.08013).
+        epochs: Number of passes over the training data.
+        batch_size: Images per step, over all processes.
+        precision: Of the forward pass: ``"bf16"`` mixed precision (float32 on MPS) or ``"fp32"``.
+        optimiser: ``"adamw"`` with warm-up and cosine decay; ``"muon"``, the same with Muon for the matrices inside the
+            blocks; or plain ``"adam"`` at a constant learning rate, as in the notebook.
         learning_rate: Its peak.
-        weight_decay: Of matrices; vectors are not decayed.
-        warmup: Share of all steps over which the rate rises from zero.
+        weight_decay: Applied to matrices only.
+        warmup: Fraction of all steps over which the learning rate rises linearly.
         label_smoothing: Of the cross-entropy.
-        drop_path: Share of residual branches skipped in the last block.
-        ema: Decay of the moving average of the weights that is shipped; 0 for the last weights themselves.
-        mix: Probability that a batch is mixed by MixUp or CutMix.
-        augment: Whether training images are changed at random.
-        least_change: How strongly digits are changed at least, as a share of the most; see ``augment_digits``.
-        drawn: Digits of our own making added to the training data; see ``vit_demo.training.strokes``.
-        not_digits: Drawings of no digit added to the training data; see ``vit_demo.training.not_digits``.
-        not_photos: Pictures of nothing added to the training data; see ``vit_demo.training.not_photos``.
-        teacher: Name of the recipe of a network to learn from, trained first.
-        views: Crops of each photo about which a pretrained teacher is asked before; see ``vit_demo.training.answers``.
-        distil: Weight of the teacher's answer beside the label's, in [0, 1].
-        hint: Weight of the squared error of a guess at the teacher's features, each of deviation 1 (FitNets; Romero et
-            al., 2014, https://arxiv.org/abs/1412.6550).
-        patch_hint: Weight of that of a guess at what the teacher makes of each patch; see ``training.student``.
-        keep: Share of the patches, drawn anew for each image, that a patch size is trained with; all where not named
-            (PatchDropout; Liu et al., 2022, https://arxiv.org/abs/2208.07220).
-        whole: Share of the epochs, the last ones, in which every patch is kept.
+        drop_path: Stochastic depth rate of the last block; it grows linearly from 0 in the first.
+        ema_decay: Decay of the moving average of the weights, which is what gets exported; 0 to export the last
+            weights.
+        mix_probability: Probability that MixUp or CutMix is applied to a batch.
+        augment: Whether training images are augmented.
+        min_augment_strength: The strength of each digit's augmentation is drawn from between this and 1; see
+            ``augment_digits``.
+        synthetic_digits: Number of drawn digits added to the training data; see ``vit_demo.training.synthetic_digits``.
+        digit_outliers: Number of drawings of other things added; see ``vit_demo.training.digit_outliers``.
+        photo_outliers: Number of generated pictures added; see ``vit_demo.training.photo_outliers``.
+        teacher_recipe: Name of the recipe of a teacher that is trained first and then evaluated on every batch.
+        teacher_views: Crops per photo for which the outputs of a pretrained teacher are computed beforehand; 0 for no
+            such teacher. See ``vit_demo.training.teacher_outputs``.
+        distillation_weight: Weight of the teacher's probabilities in the targets, in [0, 1]; the rest is the label's.
+        feature_loss_weight: Weight of the squared error of the predicted teacher features (FitNets; Romero et al.,
+            2014, https://arxiv.org/abs/1412.6550).
+        patch_loss_weight: Weight of the squared error of the predicted teacher features of each patch; see
+            ``vit_demo.training.student``.
+        patch_keep_rates: For some patch sizes, the fraction of randomly chosen patches that each image keeps; 1 for
+            sizes not listed (PatchDropout; Liu et al., 2022, https://arxiv.org/abs/2208.07220).
+        full_sequence_fraction: Fraction of the epochs, at the end of the run, in which all patches are kept.
     """
 
-    patch_weights: dict[int, float]
+    patch_size_weights: dict[int, float]
     epochs: int
     batch_size: int = 256
     precision: Literal["bf16", "fp32"] = "bf16"
@@ -50,26 +55,31 @@ class Recipe:
     warmup: float = 0.05
     label_smoothing: float = 0.0
     drop_path: float = 0.0
-    ema: float = 0.0
-    mix: float = 0.0
+    ema_decay: float = 0.0
+    mix_probability: float = 0.0
     augment: bool = True
-    least_change: float = 1.0
-    drawn: int = 0
-    not_digits: int = 0
-    not_photos: int = 0
-    teacher: str | None = None
-    views: int = 0
-    distil: float = 0.0
-    hint: float = 0.0
-    patch_hint: float = 0.0
-    keep: dict[int, float] = field(default_factory=dict)
-    whole: float = 0.2
+    min_augment_strength: float = 1.0
+    synthetic_digits: int = 0
+    digit_outliers: int = 0
+    photo_outliers: int = 0
+    teacher_recipe: str | None = None
+    teacher_views: int = 0
+    distillation_weight: float = 0.0
+    feature_loss_weight: float = 0.0
+    patch_loss_weight: float = 0.0
+    patch_keep_rates: dict[int, float] = field(default_factory=dict)
+    full_sequence_fraction: float = 0.2
+
+    @property
+    def patch_sizes(self) -> tuple[int, ...]:
+        """The patch sizes that are trained, in pixels."""
+        return tuple(self.patch_size_weights)
 
 
 def _notebook(patch_size: int) -> Recipe:
-    """The notebook's own recipe, but that its cross-entropy is fed with logits."""
+    """The notebook's own recipe, except that its cross-entropy receives logits instead of probabilities."""
     return Recipe(
-        patch_weights={patch_size: 1.0},
+        patch_size_weights={patch_size: 1.0},
         epochs=5,
         batch_size=128,
         precision="fp32",
@@ -80,45 +90,51 @@ def _notebook(patch_size: int) -> Recipe:
 
 
 _DIGITS = Recipe(
-    # Small patches cost most (the work grows with the number of tokens) and learn from what the others learn.
-    patch_weights={2: 0.08, 4: 0.34, 7: 0.28, 14: 0.3},
-    keep={2: 0.5},
+    # Small patches cost most, because the work grows with the number of tokens, and profit from the other sizes.
+    patch_size_weights={2: 0.08, 4: 0.34, 7: 0.28, 14: 0.3},
+    patch_keep_rates={2: 0.5},
     epochs=40,
     batch_size=128,
     learning_rate=2e-3,
-    ema=0.999,
-    drawn=8000,
-    not_digits=6000,
-    teacher="digits-teacher",
-    distil=0.7,
+    ema_decay=0.999,
+    synthetic_digits=8000,
+    digit_outliers=6000,
+    teacher_recipe="digits-teacher",
+    distillation_weight=0.7,
 )
 
 RECIPES: dict[str, Recipe] = {
     "digits-teacher": Recipe(
-        patch_weights={28: 1.0}, epochs=8, batch_size=128, learning_rate=3e-3, ema=0.99, drawn=8000, not_digits=6000
+        patch_size_weights={28: 1.0},
+        epochs=8,
+        batch_size=128,
+        learning_rate=3e-3,
+        ema_decay=0.99,
+        synthetic_digits=8000,
+        digit_outliers=6000,
     ),
-    "digits-small": replace(_DIGITS, epochs=40, optimiser="muon", least_change=0.0),
+    "digits-small": replace(_DIGITS, optimiser="muon", min_augment_strength=0.0),
     "digits-tiny": _DIGITS,
     "digits-notebook-4": _notebook(4),
     "digits-notebook-7": _notebook(7),
     "digits-notebook-14": _notebook(14),
     "photos-tiny": Recipe(
-        # The largest patches leave the fewest tokens, and are the hardest to read with. Of the smaller ones as many are
-        # kept as there are of them, 36, so that every size costs the same.
-        patch_weights={10: 0.25, 12: 0.2, 15: 0.15, 20: 0.4},
-        keep={10: 0.25, 12: 0.36, 15: 0.5625},
-        whole=0.0,
+        # The largest patches leave the fewest tokens, and their accuracy lags behind.
+        patch_size_weights={10: 0.25, 12: 0.2, 15: 0.15, 20: 0.4},
+        # 36 patches at every size, as many as the largest has, so that all sizes cost the same.
+        patch_keep_rates={10: 0.25, 12: 0.36, 15: 0.5625},
+        full_sequence_fraction=0.0,
         epochs=7,
         batch_size=128,
         optimiser="muon",
         learning_rate=8e-4,
-        ema=0.999,
-        mix=0.3,
-        not_photos=1600,
-        views=3,
-        distil=0.9,
-        hint=3.0,
-        patch_hint=2.0,
+        ema_decay=0.999,
+        mix_probability=0.3,
+        photo_outliers=1600,
+        teacher_views=3,
+        distillation_weight=0.9,
+        feature_loss_weight=3.0,
+        patch_loss_weight=2.0,
     ),
 }
-"""The recipe of each file of weights in ``checkpoints/``, by its stem, and of the teacher."""
+"""The recipe of each file in ``checkpoints/``, by the file's stem, and of the digits' teacher."""

@@ -1,4 +1,4 @@
-"""From a preset's name to its files of weights: data in, training, test, checkpoint out."""
+"""Trains a preset: loads the data, prepares the objective, runs the loop and writes the checkpoints."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import nn
 
 from vit_demo.errors import CheckpointError, InputError
 from vit_demo.model import ViT
-from vit_demo.training.answers import ask, load_teacher
-from vit_demo.training.data import Labelled, Part, find_file, join, load_digits
-from vit_demo.training.loop import Trainer
-from vit_demo.training.not_digits import not_digits
-from vit_demo.training.not_photos import not_photos
-from vit_demo.training.parallel import joined, rank
-from vit_demo.training.photos import POOL, REAL_PHOTOS, STORED_SIDE, load_photos
+from vit_demo.training.data import ImageDataset, Split, concat_datasets, find_file, load_digits
+from vit_demo.training.digit_outliers import make_digit_outliers
+from vit_demo.training.export import export_checkpoint
+from vit_demo.training.loop import Trainer, training_config
+from vit_demo.training.objectives import CrossEntropy, FeatureDistillation, OnlineDistillation, StoredDistillation
+from vit_demo.training.parallel import process_group, rank
+from vit_demo.training.photo_outliers import make_photo_outliers
+from vit_demo.training.photos import PHOTO_POOL, REAL_PHOTOS, STORED_SIDE, load_photos
 from vit_demo.training.recipes import RECIPES, Recipe
-from vit_demo.training.scoring import Score, best_temperature, score
-from vit_demo.training.strokes import drawn_digits
-from vit_demo.training.teacher import ConvNet
+from vit_demo.training.synthetic_digits import make_synthetic_digits
+from vit_demo.training.teacher_outputs import compute_teacher_outputs
+from vit_demo.training.teachers import ConvNet, load_pretrained_teacher
 from vit_demo.weights import Preset
-from vit_demo.weights.checkpoints import load_checkpoint, save_checkpoint
+from vit_demo.weights.checkpoints import load_checkpoint
 
 DATA_NOTES = {
     "digits": "MNIST (Y. LeCun, C. Cortes, C. Burges), 55,000 training digits; CC BY-SA 3.0",
-    "photos": "40 classes of Tiny ImageNet and Imagenette, training parts; ImageNet's terms: non-commercial research",
+    "photos": "40 classes of Tiny ImageNet, and Imagenette, training sets; ImageNet's terms: non-commercial research",
 }
-MORE_NOTES = {
-    REAL_PHOTOS: "labelled photos from public repositories, mostly without a stated licence, used to train on only",
-    POOL: "unlabelled photos from public repositories, mostly without a stated licence, used to train on only",
+OPTIONAL_DATA_NOTES = {
+    REAL_PHOTOS: "labelled photos from public repositories, mostly without a stated licence, used for training only",
+    PHOTO_POOL: "unlabelled photos from public repositories, mostly without a stated licence, used for training only",
 }
-WATCHED = 1000
-"""Validation images scored after each epoch; enough to watch by, few enough to cost little."""
+MONITORED_IMAGES = 1000
+"""Number of validation images that are evaluated after each epoch."""
 
 
 def train_preset(
@@ -50,71 +50,61 @@ def train_preset(
     resume: bool = False,
     start: Path | None = None,
 ) -> list[Path]:
-    """Trains every file of weights that a preset needs, and scores each once on the test part.
+    """Trains every checkpoint of a preset, and evaluates each once on the test split.
 
     Args:
-        preset: Which.
-        data: Folder of the data; see ``vit_demo.training.data``.
-        out: Folder for weights, states and logs.
+        preset: The preset to train.
+        data: Folder of the data; see ``vit_demo.training.data`` and ``vit_demo.training.photos``.
+        out: Folder for checkpoints, states and logs.
         device: Where to train.
-        seed: Of everything random.
-        epochs: Instead of the recipe's.
-        learning_rate: Instead of the recipe's.
-        resume: Go on from the state that an earlier run left in ``out``.
-        start: Weights of the same network to begin with, from an earlier training; random ones for None.
+        seed: Seed of all random choices.
+        epochs: Overrides the recipe's.
+        learning_rate: Overrides the recipe's.
+        resume: Whether to continue from the state that an earlier run left in ``out``.
+        start: A checkpoint to start from, of the same network or of one with fewer blocks; random weights for None.
 
     Returns:
-        The files written.
+        The checkpoints written.
 
     Raises:
         FileNotFoundError: If data is missing.
-        CheckpointError: If ``start`` cannot be read, or holds another network.
-        InputError: If the epochs or the learning rate make no sense, or ``resume`` finds the state of another run.
+        CheckpointError: If ``start`` cannot be read or holds a network that does not fit.
+        InputError: If ``epochs`` or ``learning_rate`` is out of range, or ``resume`` finds the state of a run with
+            other settings.
     """
     if epochs is not None and epochs < 1:
-        raise InputError(f"A training takes at least 1 epoch, not {epochs}.")
+        raise InputError(f"The number of epochs must be at least 1, not {epochs}.")
     if learning_rate is not None and not 0 < learning_rate < float("inf"):
-        raise InputError(f"The learning rate must be above 0 and finite, not {learning_rate}.")
-    begin, before = _read_start(start, preset) if start is not None else (None, None)
-    training, test = load_part(preset, data, "train"), load_part(preset, data, "test")
-    validation = load_part(preset, data, "validation")
-    watched = some(validation, WATCHED)
+        raise InputError(f"The learning rate must be positive and finite, not {learning_rate}.")
+    start_network, start_record = _load_start(start, preset) if start is not None else (None, None)
+    training, test, validation = (load_split(preset, data, split) for split in ("train", "test", "validation"))
+    monitored = evenly_spaced_subset(validation, MONITORED_IMAGES)
     paths = []
-    with joined(device) as device:
-        for name in weight_names(preset):
+    with process_group(device) as device:
+        for name in checkpoint_names(preset):
             recipe = RECIPES[name]
-            used = with_drawings(training, recipe, seed)
-            teacher, teacher_seconds, answers = None, 0.0, None
-            if recipe.teacher is not None:
-                # Its state stays there, so that a second student of the same seed and data need not train it again.
-                place = out / f"teacher-{seed}"
-                lesson = Trainer(preset, recipe.teacher, used, place, device=device, seed=seed, network=ConvNet())
-                with suppress(InputError):  # a teacher of other data or by another recipe is of no use: begin anew
-                    lesson.resume()
-                lesson.run(watched)
-                teacher, teacher_seconds = lesson.shipped, lesson.seconds
-            if recipe.views:
-                answers = ask(load_teacher(data), used, recipe.views, seed, out / f"answers-{seed}", device)
+            dataset = training_dataset(training, recipe, seed)
+            objective, teacher_seconds = prepare_objective(
+                preset, recipe, dataset, monitored, data, out, device=device, seed=seed
+            )
             trainer = Trainer(
                 preset,
                 name,
-                used,
+                dataset,
                 out,
                 device=device,
                 seed=seed,
                 epochs=epochs,
                 learning_rate=learning_rate,
-                teacher=teacher,
-                answers=answers,
-                start=begin,
+                network=_build_network(preset, recipe, seed, start_network),
+                objective=objective,
             )
             if resume:
                 trainer.resume()
-            trainer.run(watched)
+            trainer.run(monitored)
             if rank() > 0:
                 continue
-            model = cast(ViT, trainer.shipped)
-            record = {
+            record: dict[str, Any] = {
                 "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {trainer.epochs}"
                 + (f" --learning-rate {learning_rate}" if learning_rate is not None else "")
                 + (f" --start {start.name}" if start is not None else ""),
@@ -124,76 +114,133 @@ def train_preset(
                 "seconds": round(trainer.seconds),
                 "teacher_seconds": round(teacher_seconds),
                 "data": _data_note(preset, data, recipe),
-                "data_digest": used.digest,
-                "images_an_epoch": used.epoch_length,
+                "data_digest": dataset.digest,
+                "images_per_epoch": dataset.epoch_size,
             }
-            if before is not None:
-                record["start"] = before
-            scores = {p: score(model, validation, preset, p) for p in trainer.patch_sizes}
-            record["temperature"] = cool(model, list(scores.values()))
-            record["validation_accuracy"] = {str(p): s.accuracy for p, s in scores.items()}
-            model.half().float()  # what is tested is what is stored
-            record["test_accuracy"] = {str(p): score(model, test, preset, p).accuracy for p in trainer.patch_sizes}
-            path = out / f"{name}.safetensors"
-            save_checkpoint(path, model, record)
+            if start_record is not None:
+                record["start"] = start_record
+            network, path = cast(ViT, trainer.trained_network), out / f"{name}.safetensors"
+            export_checkpoint(
+                path, network, preset, recipe.patch_sizes, validation=validation, test=test, record=record
+            )
             paths.append(path)
     return paths
 
 
-def _read_start(path: Path, preset: Preset) -> tuple[ViT, dict[str, Any]]:
-    """Weights to begin a preset's training with, and the record of how they were made."""
-    model, record = load_checkpoint(path)
-    # Only the size of the image may differ: positions and kernels are resampled for any.
-    if not preset.flexible or replace(model.config, image_size=preset.image_size) != preset.config:
-        raise CheckpointError(f"{path.name} holds another network than that of {preset.name}: begin with one like it.")
-    return model, record
+def prepare_objective(
+    preset: Preset,
+    recipe: Recipe,
+    dataset: ImageDataset,
+    monitored: ImageDataset,
+    data: Path,
+    out: Path,
+    *,
+    device: torch.device,
+    seed: int,
+) -> tuple[CrossEntropy, float]:
+    """The objective of a recipe, after training its teacher or computing the teacher's outputs if it has one.
+
+    Args:
+        preset: The preset to train.
+        recipe: Its recipe.
+        dataset: The training data.
+        monitored: Validation images for the teacher's log.
+        data: Folder of the pretrained teacher.
+        out: Folder whose subfolders keep the teacher's state or outputs, for further runs with this seed and data.
+        device: Where the teacher runs.
+        seed: Seed of all random choices.
+
+    Returns:
+        The objective, and the time in seconds that training the teacher took.
+    """
+    classes, smoothing = preset.config.num_classes, recipe.label_smoothing
+    if recipe.teacher_recipe is not None:
+        torch.manual_seed(seed)
+        trainer = Trainer(
+            preset, recipe.teacher_recipe, dataset, out / f"teacher-{seed}", device=device, seed=seed,
+            network=ConvNet(classes),
+        )  # fmt: skip
+        with suppress(InputError):  # a teacher of other data or another recipe is trained anew
+            trainer.resume()
+        trainer.run(monitored)
+        teacher = trainer.trained_network
+        return OnlineDistillation(classes, teacher, recipe.distillation_weight, smoothing), trainer.seconds
+    if recipe.teacher_views:
+        folder = out / f"teacher-outputs-{seed}"
+        teacher = load_pretrained_teacher(data)
+        outputs = compute_teacher_outputs(teacher, [dataset], recipe.teacher_views, seed, folder, device)
+        if not recipe.feature_loss_weight and not recipe.patch_loss_weight:
+            return StoredDistillation(classes, outputs, recipe.distillation_weight, smoothing), 0.0
+        objective = FeatureDistillation(
+            classes,
+            outputs,
+            recipe.distillation_weight,
+            smoothing,
+            feature_weight=recipe.feature_loss_weight,
+            patch_weight=recipe.patch_loss_weight,
+        )
+        return objective, 0.0
+    return CrossEntropy(classes, smoothing), 0.0
 
 
-def some(data: Labelled, count: int) -> Labelled:
-    """At most so many images of a set, evenly spread over it."""
-    return data.rows(torch.linspace(0, len(data) - 1, min(count, len(data))).long())
+def training_dataset(data: ImageDataset, recipe: Recipe, seed: int) -> ImageDataset:
+    """The training data with what the recipe adds to it."""
+    datasets = [data]
+    if recipe.synthetic_digits:
+        datasets.append(make_synthetic_digits(recipe.synthetic_digits, seed))
+    if recipe.digit_outliers:
+        datasets.append(make_digit_outliers(recipe.digit_outliers, seed, data))
+    if recipe.photo_outliers:
+        datasets.append(make_photo_outliers(recipe.photo_outliers, seed, data.images.shape[2]))
+    return concat_datasets(datasets)
 
 
-def with_drawings(data: Labelled, recipe: Recipe, seed: int) -> Labelled:
-    """Training data and the drawings of our own making that a recipe adds to it."""
-    parts = [data]
-    if recipe.drawn:
-        parts.append(drawn_digits(recipe.drawn, seed))
-    if recipe.not_digits:
-        parts.append(not_digits(recipe.not_digits, seed, data))
-    if recipe.not_photos:
-        parts.append(not_photos(recipe.not_photos, seed, data.images.shape[2]))
-    return join(parts)
+def load_split(preset: Preset, data: Path, split: Split) -> ImageDataset:
+    """One split of a preset's data; training photos are larger than the network's input, so that crops stay sharp."""
+    if preset.task == "digits":
+        return load_digits(data, split)
+    return load_photos(data, split, STORED_SIDE if split == "train" else preset.image_size)
 
 
-def cool(model: ViT, scores: list[Score]) -> float:
-    """Scales the head so that its confidence fits what ``scores`` found, and returns the temperature it divided by."""
-    temperature, head = best_temperature(scores), cast(nn.Linear, model.head)
-    with torch.no_grad():
-        for parameter in head.parameters():
-            parameter.div_(temperature)
-    return temperature
+def evenly_spaced_subset(data: ImageDataset, count: int) -> ImageDataset:
+    """At most ``count`` images, evenly spaced over a dataset."""
+    return data.subset(torch.linspace(0, len(data) - 1, min(count, len(data))).long())
 
 
-def _data_note(preset: Preset, folder: Path, recipe: Recipe) -> str:
-    """What a preset is trained on, and on which terms."""
-    notes = [DATA_NOTES[preset.task]]
-    if preset.task == "photos":
-        notes += [note for name, note in MORE_NOTES.items() if find_file(folder, f"{name}.npz")]
-    if recipe.drawn:
-        notes.append(f"{recipe.drawn} digits and {recipe.not_digits} other drawings of our own making")
-    if recipe.not_photos:
-        notes.append(f"{recipe.not_photos} pictures of nothing of our own making")
-    return "; ".join(notes)
-
-
-def weight_names(preset: Preset) -> list[str]:
-    """Stems of the files of weights that a preset needs: one, or one a patch size."""
+def checkpoint_names(preset: Preset) -> list[str]:
+    """Stems of a preset's checkpoints: one for all patch sizes, or one for each."""
     return list(dict.fromkeys(preset.checkpoint_name(p) for p in preset.patch_sizes))
 
 
-def load_part(preset: Preset, data: Path, part: Part) -> Labelled:
-    """The part of the data that a preset is trained or tested on."""
-    if preset.task == "digits":
-        return load_digits(data, part)
-    return load_photos(data, part, STORED_SIDE if part == "train" else preset.image_size)
+def _build_network(preset: Preset, recipe: Recipe, seed: int, start: ViT | None) -> ViT:
+    """The network to train, with the weights of ``start`` or random ones."""
+    torch.manual_seed(seed)
+    network = ViT(training_config(preset, recipe))
+    if start is not None:
+        network.load_state_dict(start.state_dict())
+    return network
+
+
+def _load_start(path: Path, preset: Preset) -> tuple[ViT, dict[str, Any]]:
+    """Loads a checkpoint to start from, and its record."""
+    network, record = load_checkpoint(path)
+    # The image size may differ, because kernels and positions are resampled for any size.
+    if not preset.flexible or replace(network.config, image_size=preset.image_size) != preset.config:
+        raise CheckpointError(
+            f"{path.name} does not fit the network of {preset.name}: start from one of the same shape."
+        )
+    return network, record
+
+
+def _data_note(preset: Preset, folder: Path, recipe: Recipe) -> str:
+    """The training data and their terms of use, for the record."""
+    notes = [DATA_NOTES[preset.task]]
+    if preset.task == "photos":
+        notes += [note for name, note in OPTIONAL_DATA_NOTES.items() if find_file(folder, f"{name}.npz")]
+    if recipe.synthetic_digits:
+        notes.append(
+            f"{recipe.synthetic_digits} synthetic digits and {recipe.digit_outliers} other drawings of this project"
+        )
+    if recipe.photo_outliers:
+        notes.append(f"{recipe.photo_outliers} synthetic pictures of nothing in particular")
+    return "; ".join(notes)

@@ -18,7 +18,8 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web import requests
-from vit_demo.web.handlers import in_words, preset_of
+from vit_demo.web.components.picture_parameter import picture_parameter
+from vit_demo.web.handlers import get_preset, with_gradio_errors
 from vit_demo.weights import PRESETS, Preset
 
 T = TypeVar("T")
@@ -49,12 +50,21 @@ def presets() -> list[dict[str, Any]]:
     ]
 
 
-@in_words
+def methods() -> list[dict[str, Any]]:
+    """Lists the explanation methods: name, title, whether they are class-specific, cost, unit, options.
+
+    Returns:
+        One object a method.
+    """
+    return [method.to_dict() for method in METHODS.values()]
+
+
+@with_gradio_errors
 async def predict(image: Any, preset: str, patch_size: int) -> dict[str, Any]:
     """Classifies a picture with a Vision Transformer.
 
     Args:
-        image: The picture file; for digits a drawing of one digit.
+        image: The picture; for digits a drawing of one digit.
         preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
 
@@ -62,28 +72,28 @@ async def predict(image: Any, preset: str, patch_size: int) -> dict[str, Any]:
         {"label", "confidences": [{"label", "confidence"}, ...], "grid": [rows, cols]}; a model without classes answers
         "" and no confidences.
     """
-    call = await _Call.of(image, preset, patch_size)
+    call = await Call.parse(image, preset, patch_size)
     result = await call.run(call.explore, call.preset.task)
     top = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
     return {"label": top[0]["label"] if top else "", "confidences": top, "grid": list(result.grid)}
 
 
-@in_words
+@with_gradio_errors
 async def explain(
     image: Any, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
 ) -> dict[str, Any]:
     """Computes one heatmap over the patches of a picture.
 
     Args:
-        image: The picture file; for digits a drawing of one digit.
+        image: The picture; for digits a drawing of one digit.
         preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        method: "attention", "rollout", "value_weighted", "relevance", "attnlrp", "occlusion" or "patch_dropping".
-        layer: Block, from 0; -1 for the last. Attention only.
-        head: From 0; -1 for the mean of all. Attention only.
-        row: Row of the patch that asks, from 0; -1 for the class token. Attention and rollout only.
+        method: Name of the method, from /methods, such as "rollout" or "relevance".
+        layer: Block, from 0; -1 for the last. Ignored by methods without this option, as are head, row and col.
+        head: From 0; -1 for the mean of all.
+        row: Row of the patch that the map is about, from 0; -1 for the class token.
         col: Its column; -1 for the class token.
-        label: Class to explain; "" for the predicted one. The first three methods do not depend on it.
+        label: Class to explain; "" for the predicted one. Only class-specific methods depend on it.
 
     Returns:
         {"map": rows of true values, "rows", "cols", "method", "class_specific", "label"}.
@@ -100,11 +110,22 @@ async def explain(
     }
 
 
-@in_words
+@with_gradio_errors
 async def overlay(
     image: Any, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
 ) -> Image.Image:
-    """Draws one heatmap over the picture as the model saw it; arguments as in /explain.
+    """Draws one heatmap over the picture as the model saw it.
+
+    Args:
+        image: The picture; for digits a drawing of one digit.
+        preset: Name of the model, from /presets, or a repository of the Hub as org/name.
+        patch_size: Side of a patch in pixels; 0 for the model's default.
+        method: As in explain.
+        layer: Block, from 0; -1 for the last. Attention only.
+        head: From 0; -1 for the mean of all. Attention only.
+        row: Row of the query patch, from 0; -1 for the class token. Attention and rollout only.
+        col: Its column; -1 for the class token.
+        label: Class to explain; "" for the predicted one.
 
     Returns:
         An image file, the map scaled to its own maximum.
@@ -115,7 +136,7 @@ async def overlay(
 
 def add_endpoints() -> None:
     """Adds the endpoints to the page being built; their parameters are components that are never shown."""
-    image = gr.File(type="filepath", visible=False, label="image")
+    image = picture_parameter("image")
     preset = gr.Textbox(DEFAULT_PRESET, visible=False, label="preset")
     method = gr.Textbox("attention", visible=False, label="method")
     label = gr.Textbox("", visible=False, label="label")
@@ -133,13 +154,14 @@ def add_endpoints() -> None:
 
     everything = [image, preset, patch_size, method, layer, head, row, col, label]
     add(presets, [])
+    add(methods, [])
     add(predict, [image, preset, patch_size])
     add(explain, everything)
     add(overlay, everything, picture)
 
 
 @dataclass(frozen=True)
-class _Call:
+class Call:
     """The checked picture, preset and patch size of a call."""
 
     engine: Engine
@@ -148,13 +170,13 @@ class _Call:
     patch_size: int
 
     @classmethod
-    async def of(cls, image: Any, preset: Any, patch_size: Any) -> _Call:
+    async def parse(cls, image: Any, preset: Any, patch_size: Any) -> Call:
         """Checks what was sent, and fetches the preset if need be."""
         if not image:
             raise ImageError("There is no picture: send a picture file as `image`.")
-        source = requests.upload_source(image)
-        found = await preset_of(requests.preset_name(preset))
-        return cls(get_engine(), source, found, requests.check_size(found, patch_size))
+        source = requests.image_source(image)
+        found = await get_preset(requests.preset_name(preset))
+        return cls(get_engine(), source, found, requests.patch_size(found, patch_size))
 
     def explore(self) -> Exploration:
         """The result, within a job."""
@@ -162,29 +184,28 @@ class _Call:
 
     async def run(self, work: Callable[[], T], lane: str) -> T:
         """Runs something as a job of its own."""
-        return await self.engine.jobs.run_async(object(), work, lane)
+        return await self.engine.jobs.run_async(None, work, lane)
 
 
 async def _map(
     image: Any, preset: Any, patch_size: Any, method: Any, layer: Any, head: Any, row: Any, col: Any, label: Any
 ) -> tuple[Exploration, NDArray[np.float32]]:
     """The result and the map that /explain and /overlay are asked for."""
-    chosen = find_method(requests.text(method, "method"))
+    chosen = find_method(requests.short_string(method, "method"))
     block = requests.integer(layer, "layer", -1)
     head_or_mean = requests.integer(head, "head", -1)
     patch = requests.integer(row, "row", -1), requests.integer(col, "col", -1)
-    name = requests.text(label or "", "label")
-    call = await _Call.of(image, preset, patch_size)
+    name = requests.short_string(label or "", "label")
+    call = await Call.parse(image, preset, patch_size)
 
     def work() -> tuple[Exploration, NDArray[np.float32]]:
         result = call.explore()
-        if name:
-            result.target(name)  # refused even where the map does not depend on it
-        query = None if patch == (-1, -1) else patch
-        if method == "rollout":
-            return result, result.rollout(query)
-        if method == "attention":
-            return result, result.attention(block, None if head_or_mean == -1 else head_or_mean, query)
-        return result, result.heatmap(method, name or None)
+        options = {
+            "layer": block,
+            "head": None if head_or_mean == -1 else head_or_mean,
+            "query": None if patch == (-1, -1) else patch,
+        }
+        offered: dict[str, Any] = {option: value for option, value in options.items() if chosen.offers(option)}
+        return result, result.heatmap(method, name or None, **offered)
 
-    return await call.run(work, "slow" if chosen.many_passes else call.preset.task)
+    return await call.run(work, "slow" if chosen.is_slow else call.preset.task)

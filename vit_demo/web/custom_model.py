@@ -1,4 +1,4 @@
-"""A visitor's own model, named in a box under the menu: only repositories of the Hub, never folders of this server."""
+"""Custom models: the box below the model menu, which takes a repository of the Hub and never a folder of the server."""
 
 from __future__ import annotations
 
@@ -10,76 +10,77 @@ import gradio as gr
 
 from vit_demo.errors import PresetError
 from vit_demo.web import handlers, model_info, settings
-from vit_demo.web.limits import NAME_LENGTH
+from vit_demo.web.limits import MAX_NAME_LENGTH
 from vit_demo.web.payload import empty
 from vit_demo.weights import PRESETS
 from vit_demo.weights.preset import Task
 
-CUSTOM = "custom"
-"""The entry of the menu that opens the box; no preset has this name."""
+CUSTOM_CHOICE = "custom"
+"""The value of the menu entry that opens the box; no preset has this name."""
 
-ENTRY = ("Your own, from the Hub …", CUSTOM)
-ASK = "Name a Vision Transformer on the Hugging Face Hub, as org/name."
-ABOUT = "A ViT, DeiT or DINOv2 of timm or transformers with safetensors weights."
+MENU_ENTRY = ("Your own, from the Hub …", CUSTOM_CHOICE)
+PROMPT = "Enter a Vision Transformer on the Hugging Face Hub, as org/name."
+SUPPORTED = "A ViT, DeiT or DINOv2 of timm or transformers, with safetensors weights."
 
-Card = tuple[Any, ...]
-"""What the menu, the box, the patch sizes, the two hints and the stage become."""
+Updates = tuple[Any, ...]
+"""Updates of the menu, the box, the patch sizes, the two hints and the stage."""
 
 
 def task_of(name: str) -> Task:
-    """Which tab a choice of the menu belongs to; models of visitors see photos."""
+    """The task, and so the tab, of a menu entry; custom models are for photos."""
     return PRESETS[name].task if name in PRESETS else "photos"
 
 
-def menu(task: Task) -> list[tuple[str, str]]:
-    """Choices of the model menu, (title, name)."""
-    return model_info.presets_for(task) + ([ENTRY] if task == "photos" and settings.custom_models() else [])
+def menu_choices(task: Task) -> list[tuple[str, str]]:
+    """Entries of the model menu for a task, custom models included: (title, name)."""
+    custom = [MENU_ENTRY] if task == "photos" and settings.custom_models_allowed() else []
+    return model_info.preset_choices(task) + custom
 
 
-def hub_name(text: Any) -> str:
-    """The repository that a visitor means by a name or by a link to its page.
+def parse_repository(text: Any) -> str:
+    """The repository, given by its name or the URL of its page.
 
     Raises:
-        PresetError: If it cannot be one.
+        PresetError: If the text is neither.
     """
     if not isinstance(text, str):
-        raise PresetError(ASK)
-    name = re.sub(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co)/", "", text.strip()[:NAME_LENGTH]).rstrip("/")
+        raise PresetError(PROMPT)
+    name = re.sub(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co)/", "", text.strip()[:MAX_NAME_LENGTH]).rstrip("/")
     if name in PRESETS:
-        raise PresetError(f"{name} is in the menu already: choose it there.")
-    if not settings.is_repository(name):
+        raise PresetError(f"{name} is in the menu: choose it there.")
+    if not settings.is_allowed_repository(name):
         raise PresetError(f"“{text.strip()[:80]}” is not the name of a model on the Hub: write it as org/name.")
     return name
 
 
-def ask(said: str = ASK) -> Card:
-    """The box, open, and a sentence on the stage; a phone shows the hint under the box, but not the stage with it."""
-    hint = ABOUT if said == ASK else said
+def show_prompt(message: str = PROMPT) -> Updates:
+    """The open box, and a message on the stage and, for phones where the stage is out of view, below the box."""
+    hint = SUPPORTED if message == PROMPT else message
     return (
-        gr.Dropdown(choices=menu("photos"), value=CUSTOM),
+        gr.Dropdown(choices=menu_choices("photos"), value=CUSTOM_CHOICE),
         gr.Textbox(visible=True),
         gr.Radio(interactive=False),
-        plain(hint),
+        escape_markdown(hint),
         "",
-        empty(said),
+        empty(message),
     )
 
 
-def plain(text: str) -> str:
-    """Text for a component that renders Markdown, in which nothing is markup: names of visitors' models stand in it."""
+def escape_markdown(text: str) -> str:
+    """Text without any markup for a Markdown component; it may contain the name of a visitor's model."""
     return re.sub(r"([\\`*_{}\[\]()<>#+!|~$&:-])", r"\\\1", text)
 
 
-async def load(text: Any, drawing: Any, photo: Any, fit: Any) -> AsyncIterator[Card]:
-    """Fetches a model, saying how far it is, and explains the photo with it; a failure is one sentence on the stage."""
+async def load(text: Any, drawing: Any, photo: Any, fit: Any) -> AsyncIterator[Updates]:
+    """Downloads a custom model, with status messages, and explains the photo with it; errors appear on the stage."""
     try:
-        name = hub_name(text)
-        async for said in handlers.fetching(name):
-            yield ask(said)
-        preset = await handlers.preset_of(name)
+        name = parse_repository(text)
+        async for status in handlers.download_status(name):
+            yield show_prompt(status)
+        preset = await handlers.get_preset(name)
     except Exception as error:
-        yield ask(str(handlers.error_of(error).message))
+        yield show_prompt(str(handlers.to_gradio_error(error).message))
         return
-    shown = await handlers.explain_anyway(drawing, photo, name, preset.default_patch_size, fit)
-    choices = [(preset.title, name), *menu("photos")]
-    yield gr.Dropdown(choices=choices, value=name), gr.Textbox(visible=True), *model_info.card(preset), shown
+    stage = await handlers.explain_or_message(drawing, photo, name, preset.default_patch_size, fit)
+    choices = [(preset.title, name), *menu_choices("photos")]
+    yield gr.Dropdown(choices=choices, value=name), gr.Textbox(visible=True), *model_info.model_panel(preset), stage

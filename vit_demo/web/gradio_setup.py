@@ -1,5 +1,5 @@
-"""What must be set in Gradio before any component class of ours is made."""
+"""Settings of Gradio that must be in place before a component class is defined."""
 
 from gradio import component_meta
 
-component_meta.create_or_modify_pyi = lambda *_: None  # else it writes stub files into this package
+component_meta.create_or_modify_pyi = lambda *_: None  # otherwise Gradio writes stub files into this package

@@ -1,7 +1,6 @@
-"""What happens when a person does something: checked choices in, numbers for the stage out.
+"""Event handlers of the page: checked inputs in, the stage's payload out.
 
-Each handler only submits jobs and waits for them without occupying a thread, so that however many visitors wait, the
-next one is heard.
+Handlers are coroutines that submit jobs and await them, so waiting visitors occupy no threads.
 """
 
 from __future__ import annotations
@@ -24,58 +23,58 @@ from vit_demo.weights import PRESETS, Preset
 P = ParamSpec("P")
 T = TypeVar("T")
 
-EMPTY_PAD = "Draw a digit, 0 to 9, to see the model's prediction."
-EMPTY_PHOTO = "Drop, paste or take a photo to see the model's prediction."
-FAILED = "Something went wrong on the server, and was logged: try another picture or a larger patch size."
+PAD_PROMPT = "Draw a digit, 0 to 9, to see the model's prediction."
+PHOTO_PROMPT = "Drop, paste or take a photo to see the model's prediction."
+INTERNAL_ERROR = "Something went wrong on the server: try another picture or a larger patch size."
 
 
-def error_of(error: Exception) -> gr.Error:
-    """What a caller is told: the sentence of an ``InputError``; of a bug, which is logged, only that there was one."""
+def to_gradio_error(error: Exception) -> gr.Error:
+    """The error that a caller gets: the message of an ``InputError``; for a bug, which is logged, a general one."""
     if isinstance(error, gr.Error):
         return error
     if isinstance(error, InputError):
         return gr.Error(str(error), print_exception=False)
     logging.getLogger(__name__).error("A request failed", exc_info=error)
-    return gr.Error(FAILED, print_exception=False)
+    return gr.Error(INTERNAL_ERROR, print_exception=False)
 
 
-def in_words(handler: Callable[P, Any]) -> Callable[P, Any]:
-    """Makes a coroutine function raise only ``gr.Error``, each with one sentence."""
+def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
+    """Decorates a coroutine function so that it raises nothing but ``gr.Error``."""
 
     @wraps(handler)
-    async def answer(*arguments: P.args, **options: P.kwargs) -> Any:
+    async def wrapper(*arguments: P.args, **options: P.kwargs) -> Any:
         try:
             return await handler(*arguments, **options)
         except Exception as error:
-            raise error_of(error) from error
+            raise to_gradio_error(error) from error
 
-    return answer
+    return wrapper
 
 
 def is_trusted(name: str) -> bool:
-    """Whether a preset is one of ours; visitors' own get no token and no folder of this machine."""
+    """Whether a preset is in the table; a visitor's custom model gets no token and no folder of this machine."""
     return name in PRESETS
 
 
 def prepare(name: str) -> Job[Preset]:
-    """The job that looks a preset up and fetches its weights, for a visitor."""
+    """The job that looks up a preset for a visitor and downloads its weights."""
     return get_engine().prepare(name, lambda *_: None, trusted=is_trusted(name))
 
 
-async def preset_of(name: str) -> Preset:
-    """A preset that a visitor has named, fetched if need be.
+async def get_preset(name: str) -> Preset:
+    """A visitor's preset, downloaded if necessary.
 
     Raises:
-        InputError: If it cannot be had.
+        InputError: If there is no such preset, or it cannot be downloaded.
     """
     return get_engine().ready(name, trusted=is_trusted(name)) or await prepare(name).result_async()
 
 
-async def fetching(name: str) -> AsyncIterator[str]:
-    """Says how far it is while a preset is fetched; nothing where it is there already.
+async def download_status(name: str) -> AsyncIterator[str]:
+    """Downloads a preset and yields status messages meanwhile; yields nothing if it is on this machine already.
 
     Raises:
-        InputError: If it cannot be had.
+        InputError: If there is no such preset, or it cannot be downloaded.
     """
     if get_engine().ready(name, trusted=is_trusted(name)) is not None:
         return
@@ -88,48 +87,48 @@ async def fetching(name: str) -> AsyncIterator[str]:
 
 
 async def explain(drawing: Any, photo: Any, name: Any, patch_size: Any, fit: Any) -> dict[str, Any]:
-    """The stage for the drawing or the photo, whichever the preset is made for.
+    """The stage for the drawing or the photo, depending on the preset's task.
 
     Args:
-        drawing: The pad's data URL; nothing for an empty pad.
-        photo: Gradio's description of an upload; nothing where there is none.
-        name: Of the preset.
-        patch_size: In pixels; the preset's default for 0 and nothing.
+        drawing: The pad's data URL; None or empty for an empty pad.
+        photo: Gradio's file data of an upload; None if there is none.
+        name: Name of the preset.
+        patch_size: In pixels; None, "" or 0 for the preset's default.
         fit: One of ``inputs.FITS``.
 
     Raises:
-        InputError: If the picture or a choice cannot be used.
+        InputError: If the picture or a choice is invalid.
     """
-    preset = await preset_of(requests.preset_name(name))
-    drawn = preset.task == "digits"
-    if not (drawing if drawn else photo):
-        return empty(EMPTY_PAD if drawn else EMPTY_PHOTO)
-    source = requests.drawing_source(drawing) if drawn else requests.upload_source(photo)
+    preset = await get_preset(requests.preset_name(name))
+    is_drawing = preset.task == "digits"
+    if not (drawing if is_drawing else photo):
+        return empty(PAD_PROMPT if is_drawing else PHOTO_PROMPT)
+    source = requests.drawing_source(drawing) if is_drawing else requests.upload_source(photo)
     try:
-        return await show(source, preset, name, requests.check_size(preset, patch_size), fit)
+        return await explain_source(source, preset, name, requests.patch_size(preset, patch_size), fit)
     except EmptySketchError:
-        return empty(EMPTY_PAD)
+        return empty(PAD_PROMPT)
 
 
-async def show(source: Source, preset: Preset, name: str, patch_size: int, fit: Any) -> dict[str, Any]:
-    """What the stage shows of a picture.
+async def explain_source(source: Source, preset: Preset, name: str, patch_size: int, fit: Any) -> dict[str, Any]:
+    """The stage for a picture.
 
     Raises:
-        InputError: If it cannot be used.
+        InputError: If the picture or the fit is invalid.
     """
     engine = get_engine()
-    request = requests.ResultRequest(source, name, patch_size, requests.fit_of(fit))
+    request = requests.ResultRequest(source, name, patch_size, requests.fit(fit))
 
     def work() -> dict[str, Any]:
         return payload(engine.explore_source(source, preset, patch_size, request.fit), request)
 
-    shown = await engine.jobs.run_async(("payload", request.key), work, preset.task)
-    return {**shown, "run": next_run()}  # for what was computed for several visitors at once
+    stage = await engine.jobs.run_async(("payload", request.key), work, preset.task)
+    return {**stage, "run": next_run()}  # several visitors may share the job, but not its run
 
 
-async def explain_anyway(drawing: Any, photo: Any, name: Any, patch_size: Any, fit: Any) -> dict[str, Any]:
-    """As ``explain``, but what cannot be used is said on the stage, so that other choices still apply."""
+async def explain_or_message(drawing: Any, photo: Any, name: Any, patch_size: Any, fit: Any) -> dict[str, Any]:
+    """Like ``explain``, but shows an error on the stage instead of raising it, so that other outputs still update."""
     try:
         return await explain(drawing, photo, name, patch_size, fit)
     except Exception as error:
-        return empty(str(error_of(error).message))
+        return empty(str(to_gradio_error(error).message))

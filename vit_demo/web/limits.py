@@ -1,39 +1,39 @@
-"""What one stranger, and all of them together, may send to the server and leave on it."""
+"""Limits on requests, uploads and caches of the server."""
 
 from __future__ import annotations
 
-EVENT_BYTES = 1_000_000
+MAX_EVENT_BYTES = 1_000_000
 """Body of a request that is not an upload."""
 
-EVENT_VALUES = 20_000
+MAX_EVENT_VALUES = 20_000
 """JSON values in such a body."""
 
-UPLOAD_BYTES = 50_000_000
+MAX_UPLOAD_BYTES = 50_000_000
 """One uploaded file."""
 
-UPLOAD_QUOTA = 300_000_000
-"""Uploads of one address within ``KEEP_SECONDS``."""
+UPLOAD_QUOTA_BYTES = 300_000_000
+"""Uploads of one address in one hour."""
 
-UPLOADS_TOTAL = 2_000_000_000
-"""Files that visitors left in the upload folder; beyond it the oldest make room."""
+UPLOAD_FOLDER_BYTES = 2_000_000_000
+"""All files in the upload folder; beyond that the oldest are deleted."""
 
-KEEP_SECONDS = 3600.0
-"""How long a file stays after it was last used."""
+UPLOAD_LIFETIME_SECONDS = 3600.0
+"""Time after its last use when an uploaded file is deleted."""
 
-BODY_SECONDS = 60.0
-"""Time in which the whole body of a request must have come."""
+BODY_TIMEOUT_SECONDS = 60.0
+"""Time within which the whole body of a request must arrive."""
 
-SESSIONS = 32
+MAX_SESSIONS = 32
 """Sessions whose component values Gradio keeps; the page does not depend on them."""
 
-QUEUE = 64
-"""Events that may wait in Gradio's queue."""
+MAX_QUEUE_LENGTH = 64
+"""Events waiting in Gradio's queue."""
 
-PICTURE_BYTES = 48 << 20
-"""Decoded photos that are kept for the next patch size or fit."""
+PICTURE_CACHE_BYTES = 48 << 20
+"""Decoded photos, kept for the next patch size or fit."""
 
-ANSWER_BYTES = 16 << 20
-"""Answers that are kept for visitors who ask again, and as much for maps."""
+RESULT_CACHE_BYTES = 16 << 20
+"""Results of map requests, and as much again for maps."""
 
-NAME_LENGTH = 200
-"""Characters of a name that a visitor may send."""
+MAX_NAME_LENGTH = 200
+"""Characters of a preset's, a method's or a class's name in a request."""

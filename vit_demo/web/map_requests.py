@@ -1,8 +1,8 @@
-"""What the stage may ask about a result that it shows, beyond what came with it.
+"""Requests of the page about the result it shows: maps, tests, the logit lens, the result without some patches.
 
-The page calls ``ask`` and waits for what it returns. Work that takes longer than a moment runs on as a job; the page
-then hears how far it is, and asks the same again. A request says all that it takes to compute its answer, so nothing
-has to be started, numbered or cancelled, equal requests of several visitors share one job, and any server can answer.
+The page calls ``handle`` and gets the result, or the progress of the job that computes it; then it sends the same
+request again. A request contains everything that is needed to compute its result, so nothing has to be started,
+numbered or cancelled, equal requests of several visitors share one job, and any server can respond.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.jobs import Cancelled, Job
 from vit_demo.web import handlers, requests
-from vit_demo.web.limits import ANSWER_BYTES
+from vit_demo.web.limits import RESULT_CACHE_BYTES
 from vit_demo.web.method_docs import method_html
 from vit_demo.web.payload import block_payload, encode, payload
 from vit_demo.weights import Preset
 
-Answer = dict[str, Any]
+Json = dict[str, Any]
 
-PATIENCE = 0.4
-"""Seconds that one call waits for the answer before it tells how far the work is."""
+POLL_SECONDS = 0.4
+"""How long one call waits for the result before it returns the progress."""
 
-FAILED = "This could not be computed: try another picture or a larger patch size."
-"""Said where the reason is a bug, which is logged."""
+INTERNAL_ERROR = "This could not be computed: try another picture or a larger patch size."
+"""The message for an unexpected exception, which is logged."""
 
-_answers: ByteCache[Answer] = ByteCache(ANSWER_BYTES, lambda answer: len(json.dumps(answer)))
-_maps: ByteCache[NDArray[np.float32]] = ByteCache(ANSWER_BYTES, lambda values: values.nbytes)
+_results: ByteCache[Json] = ByteCache(RESULT_CACHE_BYTES, lambda result: len(json.dumps(result)))
+_maps: ByteCache[NDArray[np.float32]] = ByteCache(RESULT_CACHE_BYTES, lambda values: values.nbytes)
 
 
 @dataclass(frozen=True)
-class View:
-    """Which map of a result.
+class MapRequest:
+    """Which map of a result is wanted.
 
     Attributes:
         method: One of ``methods.METHODS``.
         block: From 0; -1 for the last.
-        head: From 0; None for the mean of all.
-        query: A patch, counted row by row; None for the class token.
+        head: From 0; None for the mean of all heads.
+        query: Index of a patch, row by row; None for the class token.
         direction: ``"from"`` or ``"to"``.
-        label: A class by its index; None for the predicted one.
+        label: Index of a class; None for the predicted one.
     """
 
     method: str
@@ -61,52 +61,51 @@ class View:
     label: int | None = None
 
     @classmethod
-    def of(cls, sent: dict[str, Any]) -> View:
-        """Reads a request's fields.
+    def parse(cls, fields: Json) -> MapRequest:
+        """Checks the fields of a request.
 
         Raises:
-            InputError: If one is not what it should be.
+            InputError: If one is missing or invalid.
         """
-        method = requests.text(sent.get("method"), "method")
+        method = requests.short_string(fields.get("method"), "method")
         methods.find_method(method)
 
-        def number(name: str, lowest: int = 0) -> int | None:
-            value = sent.get(name)
+        def integer(name: str, lowest: int = 0) -> int | None:
+            value = fields.get(name)
             return None if value is None else requests.integer(value, name, lowest)
 
-        block, head = number("block", -1), number("head", -1)
-        direction = sent.get("direction", "from")
+        block, head = integer("block", -1), integer("head", -1)
+        direction = fields.get("direction", "from")
         if direction not in ("from", "to"):
             raise InputError('There is no such direction: choose "from" or "to".')
         return cls(
             method,
             -1 if block is None else block,
             None if head == -1 else head,
-            number("query"),
+            integer("query"),
             direction,
-            number("label"),
+            integer("label"),
         )
 
-    def compute(self, result: Exploration) -> NDArray[np.float32]:
-        """The map's true values ``[rows, cols]``."""
-        if self.method == "attention":
-            query = None if self.query is None else divmod(self.query, result.grid[1])
-            return result.attention(self.block, self.head, query, self.direction)  # type: ignore[arg-type]
-        if self.method == "value_weighted":
-            return result.value_weighted(self.block)
-        return result.heatmap(self.method, self.label)
+    def options(self, result: Exploration) -> dict[str, Any]:
+        """The options of ``Exploration.heatmap``: those that the method has."""
+        query = None if self.query is None else divmod(self.query, result.grid[1])
+        options = {"layer": self.block, "head": self.head, "query": query, "direction": self.direction}
+        method = methods.find_method(self.method)
+        options = {name: value for name, value in options.items() if method.offers(name)}
+        return options | ({"label": self.label} if method.class_specific else {})
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The result that a request is about, and the engine that makes it."""
+class RequestedResult:
+    """The result that a request is about, and the engine that computes it."""
 
     engine: Engine
     preset: Preset
     request: requests.ResultRequest
 
-    def result(self) -> Exploration:
-        """Cached, or computed anew."""
+    def explore(self) -> Exploration:
+        """The result, from the cache or computed again."""
         request = self.request
         size = self.preset.check_patch_size(request.patch_size)
         whole = self.engine.explore_source(request.source, self.preset, size, request.fit)
@@ -118,26 +117,30 @@ class Subject:
         dropped = tuple(divmod(patch, cols) for patch in request.dropped)
         return self.engine.explore_source(request.source, self.preset, size, request.fit, dropped)
 
-    def values(self, view: View) -> NDArray[np.float32]:
-        """A map, which is often shown first and tested then; so it is computed once."""
-        key = ("values", self.request.key, view)
-        return self.engine.cached(_maps, key, lambda: view.compute(self.result()), self.lane(view))
+    def map_values(self, request: MapRequest) -> NDArray[np.float32]:
+        """A map; cached, because a map that is tested was usually shown before."""
 
-    def lane(self, view: View) -> str:
-        """Where a map is computed."""
-        return "slow" if methods.METHODS[view.method].many_passes else self.preset.task
+        def compute() -> NDArray[np.float32]:
+            result = self.explore()
+            return result.heatmap(request.method, **request.options(result))
+
+        return self.engine.cached(_maps, ("map", self.request.key, request), compute, self.lane(request))
+
+    def lane(self, request: MapRequest) -> str:
+        """The lane of jobs in which a map is computed."""
+        return "slow" if methods.find_method(request.method).is_slow else self.preset.task
 
 
-def map_of(subject: Subject, sent: Answer) -> Answer:
-    """``{"map": float32 [N]}``: the true values of a map, patch by patch."""
-    return {"map": encode(subject.values(View.of(sent)).astype(np.float32))}
+def map_result(requested: RequestedResult, fields: Json) -> Json:
+    """``{"map": float32 [N]}``: the true values of a map, row by row."""
+    return {"map": encode(requested.map_values(MapRequest.parse(fields)).astype(np.float32))}
 
 
-def test(subject: Subject, sent: Answer) -> Answer:
-    """Deletion and insertion of a map beside random orders; see ``metrics.Faithfulness``."""
-    view = View.of(sent)
-    found = subject.result().faithfulness(subject.values(view), label=view.label)
-    beaten = found.orders_beaten
+def faithfulness_result(requested: RequestedResult, fields: Json) -> Json:
+    """Deletion and insertion curves of a map beside those of random orders; see ``metrics.Faithfulness``."""
+    request = MapRequest.parse(fields)
+    found = requested.explore().faithfulness(requested.map_values(request), label=request.label)
+    deletion_beaten, insertion_beaten = found.orders_beaten
     return {
         "fractions": found.fractions.tolist(),
         "deletion": {
@@ -145,104 +148,104 @@ def test(subject: Subject, sent: Answer) -> Answer:
             "random": found.random_deletion.tolist(),
             "area": found.deletion_area,
             "random_area": found.random_deletion_area,
-            "beaten": beaten[0],
+            "orders_beaten": deletion_beaten,
         },
         "insertion": {
             "curve": found.insertion.tolist(),
             "random": found.random_insertion.tolist(),
             "area": found.insertion_area,
             "random_area": found.random_insertion_area,
-            "beaten": beaten[1],
+            "orders_beaten": insertion_beaten,
         },
     }
 
 
-def randomization(subject: Subject, sent: Answer) -> Answer:
-    """How similar a method's map stays while the weights are randomized; see ``metrics.randomization``."""
-    view = View.of(sent)
-    return {"correlations": subject.result().randomization(view.method, view.label)}
+def randomization_result(requested: RequestedResult, fields: Json) -> Json:
+    """Rank correlations of a method's map as the weights are randomized; see ``metrics.randomization``."""
+    request = MapRequest.parse(fields)
+    return {"correlations": requested.explore().randomization(request.method, request.label)}
 
 
-def logit_lens(subject: Subject, sent: Answer) -> Answer:
-    """The likeliest label before the first block and after each."""
-    firsts = [depth[0] for depth in subject.result().logit_lens()]
-    return {"depths": [{"label": label, "probability": probability} for label, probability in firsts]}
+def logit_lens_result(requested: RequestedResult, fields: Json) -> Json:
+    """The most likely class before the first block and after each."""
+    predictions = [ranking[0] for ranking in requested.explore().logit_lens()]
+    return {"predictions": [{"label": label, "probability": probability} for label, probability in predictions]}
 
 
-def result_of(subject: Subject, sent: Answer) -> Answer:
-    """What the stage shows of the result, as when some of its patches are dropped."""
-    return payload(subject.result(), subject.request)
+def exploration_result(requested: RequestedResult, fields: Json) -> Json:
+    """The payload of the result, as when some of its patches are dropped."""
+    return payload(requested.explore(), requested.request)
 
 
-def block_of(subject: Subject, sent: Answer) -> Answer:
-    """Another block's queries and keys, for a grid too fine to send them all at once."""
-    return block_payload(subject.result(), requests.integer(sent.get("block"), "block"))
+def block_result(requested: RequestedResult, fields: Json) -> Json:
+    """The queries and keys of one block, for grids whose trace is too large to send at once."""
+    return block_payload(requested.explore(), requests.integer(fields.get("block"), "block"))
 
 
-ANSWERS: dict[str, tuple[Callable[[Subject, Answer], Answer], bool]] = {
-    "map": (map_of, False),
-    "block": (block_of, False),
-    "logit_lens": (logit_lens, False),
-    "result": (result_of, False),
-    "test": (test, True),
-    "randomization": (randomization, True),
+HANDLERS: dict[str, tuple[Callable[[RequestedResult, Json], Json], bool]] = {
+    "map": (map_result, False),
+    "block": (block_result, False),
+    "logit_lens": (logit_lens_result, False),
+    "result": (exploration_result, False),
+    "faithfulness": (faithfulness_result, True),
+    "randomization": (randomization_result, True),
 }
-"""What may be asked for, and whether it takes many passes."""
+"""The kinds of requests: what computes the result, and whether that takes many forward passes."""
 
-FIELDS = ("about", "method", "block", "head", "query", "direction", "label")
-"""Of a request, beside the result it is about; others are ignored."""
+FIELDS = ("method", "block", "head", "query", "direction", "label")
+"""The fields of a request beside ``kind`` and ``source``; any others are ignored."""
 
 
-async def ask(sent: Any) -> Answer:
-    """Answers a request of the stage, or says how far its answer is.
+async def handle(request: Any) -> Json:
+    """Returns the result of a request, or the progress of its job.
 
     Args:
-        sent: ``about``: one of ``ANSWERS``, with the ``source`` of the result and the fields of a ``View``; or
-            ``"method_docs"`` with a ``method``.
+        request: ``kind``, one of ``HANDLERS``, with the ``source`` of the result (see ``payload.source_of``) and the
+            fields of a ``MapRequest``; or ``{"kind": "method_docs", "method": ...}``.
 
     Returns:
-        ``{"answer": ...}``; or ``{"error": one sentence}``; or ``{"done", "total"}`` while it is being computed
-        (``total`` 0 where that is not known): then ask the same again.
+        ``{"result": ...}``; ``{"error": message}``; or ``{"done", "total"}`` while the result is being computed
+        (``total`` is 0 if it is not known): then the caller sends the same request again.
     """
     try:
-        found = await _answer_or_job(sent)
+        found = await _result_or_job(request)
         if not isinstance(found, Job):
-            return {"answer": found}
-        if not await found.poll_async(PATIENCE):
+            return {"result": found}
+        if not await found.poll_async(POLL_SECONDS):
             return {"done": found.done, "total": found.total}
-        return {"answer": found.result()}
+        return {"result": found.result()}
     except InputError as error:
         return {"error": str(error)}
     except Cancelled:
         return {"done": 0, "total": 0}
     except Exception:
         logging.getLogger(__name__).exception("A request of the page failed")
-        return {"error": FAILED}
+        return {"error": INTERNAL_ERROR}
 
 
-async def _answer_or_job(sent: Any) -> Answer | Job[Answer]:
-    if not isinstance(sent, dict):
+async def _result_or_job(request: Any) -> Json | Job[Json]:
+    if not isinstance(request, dict):
         raise InputError("The request is not an object: reload the page.")
-    about = requests.text(sent.get("about"), "request")
-    if about == "method_docs":
-        return {"html": method_html(requests.text(sent.get("method"), "method"))}
-    if about not in ANSWERS:
-        raise InputError(f"There is no request {about!r}: choose one of {', '.join(ANSWERS)}.")
-    compute, many_passes = ANSWERS[about]
-    request = requests.ResultRequest.of(sent.get("source"))
-    fields = {name: sent[name] for name in FIELDS if sent.get(name) is not None}
-    view = View.of(fields) if "method" in fields else None
-    key: Hashable = ("answer", request.key, about, view, fields.get("block") if view is None else None)
-    answer = _answers.get(key)
-    if answer is not None:
-        return answer
+    kind = requests.short_string(request.get("kind"), "kind of request")
+    if kind == "method_docs":
+        return {"html": method_html(requests.short_string(request.get("method"), "method"))}
+    if kind not in HANDLERS:
+        raise InputError(f"There is no request {kind!r}: choose one of {', '.join(HANDLERS)}.")
+    compute, many_passes = HANDLERS[kind]
+    source = requests.ResultRequest.parse(request.get("source"))
+    fields = {name: request[name] for name in FIELDS if request.get(name) is not None}
+    map_request = MapRequest.parse(fields) if "method" in fields else None
+    key: Hashable = ("request", source.key, kind, map_request, fields.get("block") if map_request is None else None)
+    result = _results.get(key)
+    if result is not None:
+        return result
     engine = get_engine()
-    preset = await handlers.preset_of(request.name)
-    subject = Subject(engine, preset, request)
-    lane = "slow" if many_passes else preset.task if view is None else subject.lane(view)
+    preset = await handlers.get_preset(source.name)
+    requested = RequestedResult(engine, preset, source)
+    lane = "slow" if many_passes else preset.task if map_request is None else requested.lane(map_request)
 
-    def work() -> Answer:
-        _answers.put(key, found := compute(subject, fields))
+    def work() -> Json:
+        _results.put(key, found := compute(requested, fields))
         return found
 
     return engine.jobs.submit(key, work, lane)

@@ -1,10 +1,12 @@
-"""How each map is computed, in the words of ``docs/explanations.md``, so that they are written once."""
+"""The answer to "How is this computed?": the section of ``docs/explanations.md`` about a method, as HTML."""
 
 from __future__ import annotations
 
-import html
 import re
 from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
 
 from vit_demo.errors import InputError
 from vit_demo.methods import find_method
@@ -12,24 +14,7 @@ from vit_demo.resources import resource_folder
 
 DOCS = resource_folder("docs") / "explanations.md"
 
-HEADINGS = {
-    "attention": "Attention",
-    "rollout": "Rollout",
-    "value_weighted": "Value-weighted attention",
-    "relevance": "Relevance",
-    "attnlrp": "AttnLRP",
-    "occlusion": "Occlusion",
-    "patch_dropping": "Patch dropping",
-}
-"""The section about each method."""
-
-NOTATION = "What the letters mean"
-
-_MARKS = {
-    r"\*\*([^*]+)\*\*": r"<b>\1</b>",
-    r"\*([^*]+)\*": r"<i>\1</i>",
-    r"\[([^\]]+)\]\((https://[^)\s]+)\)": r'<a href="\2" target="_blank" rel="noopener">\1</a>',
-}
+NOTATION = "Notation"
 
 
 @cache
@@ -44,28 +29,27 @@ def sections() -> dict[str, str]:
 
 
 def method_html(method: str) -> str:
-    """The section about a method as HTML, and what its letters mean.
+    """The section about a method as HTML, followed by the notation.
 
     Raises:
         InputError: If there is no such method, or no documentation.
     """
-    find_method(method)
-    text = sections().get(HEADINGS[method])
-    if text is None:
+    chosen = find_method(method)
+    if not sections():
         raise InputError("The documentation is not part of this installation: see docs/explanations.md of the project.")
-    paragraphs = [*text.split("\n\n"), f"*{NOTATION}*: {sections()[NOTATION]}"]
-    return "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in paragraphs)
+    text = sections().get(chosen.docs, chosen.description)
+    return _markdown().render(f"{text}\n\n*{NOTATION}*: {sections()[NOTATION]}")
 
 
-def _inline(text: str) -> str:
-    """Markdown inside a paragraph; code is set aside first, as stars mean something else there."""
-    codes: list[str] = []
+@cache
+def _markdown() -> MarkdownIt:
+    """CommonMark without raw HTML; links open in a new tab, so that the result on the page is not lost."""
+    markdown = MarkdownIt("commonmark", {"html": False})
 
-    def aside(found: re.Match[str]) -> str:
-        codes.append(found[0])
-        return f"\0{len(codes) - 1}\0"
+    def link_open(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+        tokens[index].attrSet("target", "_blank")
+        tokens[index].attrSet("rel", "noopener")
+        return self.renderToken(tokens, index, options, env)
 
-    text = re.sub(r"`[^`]+`", aside, html.escape(text, quote=False))
-    for mark, tag in _MARKS.items():
-        text = re.sub(mark, tag, text)
-    return re.sub(r"\0(\d+)\0", lambda found: f"<code>{codes[int(found[1])][1:-1]}</code>", text)
+    markdown.add_render_rule("link_open", link_open)
+    return markdown

@@ -1,4 +1,4 @@
-"""The page: what to look at on the left, what the model makes of it on the right."""
+"""The layout and the events of the page: inputs on the left, the result on the right."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from vit_demo.accelerator import device_name
 from vit_demo.errors import InputError
 from vit_demo.inference.engine import DEFAULT_PRESET, get_engine
 from vit_demo.web import custom_model, handlers, model_info, requests
+from vit_demo.web.analysis import add_analysis_endpoints
 from vit_demo.web.api import add_endpoints
 from vit_demo.web.components.model_view import ModelView
 from vit_demo.web.components.pad import DigitPad
 from vit_demo.web.components.stage import Stage
-from vit_demo.web.map_requests import ask
+from vit_demo.web.map_requests import handle
 from vit_demo.web.payload import empty, payload
 from vit_demo.web.photo import PhotoInput
-from vit_demo.web.security import Page
+from vit_demo.web.security import SafeBlocks
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.preset import Task
 
 DEFAULT_PHOTO_PRESET = "photos-tiny"
 _EXAMPLES = ("lion.jpg", "cheetah.jpg", "tower.jpg")
-PHOTOS = [str(files("gradio") / "media_assets" / "images" / name) for name in _EXAMPLES]
-"""Example photos; Gradio brings them along."""
+EXAMPLE_PHOTOS = [str(files("gradio") / "media_assets" / "images" / name) for name in _EXAMPLES]
+"""Example photos; they come with Gradio."""
 
 HEADER = """
 <header><h1>vit_demo</h1><p>See a Vision Transformer think</p><span class="badge">{device}</span></header>
 """
-FITS = [("Centre", "crop"), ("Squashed", "squash"), ("Own shape", "keep")]
+FIT_CHOICES = [("Centre", "crop"), ("Stretch", "squash"), ("Keep aspect ratio", "keep")]
 
 
-def build() -> gr.Blocks:
-    """Lays out the page, an example already explained, and connects it.
+def build_page() -> gr.Blocks:
+    """Builds the page, with an example on the stage.
 
-    A preset whose weights cannot be used is said where it would be shown; all else works.
+    If the weights of the example's preset cannot be used, the stage shows the reason, and everything else works.
     """
     preset = PRESETS[DEFAULT_PRESET]
-    with Page(title="vit_demo: see a Vision Transformer think", analytics_enabled=False) as page:
-        add_endpoints()  # first, so that they get the plain names
+    with SafeBlocks(title="vit_demo: see a Vision Transformer think", analytics_enabled=False) as page:
+        add_endpoints()  # first, so that Gradio adds no suffix to their names
+        add_analysis_endpoints()
         pad = DigitPad(example=7, elem_id="pad", render=False)
-        example = opening(preset, pad.value)
+        example = initial_stage(preset, pad.value)
         gr.HTML(HEADER.format(device=device_name(get_engine().device)), elem_id="header")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="inputs", min_width=260):
@@ -53,7 +55,7 @@ def build() -> gr.Blocks:
                         pad.render()
                     with gr.Tab("Photo", id="photos") as drop:
                         photo = PhotoInput(
-                            PHOTOS[0],
+                            EXAMPLE_PHOTOS[0],
                             type="filepath",
                             sources=["upload", "webcam", "clipboard"],
                             show_label=False,
@@ -62,12 +64,12 @@ def build() -> gr.Blocks:
                             height=178,
                             buttons=[],
                         )
-                        examples = gr.Examples(PHOTOS, photo, label="Examples", elem_id="photos")
-                        fit = gr.Radio(FITS, value="crop", label="What the model sees", elem_id="fit")
-                        ModelView(elem_id="seen")
+                        examples = gr.Examples(EXAMPLE_PHOTOS, photo, label="Examples", elem_id="photos")
+                        fit = gr.Radio(FIT_CHOICES, value="crop", label="What the model sees", elem_id="fit")
+                        ModelView(elem_id="model-view")
                 with gr.Column(elem_id="model"):
                     name = gr.Dropdown(
-                        model_info.presets_for("digits"),
+                        model_info.preset_choices("digits"),
                         value=preset.name,
                         label="Model",
                         elem_id="preset",
@@ -80,9 +82,9 @@ def build() -> gr.Blocks:
                         placeholder="org/name",
                         submit_btn="Load",
                         max_lines=1,
-                        elem_id="own",
+                        elem_id="custom-model",
                     )
-                    model_hint = gr.Markdown(model_info.about_model(preset), elem_classes="said")
+                    model_hint = gr.Markdown(model_info.model_summary(preset), elem_classes="hint")
                     size = gr.Radio(
                         [str(p) for p in preset.patch_sizes],
                         value=str(preset.default_patch_size),
@@ -90,95 +92,102 @@ def build() -> gr.Blocks:
                         elem_id="patch-size",
                     )
                     size_hint = gr.Markdown(
-                        model_info.about_size(preset, preset.default_patch_size), elem_classes="said"
+                        model_info.patch_size_summary(preset, preset.default_patch_size), elem_classes="hint"
                     )
             with gr.Column(elem_id="result", min_width=320):
-                stage = Stage(example, ask=ask, elem_id="stage")
+                stage = Stage(example, on_request=handle, elem_id="stage")
 
         choices = [pad, photo, name, size, fit]
-        card = [name, box, size, model_hint, size_hint, stage]
+        panel = [name, box, size, model_hint, size_hint, stage]
 
-        # Private: the documented endpoints are those of ``web.api``. A newer stroke replaces one that still waits. What
-        # is sent is checked by the handlers, not by Gradio, whose errors are no sentences; the jobs bound the work.
-        quiet: dict[str, Any] = {
+        # Private, because the documented endpoints are those of ``web.api``. With "always_last" a new stroke replaces
+        # one that still waits. The handlers check the inputs, not Gradio, whose errors are not written for visitors.
+        # The limits of the jobs bound the work.
+        event_options: dict[str, Any] = {
             "api_visibility": "private",
             "show_progress": "hidden",
             "trigger_mode": "always_last",
             "concurrency_limit": None,
             "preprocess": False,
         }
-        pad.input(explain, choices, stage, **quiet)
-        # Not ``change``: that fires while the tab is being shown, before its models are in the menu.
-        photo.input(explain, choices, stage, **quiet)
-        examples.load_input_event.then(explain, choices, stage, **quiet)
-        fit.input(explain, choices, stage, **quiet)
-        size.input(choose_size, choices, [size_hint, stage], **quiet)
-        name.input(choose_preset, [pad, photo, name, fit], card, **quiet)
-        box.submit(custom_model.load, [box, pad, photo, fit], card, **quiet)
+        pad.input(explain, choices, stage, **event_options)
+        # Not ``change``, which also fires when the tab is opened, before its models are in the menu.
+        photo.input(explain, choices, stage, **event_options)
+        examples.load_input_event.then(explain, choices, stage, **event_options)
+        fit.input(explain, choices, stage, **event_options)
+        size.input(choose_size, choices, [size_hint, stage], **event_options)
+        name.input(choose_preset, [pad, photo, name, fit], panel, **event_options)
+        box.submit(custom_model.load, [box, pad, photo, fit], panel, **event_options)
         tasks: list[tuple[gr.Tab, Task, str]] = [
             (draw, "digits", preset.name),
             (drop, "photos", DEFAULT_PHOTO_PRESET),
         ]
         for tab, task, default in tasks:
-            tab.select(choose_task(task, default), [pad, photo, name, fit], card, **quiet)
+            tab.select(choose_task(task, default), [pad, photo, name, fit], panel, **event_options)
     return page
 
 
-@handlers.in_words
+@handlers.with_gradio_errors
 async def explain(drawing: Any, photo: Any, name: Any, size: Any, fit: Any) -> dict[str, Any]:
     """A new drawing, photo or fit."""
-    if name == custom_model.CUSTOM:
-        return empty(custom_model.ASK)
+    if name == custom_model.CUSTOM_CHOICE:
+        return empty(custom_model.PROMPT)
     return await handlers.explain(drawing, photo, name, size, fit)
 
 
-@handlers.in_words
+@handlers.with_gradio_errors
 async def choose_size(drawing: Any, photo: Any, name: Any, size: Any, fit: Any) -> tuple[Any, ...]:
     """Another patch size."""
-    preset = await handlers.preset_of(requests.preset_name(name))
-    said = model_info.about_size(preset, requests.check_size(preset, size))
-    return said, await handlers.explain_anyway(drawing, photo, name, size, fit)
+    preset = await handlers.get_preset(requests.preset_name(name))
+    hint = model_info.patch_size_summary(preset, requests.patch_size(preset, size))
+    return hint, await handlers.explain_or_message(drawing, photo, name, size, fit)
 
 
 async def choose_preset(drawing: Any, photo: Any, name: Any, fit: Any) -> AsyncIterator[tuple[Any, ...]]:
-    """Another model, downloaded first where it is not on this machine."""
-    if name == custom_model.CUSTOM:
-        yield custom_model.ask()
+    """Another model, downloaded first if it is not on this machine."""
+    if name == custom_model.CUSTOM_CHOICE:
+        yield custom_model.show_prompt()
         return
     try:
         name = requests.preset_name(name)
-        box = gr.skip(), gr.Textbox(visible=name not in PRESETS)
-        async for said in handlers.fetching(name):
-            known = model_info.card(PRESETS[name]) if name in PRESETS else (gr.skip(),) * 3
-            yield *box, *known, empty(said)
-        yield *box, *await at_first(drawing, photo, await handlers.preset_of(name), name, fit)
+        menu_and_box = gr.skip(), gr.Textbox(visible=name not in PRESETS)
+        async for status in handlers.download_status(name):
+            yield *menu_and_box, *panel_if_in_table(name), empty(status)
+        yield *menu_and_box, *await panel_and_stage(drawing, photo, await handlers.get_preset(name), name, fit)
     except Exception as error:
-        known = model_info.card(PRESETS[name]) if isinstance(name, str) and name in PRESETS else (gr.skip(),) * 3
-        yield gr.skip(), gr.skip(), *known, empty(str(handlers.error_of(error).message))
+        message = str(handlers.to_gradio_error(error).message)
+        yield gr.skip(), gr.skip(), *panel_if_in_table(name), empty(message)
 
 
-async def at_first(drawing: Any, photo: Any, preset: Preset, name: str, fit: Any) -> tuple[Any, ...]:
-    """The card of a preset, and the stage at its default patch size."""
-    shown = await handlers.explain_anyway(drawing, photo, name, preset.default_patch_size, fit)
-    return *model_info.card(preset), shown
+def panel_if_in_table(name: Any) -> tuple[Any, ...]:
+    """The panel of a preset of the table; of a custom model nothing is known before it is downloaded."""
+    if isinstance(name, str) and name in PRESETS:
+        return model_info.model_panel(PRESETS[name])
+    return (gr.skip(),) * 3
+
+
+async def panel_and_stage(drawing: Any, photo: Any, preset: Preset, name: str, fit: Any) -> tuple[Any, ...]:
+    """The panel of a preset, and the stage at its default patch size."""
+    stage = await handlers.explain_or_message(drawing, photo, name, preset.default_patch_size, fit)
+    return *model_info.model_panel(preset), stage
 
 
 def choose_task(task: Task, default: str) -> Any:
-    """What a tab does when it is selected."""
+    """The handler of a tab's selection, which brings its own models and its default preset."""
 
-    @handlers.in_words
-    async def choose(drawing: Any, photo: Any, name: Any, fit: Any) -> tuple[Any, ...]:
-        chosen = requests.text(name, "preset")
-        if custom_model.task_of(chosen) == task:  # a tab is selected, too, when the page opens
+    @handlers.with_gradio_errors
+    async def select_tab(drawing: Any, photo: Any, name: Any, fit: Any) -> tuple[Any, ...]:
+        current = requests.short_string(name, "preset")
+        if custom_model.task_of(current) == task:  # the event also fires when the page opens
             return (gr.skip(),) * 6
-        menu = gr.Dropdown(choices=custom_model.menu(task), value=default)
-        return menu, gr.Textbox(visible=False), *await at_first(drawing, photo, PRESETS[default], default, fit)
+        menu = gr.Dropdown(choices=custom_model.menu_choices(task), value=default)
+        return menu, gr.Textbox(visible=False), *await panel_and_stage(drawing, photo, PRESETS[default], default, fit)
 
-    return choose
+    return select_tab
 
 
-def opening(preset: Preset, drawing: str) -> dict[str, Any]:
-    """The stage that the page opens with: the example explained, or why it cannot be."""
+def initial_stage(preset: Preset, drawing: str) -> dict[str, Any]:
+    """The stage when the page opens: the result for the example, or the reason why there is none."""
     for name in (preset.name, DEFAULT_PHOTO_PRESET):
         try:
             get_engine().warm_up([name])
@@ -186,8 +195,11 @@ def opening(preset: Preset, drawing: str) -> dict[str, Any]:
             logging.getLogger(__name__).error("The preset %s cannot be used: %s", name, error)
     source = requests.drawing_source(drawing)
     request = requests.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
+
+    def work() -> dict[str, Any]:
+        return payload(get_engine().explore_source(source, preset, preset.default_patch_size), request)
+
     try:
-        result = get_engine().explore_source(source, preset, preset.default_patch_size)
+        return get_engine().jobs.run(object(), work, preset.task)  # on ZeroGPU the main thread's tensors are emulated
     except InputError as error:
         return empty(str(error))
-    return payload(result, request)

@@ -1,4 +1,4 @@
-"""An Exploration as the numbers that the stage draws from: sent once, then no choice on the page costs a request."""
+"""An `Exploration` as JSON for the stage: sent once, so that no choice on the page costs a request."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from vit_demo.web.requests import ResultRequest
 _runs = count(1)
 
 ALL_BLOCKS_BYTES = 192 << 10
-"""Up to this weight the q and k of all blocks are sent; beyond it the last block's, and others when asked for."""
+"""Up to this size the q and k of all blocks are sent; beyond it those of the last block, and others on request."""
 
 
 def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
-    """Everything the stage shows of a result; the fields are described at ``Stage``.
+    """Everything the stage shows of a result; ``Stage`` describes the fields.
 
     Args:
         result: The result.
@@ -31,28 +31,25 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
     """
     preset = result.preset
     trace = result.trace
-    weight = 4 * sum(q.numel() for q in trace.q)  # q and k, two bytes a number
-    first = 0 if weight <= ALL_BLOCKS_BYTES else trace.num_blocks - 1
-    summary, rollout = result.attention_maps(), result.rollout()
-    peaks = summary.max((2, 3))
+    size = 4 * sum(q.numel() for q in trace.q)  # q and k, two bytes a number
+    first = 0 if size <= ALL_BLOCKS_BYTES else trace.num_blocks - 1
     return {
         "run": next_run(),
         "source": source_of(result, request),
-        "title": preset.title,
         "image": _data_url(result.image),
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
         "photo": _photo(result),
         "grid": list(result.grid),
-        "prefix": trace.num_prefix,
+        "num_prefix_tokens": trace.num_prefix_tokens,
         "class_token": preset.config.class_token,
-        "blocks": trace.num_blocks,
-        "heads": trace.num_heads,
+        "num_blocks": trace.num_blocks,
+        "num_heads": trace.num_heads,
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
-        "top": _top(result),
+        "predictions": _predictions(result),
         "note": _note(result),
-        "summary": {"map": encode(_quantised(summary, peaks)), "peak": encode(peaks)},
-        "rollout": {"map": encode(_quantised(rollout, rollout.max())), "peak": float(rollout.max())},
+        "attention_maps": _quantized(result.attention_maps()),
+        "rollout": _quantized(result.rollout()),
         "trace": {str(block): block_payload(result, block) for block in range(first, trace.num_blocks)},
         "milliseconds": 1000 * result.seconds,
         "device": result.device,
@@ -60,15 +57,15 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
 
 
 def next_run() -> str:
-    """A number that no other result on a page has had: the page redraws only what has changed."""
+    """A number that no other result has: Gradio does not redraw a component whose value is unchanged."""
     return str(next(_runs))
 
 
 def source_of(result: Exploration, request: ResultRequest) -> dict[str, Any]:
-    """What the page sends back when it asks about this result; see ``ResultRequest``.
+    """What every request about this result repeats; see ``ResultRequest``.
 
-    A digit travels as the 28 x 28 pixels that the model saw, a photo as the path of its upload, which only its sender
-    knows.
+    A digit is sent as the 28 x 28 pixels that the model saw, a photo as the path of its upload, which is known only to
+    the visitor who uploaded it.
     """
     columns = result.grid[1]
     picture = {"digit": _data_url(result.image)} if result.photo is None else {"upload": request.source.reference}
@@ -82,7 +79,7 @@ def source_of(result: Exploration, request: ResultRequest) -> dict[str, Any]:
 
 
 def block_payload(result: Exploration, block: int) -> dict[str, str]:
-    """One block's queries (already scaled) and keys as float16, and each row's log-normaliser as float32.
+    """One block's queries (already scaled) and keys as float16, and each row's log-sum-exp as float32.
 
     Raises:
         InputError: If there is no such block.
@@ -91,22 +88,22 @@ def block_payload(result: Exploration, block: int) -> dict[str, str]:
     if not 0 <= block < trace.num_blocks:
         raise InputError(f"There is no block {block}: this model has {trace.num_blocks}, counted from 0.")
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
-    # A softmax does not notice what all keys have in common; without it half precision has less to round.
+    # A vector added to all keys does not change a softmax; without their mean, half precision rounds less.
     k = (k - k.mean(2, keepdim=True)).half()
     scale = q.shape[-1] ** 0.5
     q = (q / scale).half()
     # From the rounded numbers that the browser gets, so that its rows sum to 1.
-    lse = methods.log_normalisers(q.float() * scale, k)
-    return {name: encode(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "lse": lse}.items()}
+    logsumexp = methods.logsumexp(q.float() * scale, k)
+    return {name: encode(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "logsumexp": logsumexp}.items()}
 
 
 def empty(message: str) -> dict[str, Any]:
-    """What the stage shows when there is nothing to explain yet."""
+    """The stage without a result, and a message in its place."""
     return {"empty": True, "message": message}
 
 
-def _top(result: Exploration) -> list[dict[str, Any]]:
-    """The likeliest classes: index, label, probability."""
+def _predictions(result: Exploration) -> list[dict[str, Any]]:
+    """The five most likely classes."""
     probabilities = result.probabilities
     order = np.argsort(-probabilities, kind="stable")[:5]
     return [{"index": int(i), "label": result.labels[i], "probability": float(probabilities[i])} for i in order]
@@ -116,8 +113,8 @@ def _note(result: Exploration) -> str:
     if result.is_sure or not result.labels:
         return ""
     if result.preset.task == "digits":
-        return "It is not sure: this may not be one digit, or not one like those it learned from."
-    return f"It is not sure: it only knows {len(result.labels)} things, and this may be none of them."
+        return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
+    return f"Low confidence: the model was trained on {len(result.labels)} classes, and this may be none of them."
 
 
 def _photo(result: Exploration) -> dict[str, Any] | None:
@@ -133,10 +130,11 @@ def _photo(result: Exploration) -> dict[str, Any] | None:
     }
 
 
-def _quantised(maps: NDArray[np.float32], peaks: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Maps ``[..., rows, cols]`` as shares of their peaks ``[...]``, in 255 steps."""
+def _quantized(maps: NDArray[np.float32]) -> dict[str, str]:
+    """Maps ``[..., rows, cols]`` in 255 levels: value = levels / 255 * peaks, with one peak for each map."""
+    peaks = np.atleast_1d(maps.max((-2, -1)))
     shares = maps / np.maximum(peaks, np.finfo(np.float32).tiny)[..., None, None]
-    return (255 * shares).round().astype(np.uint8)
+    return {"levels": encode((255 * shares).round().astype(np.uint8)), "peaks": encode(peaks)}
 
 
 def encode(array: NDArray[Any]) -> str:

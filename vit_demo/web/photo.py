@@ -1,4 +1,4 @@
-"""Where a photo is dropped, pasted or taken."""
+"""The photo input: drop, paste or take a photo."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from gradio.data_classes import ImageData
 
 
 class PhotoInput(gr.Image):
-    """``gr.Image`` that hands on any file unopened, so that our own reader decides what to say about it.
+    """``gr.Image`` that passes on any file unopened, so that ``vit_demo.images`` decodes it within its limits.
 
-    Gradio's opens it first, and answers what it cannot open with a bare error.
+    Gradio's component would open it first, and report a file that it cannot open without a reason.
     """
 
     def preprocess(self, payload: ImageData | None) -> str | None:
@@ -17,5 +17,5 @@ class PhotoInput(gr.Image):
         return payload.path if payload else None
 
     def get_block_name(self) -> str:
-        """Tells the browser to show Gradio's own component."""
+        """Makes the browser use the component of ``gr.Image``."""
         return "image"

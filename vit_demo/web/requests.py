@@ -1,7 +1,8 @@
-"""What a page may send, checked field by field: nothing else of a request is ever looked at or kept."""
+"""Validates the fields of requests, and describes a result so that any server can compute it again."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from dataclasses import dataclass
@@ -15,28 +16,28 @@ from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
 from vit_demo.web import settings, uploads
-from vit_demo.web.limits import NAME_LENGTH, PICTURE_BYTES
+from vit_demo.web.limits import MAX_NAME_LENGTH, PICTURE_CACHE_BYTES
 from vit_demo.weights import PRESETS, Preset
 
-_pictures: ByteCache[Image.Image] = ByteCache(PICTURE_BYTES, lambda picture: 3 * picture.width * picture.height)
+_pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 
 
-def text(value: Any, what: str) -> str:
-    """A short string.
+def short_string(value: Any, field: str) -> str:
+    """A string of at most ``MAX_NAME_LENGTH`` characters.
 
     Raises:
-        InputError: If it is none.
+        InputError: If the value is anything else.
     """
-    if not isinstance(value, str) or len(value) > NAME_LENGTH:
-        raise InputError(f"The {what} is not a short text: send a string of at most {NAME_LENGTH} characters.")
+    if not isinstance(value, str) or len(value) > MAX_NAME_LENGTH:
+        raise InputError(f"The {field} must be a string of at most {MAX_NAME_LENGTH} characters.")
     return value
 
 
-def integer(value: Any, what: str, lowest: int = 0, highest: int = 1_000_000) -> int:
-    """A whole number, also one written as a string or as 4.0.
+def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -> int:
+    """An integer in a range; strings of digits and floats such as 4.0 are converted.
 
     Raises:
-        InputError: If it is none, or out of range.
+        InputError: If the value is anything else.
     """
     number: float | None = None
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value):
@@ -44,50 +45,52 @@ def integer(value: Any, what: str, lowest: int = 0, highest: int = 1_000_000) ->
     elif isinstance(value, int | float) and not isinstance(value, bool):
         number = value
     if number is None or not lowest <= number <= highest or number != int(number):
-        raise InputError(f"The {what} is not a whole number from {lowest} to {highest}: send one.")
+        raise InputError(f"The {field} must be a whole number from {lowest} to {highest}.")
     return int(number)
 
 
 def preset_name(value: Any) -> str:
-    """The name of a preset, or of a repository of the Hub where visitors may bring their own models.
+    """The name of a preset, or of a repository of the Hub where custom models are allowed.
+
+    The file system is not accessed.
 
     Raises:
-        PresetError: If it is neither; the file system is not asked.
+        PresetError: If the value is neither.
     """
-    name = text(value, "preset")
-    if name not in PRESETS and not settings.is_repository(name):
-        raise PresetError(f"There is no preset {name!r}: see /presets, or name a repository of the Hub as org/name.")
+    name = short_string(value, "preset")
+    if name not in PRESETS and not settings.is_allowed_repository(name):
+        raise PresetError(f"There is no preset {name!r}: see /presets, or give a repository of the Hub as org/name.")
     return name
 
 
-def fit_of(value: Any) -> Fit:
-    """How a photo is fitted.
+def fit(value: Any) -> Fit:
+    """How a photo becomes the input; see ``inputs.FITS``.
 
     Raises:
-        PresetError: If there is no such way.
+        PresetError: If there is no such fit.
     """
-    fit = text(value, "fit")
-    check_fit(fit)
-    return fit  # type: ignore[return-value]
+    name = short_string(value, "fit")
+    check_fit(name)
+    return name  # type: ignore[return-value]
 
 
 def drawing_source(value: Any) -> Source:
-    """The drawing of the pad: a data URL of a PNG, and nothing else.
+    """The drawing of the pad, a PNG as a data URL.
 
     Raises:
-        ImageError: If it is anything else.
+        ImageError: If the value is not a string; when the source is read, also if it is not such a drawing.
     """
     if not isinstance(value, str):
-        raise ImageError("This is not a drawing: send the data URL of a PNG.")
+        raise ImageError("This is not a drawing: send a PNG as a data URL.")
     digest = hashlib.sha256(value.encode(errors="replace")).digest()
     return Source(("drawing", digest), lambda: images.decode_drawing(value))
 
 
 def upload_source(payload: Any) -> Source:
-    """An uploaded photo; it is read only when its result is not cached.
+    """An uploaded photo, which is read only if its result is not cached.
 
     Raises:
-        ImageError: If it was not uploaded here.
+        ImageError: If it was not uploaded to this server.
     """
     path = uploads.find(payload)
 
@@ -100,11 +103,31 @@ def upload_source(payload: Any) -> Source:
     return Source(("upload", str(path)), read, reference=str(path))
 
 
-def digit_source(value: Any) -> Source:
-    """A digit as the model saw it: the data URL of a grey PNG of 28 x 28 pixels.
+def image_source(value: Any) -> Source:
+    """A picture of an API call: an upload, or the data URL of any picture file.
 
     Raises:
-        ImageError: If it is anything else.
+        ImageError: If it is neither. URLs are not fetched.
+    """
+    if not isinstance(value, str) or not value.startswith("data:"):
+        if isinstance(value, str) and value.startswith(("http://", "https://")):
+            raise ImageError("URLs are not fetched: upload the picture, or send it as a data URL.")
+        return upload_source(value)
+    head, _, body = value.partition(",")
+    if not head.endswith(";base64"):
+        raise ImageError("This data URL cannot be read: send data:image/png;base64, followed by the file in Base64.")
+    try:
+        data = base64.b64decode(body, validate=True)
+    except ValueError as error:
+        raise ImageError("This data URL is not valid Base64: send the whole file.") from error
+    return Source(("data", hashlib.sha256(data).digest()), lambda: images.decode_image(data))
+
+
+def digit_source(value: Any) -> Source:
+    """A preprocessed digit: a grey PNG of 28 x 28 pixels as a data URL.
+
+    Raises:
+        ImageError: If the value is not a short string; when the source is read, also if it is not such a digit.
     """
     if not isinstance(value, str) or len(value) > 10_000:
         raise ImageError("This is not a digit of 28 x 28 pixels: draw it again.")
@@ -120,14 +143,14 @@ def digit_source(value: Any) -> Source:
 
 @dataclass(frozen=True)
 class ResultRequest:
-    """Which result a page means: everything that it takes to compute it again, on any server.
+    """Everything that is needed to compute a result, on this server or another one.
 
     Attributes:
         source: The picture.
-        name: Of the preset.
+        name: Name of the preset.
         patch_size: In pixels.
-        fit: How a photo is fitted.
-        dropped: Patches that are left out, counted row by row.
+        fit: How a photo becomes the input.
+        dropped: Indices of the dropped patches, row by row.
     """
 
     source: Source
@@ -137,46 +160,47 @@ class ResultRequest:
     dropped: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, sent: Any) -> ResultRequest:
-        """Reads what ``payload.source_of`` has given to the page.
+    def parse(cls, fields: Any) -> ResultRequest:
+        """Checks a description of a result that ``payload.source_of`` gave to the page.
 
         Raises:
-            InputError: If a field is missing or is not what it should be.
+            InputError: If a field is missing or invalid.
         """
-        if not isinstance(sent, dict):
-            raise InputError("The request does not say which result it is about: reload the page.")
-        source = digit_source(sent.get("digit")) if sent.get("digit") is not None else upload_source(sent.get("upload"))
+        if not isinstance(fields, dict):
+            raise InputError("The request has no source: reload the page.")
+        digit = fields.get("digit")
+        source = upload_source(fields.get("upload")) if digit is None else digit_source(digit)
         return cls(
             source,
-            preset_name(sent.get("preset")),
-            integer(sent.get("patch_size"), "patch size", 1, 10_000),
-            fit_of(sent.get("fit")),
-            patches(sent.get("dropped", [])),
+            preset_name(fields.get("preset")),
+            integer(fields.get("patch_size"), "patch size", 1, 10_000),
+            fit(fields.get("fit")),
+            patch_indices(fields.get("dropped", [])),
         )
 
     @property
     def key(self) -> bytes:
-        """Equal keys mean equal results; as short for a long request as for a short one."""
+        """A hash of all fields, by which results are cached and jobs are shared."""
         fields = self.source.identity, self.name, self.patch_size, self.fit, self.dropped
         return hashlib.sha256(repr(fields).encode(errors="replace")).digest()
 
 
-def patches(value: Any) -> tuple[int, ...]:
-    """Some patches of a grid, counted row by row.
+def patch_indices(value: Any) -> tuple[int, ...]:
+    """Indices of patches, row by row, sorted and without duplicates.
 
     Raises:
-        InputError: If it is not a list of them.
+        InputError: If the value is not a list of them.
     """
     if not isinstance(value, list) or len(value) > 10_000:
-        raise InputError("The patches are not a list of numbers: send one.")
+        raise InputError("The patches must be a list of at most 10000 numbers.")
     return tuple(sorted({integer(patch, "patch", 0, 10_000) for patch in value}))
 
 
-def check_size(preset: Preset, value: Any) -> int:
-    """The patch size, or the preset's default for 0 and nothing.
+def patch_size(preset: Preset, value: Any) -> int:
+    """The patch size; the preset's default for None, "" and 0.
 
     Raises:
-        PresetError: If the preset has no such size.
+        InputError: If the value is not a number, or the preset does not offer that size.
     """
     if value in (None, "", 0):
         return preset.default_patch_size

@@ -1,4 +1,4 @@
-"""What stands between strangers and Gradio: bounds, closed doors and headers. ``SECURITY.md`` says what it promises."""
+"""A middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
 
 from __future__ import annotations
 
@@ -16,60 +16,67 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.web import settings, uploads
-from vit_demo.web.limits import BODY_SECONDS, EVENT_BYTES, EVENT_VALUES, UPLOAD_BYTES, UPLOAD_QUOTA
+from vit_demo.web.limits import (
+    BODY_TIMEOUT_SECONDS,
+    MAX_EVENT_BYTES,
+    MAX_EVENT_VALUES,
+    MAX_UPLOAD_BYTES,
+    UPLOAD_QUOTA_BYTES,
+)
 
-CLOSED = (
+CLOSED_ROUTES = (
     "/monitoring", "/deep_link", "/proxy=", "/stream", "/process_recording", "/vibe", "/undo-vibe",
     "/run-history", "/runs", "/profiling", "/dev/", "/token", "/custom_component",
 )  # fmt: skip
-"""Routes of Gradio that this page does not use, with and without Gradio's own prefix."""
+"""Routes of Gradio that the page does not use; closed with and without Gradio's prefix."""
 
-FRAMES = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
-"""Who may show the page in a frame: a Space is shown in one."""
+FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
+"""Sites that may show the page in a frame, as huggingface.co does with a Space."""
 
 PAGE_POLICY = (
-    # Gradio's own scripts are inline and make functions of strings; all of them come from this server.
+    # Gradio needs inline scripts and eval; all scripts come from this server.
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' data: blob:; connect-src 'self' data: blob:; "
-    f"worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors {FRAMES}"
+    "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    f"frame-ancestors {FRAME_ANCESTORS}"
 )
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""Of visitors' files: nothing in them may run."""
+"""The policy of uploaded files: nothing in them may run."""
 
 
-class Page(gr.Blocks):
-    """``gr.Blocks`` that answers an input which Gradio cannot read with a sentence."""
+class SafeBlocks(gr.Blocks):
+    """``gr.Blocks`` with an error message for inputs that Gradio cannot read."""
 
     async def preprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """As Gradio's.
+        """Gradio's method, with exceptions turned into ``gr.Error``.
 
         Raises:
-            gr.Error: If the inputs of an event are too few, too many or of the wrong kind.
+            gr.Error: If an event has too few or too many inputs, or inputs of the wrong type.
         """
         try:
             return await super().preprocess_data(*arguments, **options)
         except gr.Error:
             raise
         except Exception as error:
-            message = "These inputs do not fit the endpoint: see /gradio_api/info for their number and kinds."
+            message = "These inputs do not match the endpoint: see /gradio_api/info for their number and types."
             raise gr.Error(message, print_exception=False) from error
 
 
 class Guard:
-    """An ASGI application in front of Gradio's.
+    """ASGI middleware in front of Gradio.
 
     Args:
-        app: Gradio's.
-        page: What Gradio serves.
+        app: Gradio's application.
+        page: The page that it serves.
     """
 
     def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app
         self._page = page
-        self._quota = Quota(UPLOAD_QUOTA)
+        self._quota = Quota(UPLOAD_QUOTA_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request, or hands it on."""
+        """Refuses a request, or passes it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -82,32 +89,32 @@ class Guard:
             await send(message)
 
         try:
-            if path.startswith(CLOSED):
-                raise Refusal(404, "There is nothing here.")
+            if path.startswith(CLOSED_ROUTES):
+                raise RequestRefused(404, "Not found.")
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = await self._bounded(scope, receive, path)
             await self._app(scope, receive, send_guarded)
-        except Refusal as refusal:
+        except RequestRefused as refusal:
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status)
             await response(scope, receive, send_guarded)
 
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
-        """The body, at most as large as it may be; that of an event is read and checked before Gradio sees it."""
+        """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
         if path.rstrip("/") == "/upload":
-            return self._upload(scope, receive, _address(scope))
-        if _announced(scope) > EVENT_BYTES:
-            raise Refusal(413, TOO_LARGE)
+            return self._upload(scope, receive, _client_address(scope))
+        if _content_length(scope) > MAX_EVENT_BYTES:
+            raise RequestRefused(413, TOO_LARGE)
         body = b""
         more = True
-        deadline = time.monotonic() + BODY_SECONDS
+        deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
         while more:
-            message = await _in_time(receive, deadline)
+            message = await _receive_before(receive, deadline)
             if message["type"] != "http.request":
-                raise Refusal(400, "The request was not complete: send it again.")
+                raise RequestRefused(400, "The request is incomplete: send it again.")
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > EVENT_BYTES:
-                raise Refusal(413, TOO_LARGE)
+            if len(body) > MAX_EVENT_BYTES:
+                raise RequestRefused(413, TOO_LARGE)
         data = check_body(body)
         if path.startswith("/component_server"):
             self._check_call(data)
@@ -125,66 +132,66 @@ class Guard:
         return replay
 
     def _check_call(self, data: Any) -> None:
-        """Refuses calls of functions that no component has, which Gradio answers with a bare error."""
+        """Refuses calls of server functions that do not exist, for which Gradio would log a traceback."""
         call = data if isinstance(data, dict) else {}
-        number, name = call.get("component_id"), call.get("fn_name")
-        component = self._page.blocks.get(number) if isinstance(number, int) else None
+        component_id, name = call.get("component_id"), call.get("fn_name")
+        component = self._page.blocks.get(component_id) if isinstance(component_id, int) else None
         function = getattr(component, name, None) if isinstance(name, str) else None
-        named = isinstance(call.get("session_hash"), str) and "data" in call
-        if not named or not getattr(function, "_is_server_fn", False):
-            raise Refusal(400, "There is no such function: reload the page.")
+        is_complete = isinstance(call.get("session_hash"), str) and "data" in call
+        if not is_complete or not getattr(function, "_is_server_fn", False):
+            raise RequestRefused(400, "There is no such function: reload the page.")
 
     def _check_event(self, path: str, data: Any) -> None:
-        """Refuses events that the page does not have, which Gradio answers with a bare error."""
-        number = data.get("fn_index") if isinstance(data, dict) else None
+        """Refuses events that do not exist, for which Gradio would log a traceback."""
+        index = data.get("fn_index") if isinstance(data, dict) else None
         name = path.rstrip("/").rpartition("/")[2]
         by_name = not path.startswith("/queue/join") and any(fn.api_name == name for fn in self._page.fns.values())
-        if not by_name and not (isinstance(number, int) and number in self._page.fns):
-            raise Refusal(404, "There is no such endpoint: see /gradio_api/info.")
+        if not by_name and not (isinstance(index, int) and index in self._page.fns):
+            raise RequestRefused(404, "There is no such endpoint: see /gradio_api/info.")
 
     def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
-        """The body of an upload, whose announced size is counted against the quota of its sender."""
-        announced = _announced(scope)
-        if not announced:
-            raise Refusal(411, "The upload does not tell its size: send a Content-Length.")
-        if announced > UPLOAD_BYTES + EVENT_BYTES:
-            raise Refusal(413, f"The file is larger than {UPLOAD_BYTES // 10**6} MB: send a smaller copy.")
-        self._quota.spend(address, announced)
-        deadline = time.monotonic() + BODY_SECONDS
+        """The body of an upload, whose Content-Length counts against the quota of its sender."""
+        length = _content_length(scope)
+        if not length:
+            raise RequestRefused(411, "The upload has no Content-Length: send one.")
+        if length > MAX_UPLOAD_BYTES + MAX_EVENT_BYTES:
+            raise RequestRefused(413, f"The file is larger than {MAX_UPLOAD_BYTES // 10**6} MB: send a smaller copy.")
+        self._quota.spend(address, length)
+        deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
 
-        async def until_late() -> Message:
+        async def receive_in_time() -> Message:
             try:
-                return await _in_time(receive, deadline)
-            except Refusal:
-                return {"type": "http.disconnect"}  # Gradio is reading already
+                return await _receive_before(receive, deadline)
+            except RequestRefused:
+                return {"type": "http.disconnect"}  # too late for a response: Gradio already reads the body
 
-        return until_late
-
-
-TOO_LARGE = f"The request is larger than {EVENT_BYTES // 1000} kB: send less at once."
+        return receive_in_time
 
 
-class Refusal(Exception):
-    """A request is not handed on.
+TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less at once."
+
+
+class RequestRefused(Exception):
+    """A request that is not passed on to Gradio.
 
     Args:
-        status: HTTP's.
-        sentence: What to do.
+        status: HTTP status of the response.
+        message: What to do instead, for the sender.
     """
 
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
         self.status = status
 
 
 class Quota:
-    """Bytes that each address may upload within an hour.
+    """Limits how many bytes each address may upload within a period.
 
     Args:
-        nbytes: How many.
-        seconds: What counts as an hour.
-        addresses: How many are remembered; the one heard of longest ago is forgotten first.
-        clock: Gives the time in seconds.
+        nbytes: Bytes per address and period.
+        seconds: Length of the period.
+        addresses: Number of addresses to count; beyond that the least recently seen is discarded.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -201,7 +208,7 @@ class Quota:
         """Counts an upload.
 
         Raises:
-            Refusal: If it is more than the quota allows.
+            RequestRefused: If it is more than the quota allows.
         """
         used = self._used.setdefault(address, deque())
         self._used.move_to_end(address)
@@ -211,7 +218,7 @@ class Quota:
         while used and used[0][0] < now - self._seconds:
             used.popleft()
         if nbytes + sum(size for _, size in used) > self._nbytes:
-            raise Refusal(429, "You have uploaded a lot within an hour: try again later, or use smaller pictures.")
+            raise RequestRefused(429, "You have reached the upload limit: try again later, or use smaller pictures.")
         minute = now // 60 * 60
         if used and used[-1][0] == minute:
             used[-1] = (minute, used[-1][1] + nbytes)
@@ -220,55 +227,55 @@ class Quota:
 
 
 def check_body(body: bytes) -> Any:
-    """Reads JSON, and refuses what no page sends: broken or boundless JSON, and files that were not uploaded here.
+    """Parses a JSON body; refuses invalid JSON, too many values, and paths outside the upload folder.
 
-    The file system is not asked, so that nothing can be learnt from the answer.
+    The file system is not accessed, so the response reveals nothing about it.
 
     Returns:
-        The values; None of an empty body.
+        The values; None for an empty body.
 
     Raises:
-        Refusal: With one sentence.
+        RequestRefused: If the body is refused.
     """
     if not body:
         return None
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise Refusal(400, "The body is not JSON that can be read: send a JSON object.") from error
-    waiting, seen = [data], 0
-    while waiting:
-        value = waiting.pop()
-        seen += 1
-        if seen > EVENT_VALUES:
-            raise Refusal(413, TOO_LARGE)
-        inside: Iterable[Any] = ()
+        raise RequestRefused(400, "The body is not valid JSON: send a JSON object.") from error
+    stack, count = [data], 0
+    while stack:
+        value = stack.pop()
+        count += 1
+        if count > MAX_EVENT_VALUES:
+            raise RequestRefused(413, TOO_LARGE)
+        children: Iterable[Any] = ()
         if isinstance(value, dict):
-            if "path" in value and value["path"] is not None and not uploads.is_inside(value["path"]):
-                raise Refusal(400, uploads.GONE)
-            inside = value.values()
+            if "path" in value and value["path"] is not None and not uploads.is_upload_path(value["path"]):
+                raise RequestRefused(400, uploads.NOT_AN_UPLOAD)
+            children = value.values()
         elif isinstance(value, list):
-            inside = value
-        waiting.extend(inside)
+            children = value
+        stack.extend(children)
     return data
 
 
-def _address(scope: Scope) -> str:
-    """Who sent a request; behind a proxy the last address of the list, which alone is the proxy's own entry."""
+def _client_address(scope: Scope) -> str:
+    """The address of a request; behind a proxy the last one in the header, the only one that the proxy itself added."""
     forwarded = Headers(scope=scope).getlist("x-forwarded-for") if settings.behind_proxy() else []
     return forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
 
 
-def _announced(scope: Scope) -> int:
+def _content_length(scope: Scope) -> int:
     length = Headers(scope=scope).get("content-length", "0")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0
 
 
-async def _in_time(receive: Receive, deadline: float) -> Message:
+async def _receive_before(receive: Receive, deadline: float) -> Message:
     try:
         return await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
     except TimeoutError as error:
-        raise Refusal(408, "The request took too long to arrive: send it again.") from error
+        raise RequestRefused(408, "The request took too long to arrive: send it again.") from error
 
 
 def _set_headers(headers: MutableHeaders, path: str, origin: str | None) -> None:

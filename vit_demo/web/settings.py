@@ -1,4 +1,4 @@
-"""What the operator of a server may set, by environment variables."""
+"""Settings of the server's operator, from environment variables."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 
 import torch
 
-_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w.-]+)?", re.ASCII)
+_REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(@[\w.-]+)?", re.ASCII)
 
 
-def custom_models() -> bool:
-    """Whether visitors may bring models of their own from the Hub: ``VIT_DEMO_CUSTOM_MODELS``, 1 or 0.
+def custom_models_allowed() -> bool:
+    """Whether visitors may use custom models from the Hub: ``VIT_DEMO_CUSTOM_MODELS``, 1 or 0.
 
-    Where it is not set they may, but for a Hugging Face Space without a GPU.
+    By default they may, except on a Hugging Face Space without a GPU.
     """
     chosen = os.environ.get("VIT_DEMO_CUSTOM_MODELS")
     if chosen is not None:
@@ -21,9 +21,9 @@ def custom_models() -> bool:
     return "SPACE_ID" not in os.environ or torch.cuda.is_available()
 
 
-def is_repository(name: str) -> bool:
-    """Whether a name can be that of a repository, ``org/name`` or ``org/name@revision``, and visitors may use one."""
-    return custom_models() and _NAME.fullmatch(name) is not None
+def is_allowed_repository(name: str) -> bool:
+    """Whether visitors may use custom models, and the name has the form ``org/name`` or ``org/name@revision``."""
+    return custom_models_allowed() and _REPOSITORY.fullmatch(name) is not None
 
 
 def behind_proxy() -> bool:
@@ -32,5 +32,5 @@ def behind_proxy() -> bool:
 
 
 def allowed_origins() -> frozenset[str]:
-    """Other web pages whose scripts may call this server: ``VIT_DEMO_ALLOWED_ORIGINS``, separated by spaces."""
+    """Origins of other pages whose scripts may call this server: ``VIT_DEMO_ALLOWED_ORIGINS``, separated by spaces."""
     return frozenset(os.environ.get("VIT_DEMO_ALLOWED_ORIGINS", "").split())

@@ -1,4 +1,4 @@
-"""One look for everything: Gradio's base theme with one accent colour, system fonts, and the page's own style sheet."""
+"""The look of the page: Gradio's base theme with one accent colour, system fonts, and ``page.css``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import gradio as gr
 from vit_demo.web.assets import read
 
 FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "sans-serif"]
-"""Names only, so that a page makes no request for a font."""
+"""Fonts of the visitor's system, so that the page loads none from elsewhere."""
 
 
 def theme() -> gr.themes.Base:
-    """Light and dark; Gradio's own components and ours read the same variables."""
+    """Light and dark theme; Gradio's components and the custom ones use the same variables."""
     return gr.themes.Base(
         primary_hue=gr.themes.colors.indigo,
         neutral_hue=gr.themes.colors.zinc,
@@ -49,5 +49,5 @@ def theme() -> gr.themes.Base:
 
 
 def style() -> str:
-    """The page's own CSS."""
+    """The CSS of the page."""
     return read("page.css")

@@ -1,7 +1,7 @@
-"""The folder of visitors' files: private to this process, bounded, emptied as it ages and when the process ends.
+"""The folder of uploaded files: private to this process, bounded in size and age, deleted when the process ends.
 
-Gradio names each file by a keyed hash of its content, so the path of an upload is known to nobody but its sender. The
-key is drawn anew here for each process.
+Gradio puts each file into a folder named by a keyed hash of its content, so that only its sender can name an upload's
+path. The key is chosen at random for each process.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 from gradio import processing_utils
 
 from vit_demo.errors import ImageError
-from vit_demo.web.limits import KEEP_SECONDS, UPLOAD_BYTES, UPLOADS_TOTAL
+from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FOLDER_BYTES, UPLOAD_LIFETIME_SECONDS
 
-GONE = "This picture is not on the server: choose it again."
-"""Said of any path that was not uploaded here, whether there is such a file or not."""
+NOT_AN_UPLOAD = "This picture is not on the server: choose it again."
+"""The message for any path that is not an upload, whether such a file exists or not."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _lock = threading.Lock()
@@ -31,7 +31,7 @@ _folder: Path | None = None
 
 
 def folder() -> Path:
-    """The upload folder, made at the first call; Gradio writes into it from then on."""
+    """The upload folder, created by the first call; from then on Gradio writes into it."""
     global _folder
     with _lock:
         if _folder is None:
@@ -46,13 +46,13 @@ def folder() -> Path:
 
 
 def remove() -> None:
-    """Deletes the folder with all that is in it."""
+    """Deletes the folder and everything in it."""
     if _folder is not None:
         shutil.rmtree(_folder, ignore_errors=True)
 
 
-def is_inside(path: Any) -> bool:
-    """Whether a path could be that of an upload; the file system is not asked."""
+def is_upload_path(path: Any) -> bool:
+    """Whether a path has the form of an upload's; the file system is not accessed."""
     if not isinstance(path, str) or "\0" in path or len(path) > 1000:
         return False
     try:
@@ -63,53 +63,53 @@ def is_inside(path: Any) -> bool:
 
 
 def find(payload: Any) -> Path:
-    """The file that Gradio's description of an upload is about.
+    """The path of an upload.
 
     Args:
-        payload: ``{"path": ...}``, as a page or a client sends it.
+        payload: Gradio's file data ``{"path": ...}``, as a page or a client sends it.
 
     Raises:
-        ImageError: In the same words for anything that is not an upload.
+        ImageError: If it is not an upload; the message is always the same.
     """
     path = payload.get("path") if isinstance(payload, dict) else payload
-    if not isinstance(path, str) or not is_inside(path):
-        raise ImageError(GONE)
+    if not isinstance(path, str) or not is_upload_path(path):
+        raise ImageError(NOT_AN_UPLOAD)
     found = Path(os.path.normpath(path))
     if found.is_symlink() or not found.is_file():
-        raise ImageError(GONE)
+        raise ImageError(NOT_AN_UPLOAD)
     return found
 
 
 def read(path: Path) -> bytes:
-    """The bytes of an upload, which then stays for another while.
+    """The bytes of an upload, whose lifetime starts again.
 
     Raises:
-        ImageError: If it is gone meanwhile.
+        ImageError: If it was deleted in the meantime.
     """
     try:
         os.utime(path)
         with path.open("rb") as file:
-            return file.read(UPLOAD_BYTES + 1)
+            return file.read(MAX_UPLOAD_BYTES + 1)
     except OSError as error:
-        raise ImageError(GONE) from error
+        raise ImageError(NOT_AN_UPLOAD) from error
 
 
-class Janitor(threading.Thread):
-    """Deletes what is old, and the oldest of what is too much; what is there when it starts stays.
+class UploadCleaner(threading.Thread):
+    """Deletes old uploads, and the oldest ones if the folder is too large; files of before its start are kept.
 
     Args:
-        every: Seconds between two rounds.
+        interval: Seconds between two runs.
     """
 
-    def __init__(self, every: float = 60.0) -> None:
-        super().__init__(name="janitor", daemon=True)
-        self._every = every
-        self._keep = set(self._files())
+    def __init__(self, interval: float = 60.0) -> None:
+        super().__init__(name="upload-cleaner", daemon=True)
+        self._interval = interval
+        self._kept = set(self._files())
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Cleans until it is stopped."""
-        while not self._stopped.wait(self._every):
+        """Cleans at intervals until it is stopped."""
+        while not self._stopped.wait(self._interval):
             self.clean(time.time())
 
     def stop(self) -> None:
@@ -117,10 +117,10 @@ class Janitor(threading.Thread):
         self._stopped.set()
 
     def clean(self, now: float) -> None:
-        """One round.
+        """Cleans once.
 
         Args:
-            now: In seconds since the epoch.
+            now: Seconds since the epoch.
         """
         found = []
         for path in self._files():
@@ -133,12 +133,12 @@ class Janitor(threading.Thread):
         total = 0
         for changed, size, path in found:
             total += size
-            if (now - changed > KEEP_SECONDS or total > UPLOADS_TOTAL) and path not in self._keep:
+            if (now - changed > UPLOAD_LIFETIME_SECONDS or total > UPLOAD_FOLDER_BYTES) and path not in self._kept:
                 path.unlink(missing_ok=True)
                 try:
                     path.parent.rmdir()
                 except OSError:
-                    continue  # other files are in it
+                    continue  # it holds other files
 
     def _files(self) -> list[Path]:
         return [path for path in folder().rglob("*") if path.is_file()]

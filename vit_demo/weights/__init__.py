@@ -1,4 +1,4 @@
-"""Which models there are and where their weights live."""
+"""The presets, and their weights: bundled, from the Hugging Face Hub, or in a folder of the user's."""
 
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hf_weights import fetch_weights

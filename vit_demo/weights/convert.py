@@ -1,7 +1,7 @@
-"""The names that timm, transformers and torchvision give a ViT's tensors, turned into ours, which are timm's.
+"""Converts the state dict of a ViT of timm, transformers or torchvision to this package's names, which are timm's.
 
-What the tensors tell is read from them: widths, depth, registers, layer scale, whether there are biases. What they
-cannot tell (the number of heads, the epsilon of the norms, what the head reads) must be said.
+Width, depth, registers, layer scale and biases are inferred from names and shapes. What these do not determine (number
+of heads, epsilon of the norms, pooling) comes in ``ConfigHints``.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from torch import Size, Tensor
 
 from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.weights.limits import MAX_QUOTE, check_network
-from vit_demo.weights.text import clean, quoted
+from vit_demo.weights.limits import MAX_QUOTE_LENGTH, check_network
+from vit_demo.weights.untrusted_text import quote, sanitize
 
 Tensors = dict[str, Tensor]
 
 
-class Untold(NamedTuple):
-    """What no tensor tells about a network.
+class ConfigHints(NamedTuple):
+    """The parts of a config that cannot be inferred from a state dict.
 
     Attributes:
         num_heads: Attention heads of a block.
         image_size: Side of the square input, in pixels.
         norm_eps: Epsilon of every LayerNorm.
-        pool: What the head reads, as in ``ViTConfig.pool``; a distilled model, which has two heads, needs not be told.
+        pool: What the head reads, as in ``ViTConfig.pool``. Ignored for a distilled model, recognised by its two heads.
     """
 
     num_heads: int
@@ -53,7 +53,7 @@ UNSUPPORTED = {
     r"(attn|mlp)\.norm\.": "it has norms inside attention or MLP",
     r"lora_": "its weights are kept as adapters",
 }
-"""Of networks that are close to ours but not ours: the tensor that gives them away, and what to say."""
+"""Networks similar to a plain ViT: a pattern of a tensor's name that identifies them, and the reason to refuse them."""
 
 TORCHVISION = {
     r"^conv_proj\.": "patch_embed.proj.",
@@ -89,39 +89,39 @@ TRANSFORMERS = {
     r"^distillation_classifier\.": "head_dist.",
 }
 TIMM = {r"^dist_token$": "reg_token", r"^register_tokens$": "reg_token"}
-UNREAD = re.compile(r"(^|\.)(mask_token$|pooler\.)")
-"""Parts that only training needs, or that stand beside the class token."""
+IGNORED = re.compile(r"(^|\.)(mask_token$|pooler\.)")
+"""Tensors that only training needs, or that no prediction depends on."""
 
 
-def convert(tensors: Tensors, untold: Untold) -> tuple[ViTConfig, Tensors]:
-    """The network that foreign tensors belong to, and the tensors under its names.
+def convert(tensors: Tensors, hints: ConfigHints) -> tuple[ViTConfig, Tensors]:
+    """The config and the state dict of this package's ``ViT`` for a state dict of another library.
 
     Args:
-        tensors: By the names of timm, transformers or torchvision; on the meta device, if the shapes are enough.
-        untold: What they do not tell.
+        tensors: State dict of timm, transformers or torchvision; on the meta device if only the shapes are needed.
+        hints: What cannot be inferred from it.
 
     Returns:
-        The configuration, and what ``ViT(config).load_state_dict`` takes.
+        The config, and the state dict that ``ViT(config).load_state_dict`` takes.
 
     Raises:
-        CheckpointError: If they belong to another kind of network; the sentence says which part is not supported.
+        CheckpointError: If the network is of another kind; the message names the part that is not supported.
         PresetError: If the network is larger than ``limits.check_network`` allows.
     """
-    ours = _renamed(tensors)
+    ours = _rename_tensors(tensors)
     _refuse_unsupported(ours)
-    pool: Literal["cls", "mean", "cls+mean", "cls+next"] = untold.pool
+    pool: Literal["cls", "mean", "cls+mean", "cls+next"] = hints.pool
     if "head_dist.weight" in ours:
-        ours, pool = _one_head(ours), "cls+next"
-    _join_queries_keys_values(ours)
-    config = _read(ours, untold, pool)
+        ours, pool = _merge_distilled_heads(ours), "cls+next"
+    _merge_qkv(ours)
+    config = _read(ours, hints, pool)
     check_network(config)
-    if not config.position_prefix and "cls_token" in ours:
-        _fold_class_position(ours, config.stored_grid)
+    if not config.pos_embed_prefix and "cls_token" in ours:
+        _fold_class_token_position(ours, config.stored_grid)
     _check(ours, config)
     return config, ours
 
 
-def _renamed(tensors: Tensors) -> Tensors:
+def _rename_tensors(tensors: Tensors) -> Tensors:
     if any(name.startswith("conv_proj.") for name in tensors):
         table = TORCHVISION
     elif any("embeddings." in name for name in tensors):
@@ -130,12 +130,14 @@ def _renamed(tensors: Tensors) -> Tensors:
         table = TIMM
     ours = {}
     for name, tensor in tensors.items():
-        if UNREAD.search(name):
+        if IGNORED.search(name):
             continue
         for pattern, replacement in table.items():
             name = re.sub(pattern, replacement, name)
         if name in ours:
-            raise CheckpointError(f"These weights hold two tensors that would both be {quoted(name)}: use others.")
+            raise CheckpointError(
+                f"These weights hold two tensors that map to {quote(name)}: use a file without duplicates."
+            )
         ours[name] = tensor
     return ours
 
@@ -146,54 +148,56 @@ def _refuse_unsupported(tensors: Tensors) -> None:
             raise CheckpointError(f"This network is not supported, because {what}: see docs/models.md for what is.")
     kernel = tensors.get("patch_embed.proj.weight")
     if kernel is None or kernel.ndim != 4 or "blocks.0.norm1.weight" not in tensors:
-        raise CheckpointError("These weights are not a plain Vision Transformer's: see docs/models.md for what is one.")
+        raise CheckpointError("These are not the weights of a plain Vision Transformer: see docs/models.md.")
     if kernel.shape[2] != kernel.shape[3]:
         raise CheckpointError("This network is not supported, because its patches are not square.")
 
 
 def _shape(tensors: Tensors, name: str, rank: int) -> Size:
-    """The shape of a tensor that must be there.
+    """The shape of a required tensor.
 
     Raises:
-        CheckpointError: If it is not, or has not so many dimensions.
+        CheckpointError: If it is missing or has another number of dimensions.
     """
     if name not in tensors:
         raise CheckpointError(f"This network is not supported: its {name} is missing.")
     if tensors[name].ndim != rank:
-        raise CheckpointError(f"This network is not supported: its {name} has not the {rank} dimensions of a ViT's.")
+        raise CheckpointError(
+            f"This network is not supported: its {name} has {tensors[name].ndim} dimensions, where a ViT has {rank}."
+        )
     return tensors[name].shape
 
 
-def _check_alike(tensors: Tensors, *names: str) -> None:
-    """Refuses parts that cannot be put side by side.
+def _check_same_shape(tensors: Tensors, *names: str) -> None:
+    """Checks that tensors can be concatenated.
 
     Raises:
         CheckpointError: If one is missing, or their shapes differ.
     """
     shapes = {_shape(tensors, name, 1 if name.endswith("bias") else 2) for name in names}
     if len(shapes) > 1:
-        raise CheckpointError(f"This network is not supported: {quoted(names[0])} and its like differ in shape.")
+        raise CheckpointError(f"This network is not supported: the shapes of {', '.join(map(quote, names))} differ.")
 
 
-def _one_head(tensors: Tensors) -> Tensors:
-    """Two heads whose answers are averaged, on two tokens, as one head on both tokens side by side."""
-    _check_alike(tensors, "head.weight", "head_dist.weight")
-    _check_alike(tensors, "head.bias", "head_dist.bias")
+def _merge_distilled_heads(tensors: Tensors) -> Tensors:
+    """Two heads on two tokens, their logits averaged, as one head on the concatenation of the two tokens."""
+    _check_same_shape(tensors, "head.weight", "head_dist.weight")
+    _check_same_shape(tensors, "head.bias", "head_dist.bias")
     weight = torch.cat([tensors["head.weight"], tensors["head_dist.weight"]], dim=1) / 2  # [K, 2 * D]
     bias = (tensors["head.bias"] + tensors["head_dist.bias"]) / 2
     others = {name: tensor for name, tensor in tensors.items() if not name.startswith("head_dist.")}
     return {**others, "head.weight": weight, "head.bias": bias}
 
 
-def _join_queries_keys_values(tensors: Tensors) -> None:
+def _merge_qkv(tensors: Tensors) -> None:
     for name in [name for name in tensors if ".attn.q." in name]:
         parts = [name.replace(".attn.q.", f".attn.{part}.") for part in "qkv"]
         if all(part in tensors for part in parts):
-            _check_alike(tensors, *parts)
+            _check_same_shape(tensors, *parts)
             tensors[name.replace(".attn.q.", ".attn.qkv.")] = torch.cat([tensors.pop(part) for part in parts])
 
 
-def _read(tensors: Tensors, untold: Untold, pool: Literal["cls", "mean", "cls+mean", "cls+next"]) -> ViTConfig:
+def _read(tensors: Tensors, hints: ConfigHints, pool: Literal["cls", "mean", "cls+mean", "cls+next"]) -> ViTConfig:
     width, channels, patch_size, _ = tensors["patch_embed.proj.weight"].shape
     if 0 in (width, channels, patch_size):
         raise CheckpointError("This network is not supported, because its patches are empty.")
@@ -201,44 +205,44 @@ def _read(tensors: Tensors, untold: Untold, pool: Literal["cls", "mean", "cls+me
     registers = _shape(tensors, "reg_token", 3)[1] if "reg_token" in tensors else 0
     hidden = _shape(tensors, "blocks.0.mlp.fc1.weight", 2)[0]
     positions = _shape(tensors, "pos_embed", 3)[1]
-    grid, prefix = untold.image_size // patch_size, int("cls_token" in tensors) + registers
-    # The class token's position alone is folded into the token, so then the prefix has none.
+    grid, prefix = hints.image_size // patch_size, int("cls_token" in tensors) + registers
+    # A position of the class token alone is added to that token later, so that no prefix token has a position.
     if positions not in (grid**2, grid**2 + prefix, grid**2 + 1):
         raise CheckpointError(
-            f"This network is not supported, because its {positions} positions are not the {grid} x {grid} that "
-            f"patches of {patch_size} px make of {untold.image_size} px."
+            f"This network is not supported, because it has {positions} positions, where an image of "
+            f"{hints.image_size} px in patches of {patch_size} px needs {grid} x {grid}."
         )
     try:
         return ViTConfig(
-            image_size=untold.image_size,
+            image_size=hints.image_size,
             patch_size=patch_size,
             in_channels=channels,
             num_classes=_shape(tensors, "head.weight", 2)[0] if "head.weight" in tensors else 0,
             embed_dim=width,
             depth=depth,
-            num_heads=untold.num_heads,
-            mlp_ratio=_ratio(hidden, width),
+            num_heads=hints.num_heads,
+            mlp_ratio=_mlp_ratio(hidden, width),
             pool=pool,
-            position_prefix=prefix == 0 or positions == grid**2 + prefix,
+            pos_embed_prefix=prefix == 0 or positions == grid**2 + prefix,
             class_token="cls_token" in tensors,
             num_registers=registers,
             layer_scale=1e-5 if "blocks.0.ls1.gamma" in tensors else None,
             qkv_bias="blocks.0.attn.qkv.bias" in tensors,
             final_norm="norm.weight" in tensors or "fc_norm.weight" in tensors,
-            norm_eps=untold.norm_eps,
+            norm_eps=hints.norm_eps,
         )
     except ValueError as error:
         raise CheckpointError(f"This network is not supported: {error}") from error
 
 
-def _ratio(hidden: int, width: int) -> float:
-    """The quotient, not rounded down so far that ``int(width * ratio)`` would lose one."""
+def _mlp_ratio(hidden: int, width: int) -> float:
+    """The ratio for which ``int(width * ratio)`` is the hidden width, in spite of rounding."""
     ratio = hidden / width
     return ratio if int(width * ratio) == hidden else math.nextafter(ratio, math.inf)
 
 
-def _fold_class_position(tensors: Tensors, grid: int) -> None:
-    """Adds the class token's own position to it, where the registers beside it have none."""
+def _fold_class_token_position(tensors: Tensors, grid: int) -> None:
+    """Adds the position of the class token to the token itself, for models whose registers have no position."""
     positions = tensors["pos_embed"]
     if positions.shape[1] == grid**2 + 1:
         if tensors["cls_token"].shape != positions[:, :1].shape:
@@ -248,10 +252,10 @@ def _fold_class_position(tensors: Tensors, grid: int) -> None:
 
 
 def _check(tensors: Tensors, config: ViTConfig) -> None:
-    """Compares names and shapes with those of the network that was read, so that nothing is left over or missing.
+    """Checks that a state dict has exactly the names and shapes of the network that was inferred from it.
 
     Raises:
-        CheckpointError: Naming the first tensor that does not fit.
+        CheckpointError: Naming the first tensor that is missing, left over or of another shape.
     """
     with torch.device("meta"):
         wanted = {name: tensor.shape for name, tensor in ViT(config).state_dict().items()}
@@ -263,5 +267,6 @@ def _check(tensors: Tensors, config: ViTConfig) -> None:
             here = tuple(found[name]) if name in found else "missing"
             there = tuple(wanted[name]) if name in wanted else "no such part"
             raise CheckpointError(
-                f"This network is not supported: its {clean(name, MAX_QUOTE)} is {here}, where a ViT has {there}."
+                f"This network is not supported: its {sanitize(name, MAX_QUOTE_LENGTH)} is {here}, "
+                f"where a ViT has {there}."
             )

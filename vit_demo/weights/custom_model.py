@@ -1,7 +1,7 @@
-"""The user's own model, from a repository of the Hub or a folder, as a preset: ``config.json`` read, never run.
+"""Custom models: a preset for any supported repository of the Hub or folder; files are parsed, no code of theirs runs.
 
-Both libraries' files are understood: timm's ``config.json``, which names an architecture and its ``pretrained_cfg``,
-and transformers' ``config.json`` with a ``preprocessor_config.json`` beside it.
+Two formats are read: timm's ``config.json`` with an architecture and its ``pretrained_cfg``, and transformers'
+``config.json`` with a ``preprocessor_config.json`` beside it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import cachetools
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits, visitor_cache
 from vit_demo.weights.convert import convert
-from vit_demo.weights.hf_config import Description, describe_timm, describe_transformers
-from vit_demo.weights.hf_weights import WEIGHTS
+from vit_demo.weights.hf_config import ParsedConfig, parse_timm_config, parse_transformers_config
+from vit_demo.weights.hf_weights import WEIGHTS_FILE
 from vit_demo.weights.hub import REPOSITORY, REVISION, MissingFileError, Progress, commit_of, fetch
-from vit_demo.weights.hub_presets import offered_sizes
-from vit_demo.weights.json_fields import read_object
+from vit_demo.weights.hub_presets import offered_patch_sizes
+from vit_demo.weights.json_fields import read_json_object
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.tensors import read_tensors
-from vit_demo.weights.text import clean
+from vit_demo.weights.safetensors_io import read_tensors
+from vit_demo.weights.untrusted_text import sanitize
 
-CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
+CONFIG_FILE, PREPROCESSOR_FILE = "config.json", "preprocessor_config.json"
 
 
-def is_custom(name: str, *, trusted: bool) -> bool:
-    """Whether a name stands for a folder that is there, or may stand for a repository of the Hub.
+def is_custom_name(name: str, *, trusted: bool) -> bool:
+    """Whether a name is that of an existing folder, or can be that of a repository of the Hub.
 
-    A visitor's name is never looked up as a folder: what folders this computer has is none of their business.
+    An untrusted name is never looked up in the file system, so that visitors cannot find out which folders exist.
     """
     if trusted:
         return bool(name.strip()) and ("/" in name or _is_folder(name))
@@ -40,8 +40,8 @@ def is_custom(name: str, *, trusted: bool) -> bool:
     return bool(REPOSITORY.fullmatch(repo) and (not at or REVISION.fullmatch(revision)))
 
 
-def read_custom(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
-    """A preset made of somebody's own model; its weights, too, are fetched, for their shapes are read.
+def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
+    """The preset of a custom model. Its weights are downloaded too, because the config is inferred from their shapes.
 
     Args:
         name: ``org/name``, ``org/name@revision``, or, if trusted, a folder.
@@ -49,8 +49,8 @@ def read_custom(name: str, progress: Progress | None = None, *, trusted: bool = 
         trusted: As in ``hub.fetch``.
 
     Raises:
-        PresetError: If the model is of a kind that cannot be used here.
-        CheckpointError: If it cannot be fetched, or its files cannot be used; the sentence says why.
+        PresetError: If the model is not supported.
+        CheckpointError: If it cannot be downloaded, or its files cannot be used; the message gives the reason.
     """
     if trusted and _is_folder(name):
         return _read(name, "folder", name, "", Path(name), trusted=True)
@@ -60,95 +60,100 @@ def read_custom(name: str, progress: Progress | None = None, *, trusted: bool = 
 def _is_folder(name: str) -> bool:
     try:
         return Path(name).is_dir()
-    except (OSError, ValueError):  # too long, or not a path at all
+    except (OSError, ValueError):  # too long, or not a valid path
         return False
 
 
 @cachetools.cached(cachetools.LRUCache(64), key=lambda name, progress, trusted: (name, trusted), lock=Lock())
 def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Preset:
-    """Asked for again and again while the preset is in use, so what was read is remembered."""
+    """Cached, because it is called for every request while the preset is in use."""
     repo, _, revision = name.partition("@")
     most = limits.MAX_JSON_BYTES
-    config = fetch(repo, CONFIG, revision or "main", progress, trusted=trusted, max_bytes=most)
-    commit = commit_of(config)  # so that all files are of one commit, whatever happens to the branch
+    config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
+    commit = commit_of(config)  # all files come from one commit, even if the branch moves meanwhile
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
-        with suppress(MissingFileError):  # timm has none
-            fetch(repo, PREPROCESSOR, commit, progress, trusted=trusted, max_bytes=most)
-        _describe(name, config.parent)  # refuses what it can before the large file is fetched
+        with suppress(MissingFileError):  # timm writes none
+            fetch(repo, PREPROCESSOR_FILE, commit, progress, trusted=trusted, max_bytes=most)
+        _parse_config(name, config.parent)  # unsupported models are refused before the large file is downloaded
         try:
-            fetch(repo, WEIGHTS, commit, progress, trusted=trusted)
+            fetch(repo, WEIGHTS_FILE, commit, progress, trusted=trusted)
         except MissingFileError as error:
-            raise CheckpointError(_no_weights(name)) from error
+            raise CheckpointError(_no_weights_message(name)) from error
         return _read(name, "hub", repo, commit, config.parent, trusted=trusted)
 
 
 def _read(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
-    if not (folder / WEIGHTS).is_file():
-        raise CheckpointError(_no_weights(name))
-    described = _describe(name, folder)
+    if not (folder / WEIGHTS_FILE).is_file():
+        raise CheckpointError(_no_weights_message(name))
+    parsed = _parse_config(name, folder)
     try:
-        config, _ = convert(read_tensors(folder / WEIGHTS, shapes_only=True), described.untold)
+        config, _ = convert(read_tensors(folder / WEIGHTS_FILE, shapes_only=True), parsed.hints)
         if config.in_channels != 3:
-            raise PresetError(f"it takes images of {config.in_channels} channels: choose a model for RGB photos.")
+            raise PresetError(f"its input has {config.in_channels} channels: choose a model for RGB photos.")
         preset = Preset(
             name=name,
-            title=clean(repo.rstrip("/").rsplit("/", 1)[-1], limits.MAX_LABEL),
+            title=sanitize(repo.rstrip("/").rsplit("/", 1)[-1], limits.MAX_LABEL_LENGTH),
             task="photos",
             config=config,
-            labels=_unique(described.labels, config.num_classes),
-            patch_sizes=offered_sizes(config.image_size, config.patch_size),
+            labels=_unique_labels(parsed.labels, config.num_classes),
+            patch_sizes=offered_patch_sizes(config.image_size, config.patch_size),
             default_patch_size=config.patch_size,
             flexible=False,
             source=source,
-            mean=described.mean,
-            std=described.std,
-            crop_fraction=described.crop_fraction,
-            interpolation=described.interpolation,
+            mean=parsed.mean,
+            std=parsed.std,
+            crop_fraction=parsed.crop_fraction,
+            interpolation=parsed.interpolation,
             repo=repo,
             revision=revision,
             trusted=trusted,
-            note=f"Made for patches of {config.patch_size} px; other sizes are resampled and lose accuracy. "
-            f"{described.note}".strip(),
+            note=f"Trained at {config.patch_size} px; other patch sizes are resampled. {parsed.note}".strip(),
         )
-        return preset if trusted else _for_visitors(preset)
+        return preset if trusted else _limited_for_visitors(preset)
     except CheckpointError as error:
         raise CheckpointError(f"{name}: {error}") from error
     except PresetError as error:
         raise PresetError(f"{name}: {error}") from error
 
 
-def _for_visitors(preset: Preset) -> Preset:
-    """The same preset with the patch sizes that a public page can afford.
+def _limited_for_visitors(preset: Preset) -> Preset:
+    """The preset with only the patch sizes within the limits of a public page.
 
     Raises:
-        PresetError: If it cannot afford the network at all.
+        PresetError: If the network exceeds these limits at its own patch size.
     """
     limits.check_for_visitors(preset.config, preset.num_parameters)
     sizes = (p for p in preset.patch_sizes if p <= limits.MAX_VISITOR_PATCH and limits.is_affordable(preset.config, p))
     return replace(preset, patch_sizes=tuple(sizes))
 
 
-def _no_weights(name: str) -> str:
+def _no_weights_message(name: str) -> str:
     return (
-        f"{name} has no {WEIGHTS}: save it as safetensors in one file; pickled weights (.bin, .pth) are never opened, "
-        "because that can run somebody else's program."
+        f"{name} has no {WEIGHTS_FILE}: save the weights as one safetensors file; pickled weights (.bin, .pth) are "
+        "never opened, because opening them can run arbitrary code."
     )
 
 
-def _describe(name: str, folder: Path) -> Description:
-    config = read_object(folder / CONFIG, name)
+def _parse_config(name: str, folder: Path) -> ParsedConfig:
+    config = read_json_object(folder / CONFIG_FILE, name)
     try:
         if "architecture" in config:
-            return describe_timm(config)
-        preprocessor = folder / PREPROCESSOR
-        return describe_transformers(config, read_object(preprocessor, name) if preprocessor.is_file() else None)
+            return parse_timm_config(config)
+        preprocessor = folder / PREPROCESSOR_FILE
+        return parse_transformers_config(
+            config, read_json_object(preprocessor, name) if preprocessor.is_file() else None
+        )
     except PresetError as error:
         raise PresetError(f"{name}: {error}") from error
 
 
-def _unique(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
-    """A clean name for each output, no two alike, because a class is asked for by its name."""
-    named = [clean(label, limits.MAX_LABEL) for label in labels] if len(labels) == num_classes else [""] * num_classes
+def _unique_labels(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
+    """A sanitized, unique name for each output, because requests name a class by its label."""
+    named = (
+        [sanitize(label, limits.MAX_LABEL_LENGTH) for label in labels]
+        if len(labels) == num_classes
+        else [""] * num_classes
+    )
     named = [label or f"class {i}" for i, label in enumerate(named)]
     counts = Counter(named)
     taken = set(named)

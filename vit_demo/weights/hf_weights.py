@@ -1,4 +1,4 @@
-"""Weights that others made, as a network of ours: safetensors only, since opening a pickle can run a program."""
+"""Loads weights in the formats of the Hub: safetensors only, because opening a pickle can run arbitrary code."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import torch
 from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT
 from vit_demo.weights import visitor_cache
-from vit_demo.weights.convert import Untold, convert
+from vit_demo.weights.convert import ConfigHints, convert
 from vit_demo.weights.hub import Progress, fetch
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.tensors import as_finite_floats, read_tensors
+from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 
-WEIGHTS = "model.safetensors"
+WEIGHTS_FILE = "model.safetensors"
 
 
 def fetch_weights(preset: Preset, progress: Progress | None = None) -> Path:
-    """The file of a preset's weights, fetched if it is not there yet.
+    """The path of a preset's weights, downloaded if necessary.
 
     Raises:
-        CheckpointError: If it cannot be had.
+        CheckpointError: If they cannot be downloaded.
     """
     if preset.source == "folder":
-        return Path(preset.repo) / WEIGHTS
-    return fetch(preset.repo, WEIGHTS, preset.revision, progress, trusted=preset.trusted)
+        return Path(preset.repo) / WEIGHTS_FILE
+    return fetch(preset.repo, WEIGHTS_FILE, preset.revision, progress, trusted=preset.trusted)
 
 
-def load_foreign(preset: Preset, progress: Progress | None = None) -> ViT:
-    """A network with fetched weights, in eval mode and float32, on the CPU.
+def load_hf_model(preset: Preset, progress: Progress | None = None) -> ViT:
+    """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU.
 
     Raises:
-        CheckpointError: If the weights cannot be had, are damaged or not finite, or are another network's.
+        CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
     """
     wanted = preset.config
-    untold = Untold(
+    hints = ConfigHints(
         wanted.num_heads,
         wanted.image_size,
         wanted.norm_eps,
@@ -45,15 +45,15 @@ def load_foreign(preset: Preset, progress: Progress | None = None) -> ViT:
     )
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
         path = fetch_weights(preset, progress)
-        config, tensors = convert(read_tensors(path), untold)
-        # How large the layer scale was at first makes no difference to trained weights.
+        config, tensors = convert(read_tensors(path), hints)
+        # The initial value of layer scale does not matter to trained weights.
         if replace(config, layer_scale=None) != replace(wanted, layer_scale=None) or (
             (config.layer_scale is None) != (wanted.layer_scale is None)
         ):
             raise CheckpointError(
-                f"{path.name} of {preset.repo} holds another network than {preset.name}: name another."
+                f"{path.name} of {preset.repo} holds another network than {preset.name}: choose another model."
             )
-        floats = as_finite_floats(tensors, preset.name)
+        floats = to_finite_float32(tensors, preset.name)
     with torch.device("meta"):
         model = ViT(config)
     model.load_state_dict(floats, assign=True)

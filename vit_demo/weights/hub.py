@@ -1,4 +1,4 @@
-"""Files from the Hugging Face Hub: fetched once, kept in a cache, hashes checked, every failure one sentence."""
+"""Files from the Hugging Face Hub: downloaded once, cached, checked by hash, with one-sentence errors."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from tqdm import tqdm
 
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits, visitor_cache
-from vit_demo.weights.text import quoted
+from vit_demo.weights.untrusted_text import quote
 
 Progress = Callable[[str, int, int], None]
-"""Told a file's name, the bytes that are there, and the bytes in all, now and then while it is fetched."""
+"""Progress callback of a download: ``(filename, bytes_done, bytes_total)``."""
 
-INSTEAD = "choose the bundled photos-tiny (Photos, 50 everyday things)"
+FALLBACK = "choose the bundled photos-tiny (Photos, 50 everyday things)"
 TIMEOUT = 10
-"""Seconds to wait for the Hub's first answer."""
+"""Seconds to wait for the Hub's first response."""
 REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
-"""A commit, tag or branch; it becomes part of a path, so none of its parts begins with a dot."""
+"""A commit, tag or branch. It becomes part of a path, so none of its parts may begin with a dot."""
 
 
 class MissingFileError(CheckpointError):
-    """The repository is there, the file is not."""
+    """The repository exists, but has no such file."""
 
 
 def fetch(
@@ -49,60 +49,61 @@ def fetch(
     trusted: bool = True,
     max_bytes: int | None = None,
 ) -> Path:
-    """A file of a repository, from the cache where it is there; only otherwise is the network asked.
+    """Returns a file of a repository, from the cache if possible; only otherwise is there a request to the network.
 
-    Where they are is decided when this is called, by the Hub's own variables ``HF_ENDPOINT`` and ``HF_HUB_CACHE``.
+    Endpoint and cache are those of the Hub's variables ``HF_ENDPOINT`` and ``HF_HUB_CACHE`` at the time of the call.
 
     Args:
-        repo: As in ``org/name``.
-        filename: Within the repository.
-        revision: A commit, a tag or a branch.
-        progress: Told how far it is; a bar on stderr for None.
-        trusted: Whether the repository was named by whoever runs this process. Otherwise it was named by a visitor:
-            their token is not sent, and their cache is neither read nor written; see ``visitor_cache``.
-        max_bytes: Larger files are not fetched; ``limits.MAX_WEIGHTS_BYTES`` for None.
+        repo: ``org/name``.
+        filename: Path within the repository.
+        revision: A commit, tag or branch.
+        progress: Called during the download; None draws a progress bar on stderr.
+        trusted: True if the operator of this process chose the repository. False if a visitor did: then the operator's
+            token is not sent, and the operator's cache is neither read nor written; see ``visitor_cache``.
+        max_bytes: Size limit; None for ``limits.MAX_WEIGHTS_BYTES``.
 
     Returns:
-        Where it is. Its SHA-256, or its git hash where it is a small file, is the one that the Hub names; only a file
-        system without links hides that name once the file is in the cache.
+        The path of the file, after its SHA-256 (its git hash if it is small) was compared with the Hub's. On a file
+        system without symbolic links the hash of a cached file is not known, and is not compared.
 
     Raises:
-        PresetError: If ``repo`` or ``revision`` cannot be one.
+        PresetError: If ``repo`` or ``revision`` is not valid.
         MissingFileError: If the repository has no such file.
-        CheckpointError: If there is no network, no such repository, no room, or what came is not what was announced.
+        CheckpointError: If the Hub cannot be reached, there is no such repository, the disk or the cache is full, the
+            file is too large, or its hash is wrong.
     """
     max_bytes = limits.MAX_WEIGHTS_BYTES if max_bytes is None else max_bytes
-    cache = visitor_cache.operators_folder() if trusted else visitor_cache.folder()
+    cache = visitor_cache.operator_folder() if trusted else visitor_cache.folder()
     if not REPOSITORY.fullmatch(repo):
         raise _no_repository(repo)
     if not REVISION.fullmatch(revision):
-        raise PresetError(f"{quoted(revision)} cannot be a revision: name a commit, a tag or a branch.")
+        raise PresetError(f"{quote(revision)} is not a valid revision: use a commit, a tag or a branch.")
     try:
-        kept = try_to_load_from_cache(repo, filename, cache_dir=cache, revision=revision)
+        cached = try_to_load_from_cache(repo, filename, cache_dir=cache, revision=revision)
     except HFValidationError as error:
         raise _no_repository(repo) from error
-    if isinstance(kept, str):
-        path = Path(kept)
+    if isinstance(cached, str):
+        path = Path(cached)
         blob = path.parent / path.readlink() if path.is_symlink() else path
         etag = blob.name if blob.parent.name == "blobs" else ""
     else:
         path, etag = _download(repo, filename, revision, cache, progress, trusted, max_bytes)
     if path.stat().st_size > max_bytes:
         raise _too_large(repo, filename, path.stat().st_size, max_bytes)
-    if not _is(path, etag):
+    if not _has_hash(path, etag):
         path.resolve().unlink()
         path.unlink(missing_ok=True)
         raise CheckpointError(
-            f"{filename} of {repo} is damaged: its hash is not the one that the Hub names, so it was thrown away; "
-            f"try again, or {INSTEAD}."
+            f"{filename} of {repo} is damaged: its hash differs from the Hub's, so it was deleted; try again, or "
+            f"{FALLBACK}."
         )
     if not trusted:
-        visitor_cache.touch(path)
+        visitor_cache.mark_used(path)
     return path
 
 
 def commit_of(path: Path) -> str:
-    """The commit that a fetched file belongs to."""
+    """The commit that a downloaded file belongs to."""
     return path.parent.name
 
 
@@ -115,48 +116,48 @@ def _download(
     trusted: bool,
     max_bytes: int,
 ) -> tuple[Path, str]:
-    """Where a file was put, and the hash that the Hub announced for it."""
+    """Downloads a file; returns its path and the Hub's hash of it."""
     endpoint = os.environ.get("HF_ENDPOINT")
-    token = None if trusted else False  # None: whatever the user has logged in with
+    token = None if trusted else False  # None: the token of `hf auth login`, if any
     try:
-        # Asked first on its own, because the download below tries a silent network again for half a minute.
+        # A request of its own, because the download below retries for half a minute if the network does not respond.
         url = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint)
         about = get_hf_file_metadata(url, token=token, timeout=TIMEOUT, endpoint=endpoint)
     except RepositoryNotFoundError as error:
         remedy = "check its name, or log in with `hf auth login`" if trusted else "check its name"
         raise CheckpointError(
-            f"{repo} is not on the Hub, or not open to {'you' if trusted else 'everyone'}: {remedy}."
+            f"{repo} is not on the Hub, or not {'accessible to you' if trusted else 'public'}: {remedy}."
         ) from error
     except RevisionNotFoundError as error:
-        raise CheckpointError(f"{repo} has no revision {revision!r}: name another one, or just {repo}.") from error
+        raise CheckpointError(f"{repo} has no revision {revision!r}: use another one, or {repo} alone.") from error
     except EntryNotFoundError as error:
         raise MissingFileError(f"{repo} has no {filename}, so it cannot be used here.") from error
-    except Exception as error:  # its HTTP library changes between versions, so the errors of that have no name here
+    except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
         raise _unreachable(repo, error) from error
-    # The Hub always announces a size; max_bytes stands in for one that it left out.
+    # The Hub sends a size with every file; without one, max_bytes is reserved.
     size = max_bytes if about.size is None else about.size
     if size > max_bytes:
         raise _too_large(repo, filename, size, max_bytes)
-    room = nullcontext() if trusted else visitor_cache.room_for(repo, about.commit_hash or revision, size)
+    room = nullcontext() if trusted else visitor_cache.reserve_space(repo, about.commit_hash or revision, size)
     try:
-        # It goes on by itself where a connection breaks, and leaves nothing behind where it gives up.
+        # It resumes by itself after a broken connection, and leaves nothing behind if it gives up.
         with room:
             path = hf_hub_download(
                 repo, filename, revision=revision, cache_dir=cache, endpoint=endpoint, token=token,
-                tqdm_class=_bar(progress, repo, filename, max_bytes), etag_timeout=TIMEOUT,
+                tqdm_class=_progress_bar(progress, repo, filename, max_bytes), etag_timeout=TIMEOUT,
             )  # fmt: skip
     except CheckpointError:
         raise
     except Exception as error:
         reason = (isinstance(error, OSError) and error.strerror) or "the connection broke"
         raise CheckpointError(
-            f"{filename} of {repo} could not be fetched ({reason}): try again, or {INSTEAD}."
+            f"{filename} of {repo} could not be downloaded ({reason}): try again, or {FALLBACK}."
         ) from error
     return Path(path), about.etag or ""
 
 
 def _no_repository(name: str) -> PresetError:
-    return PresetError(f"{quoted(name)} is neither a folder nor a repository of the Hub: write it as org/name.")
+    return PresetError(f"{quote(name)} is neither a folder nor a repository of the Hub: write it as org/name.")
 
 
 def _too_large(repo: str, filename: str, size: int, max_bytes: int) -> CheckpointError:
@@ -170,15 +171,15 @@ def _megabytes(size: int) -> str:
 
 
 def _unreachable(repo: str, error: Exception) -> CheckpointError:
-    kept_offline = isinstance(error, OfflineModeIsEnabled)
-    why = "this computer is set to stay offline (HF_HUB_OFFLINE)" if kept_offline else "the Hub does not answer"
-    return CheckpointError(f"{repo} cannot be fetched, because {why}: go online, or {INSTEAD}.")
+    is_offline = isinstance(error, OfflineModeIsEnabled)
+    why = "HF_HUB_OFFLINE is set" if is_offline else "the Hub does not respond"
+    return CheckpointError(f"{repo} cannot be downloaded, because {why}: go online, or {FALLBACK}.")
 
 
-def _is(path: Path, etag: str) -> bool:
-    """Whether a file's content has the hash that the Hub names: SHA-256 of a large file, git's own of a small one.
+def _has_hash(path: Path, etag: str) -> bool:
+    """Whether a file has the Hub's hash: SHA-256 of a large file, git's SHA-1 of a small one.
 
-    ``huggingface_hub`` compares the length alone. An etag of another form says nothing about the content.
+    ``huggingface_hub`` compares only the length. An etag of another form is no hash, and is accepted.
     """
     with path.open("rb") as file:
         if re.fullmatch("[0-9a-f]{64}", etag):
@@ -189,10 +190,10 @@ def _is(path: Path, etag: str) -> bool:
     return True
 
 
-def _bar(progress: Progress | None, repo: str, filename: str, max_bytes: int) -> type[tqdm]:
-    """A bar, of the class that ``huggingface_hub`` wants, that stops a file from growing beyond ``max_bytes``.
+def _progress_bar(progress: Progress | None, repo: str, filename: str, max_bytes: int) -> type[tqdm]:
+    """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``max_bytes``.
 
-    It tells ``progress`` how far it is, or draws itself where there is none.
+    It calls ``progress``, or draws a bar on stderr if that is None.
     """
 
     class Bar(tqdm):

@@ -1,6 +1,6 @@
-"""How large somebody else's model may be: every bound on what a repository can make this machine do, in one place.
+"""Limits on models that are not bundled: on files, networks, disk space and text.
 
-Each stands well above the ViTs in public use, so that only a damaged or hostile repository meets it.
+They are well above the ViTs in public use, so that only damaged or hostile repositories exceed them.
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 
-# Of files, whoever names them.
+# Files of any repository or folder.
 MAX_JSON_BYTES = 1 << 20
-"""Of ``config.json`` and ``preprocessor_config.json``; parsed, it takes some 24 times as much memory."""
+"""``config.json`` and ``preprocessor_config.json``; once parsed they take about 24 times as much memory."""
 MAX_WEIGHTS_BYTES = 2 << 30
-"""Of ``model.safetensors``. These three files are all that is ever fetched of a repository."""
+"""``model.safetensors``. No other file of a repository is downloaded than these three."""
 MAX_HEADER_BYTES = 1 << 20
-"""Of the JSON at the head of a safetensors file; 1,000 tensors take 0.1 MB."""
+"""The JSON header of a safetensors file; 1,000 tensors take 0.1 MB."""
 MAX_TENSORS = 5_000
-"""In a file; a ViT-H has 520."""
-MAX_TENSOR_NAME = 200
+"""Tensors in a file; a ViT-H has 520."""
+MAX_TENSOR_NAME_LENGTH = 200
 """Characters of a tensor's name."""
 MAX_RANK = 8
-"""Dimensions of a tensor; the largest of a ViT has 4."""
+"""Dimensions of a tensor; a ViT needs at most 4."""
 
-# Of networks, whoever names them.
+# Networks of any repository or folder.
 MAX_DEPTH = 64
 MAX_HEADS = 64
 MAX_EMBED_DIM = 4096
@@ -33,42 +33,42 @@ MAX_REGISTERS = 64
 MAX_IMAGE_SIZE = 4096
 """Pixels along a side."""
 
-# Of networks that visitors of a public page name.
+# Networks that visitors of a public page choose.
 MAX_GRID = 60
-"""Patches along a side; also of the patch sizes that are offered with any public weights."""
+"""Patches along a side; also limits the patch sizes offered with any weights of the Hub."""
 MAX_VISITOR_PATCH = 48
-"""Pixels along a side; the matrix that resamples a kernel grows with the fourth power."""
+"""Pixels along the side of a patch; the matrix that resamples a kernel grows with its fourth power."""
 MAX_PARAMETERS = 700_000_000
 """ViT-H has 632 million."""
 MAX_FORWARD_FLOPS = 1.3e12
-"""Of one pass, multiplications and additions; DINOv2-L at 518 px takes 1.0e12."""
+"""Multiplications and additions of one forward pass; DINOv2-L at 518 px takes 1.0e12."""
 MAX_TRACE_BYTES = 600 << 20
-"""Of the queries, keys, values and tokens of all blocks; DINOv2-L at 518 px has 515 MiB."""
+"""Queries, keys, values and tokens of all blocks; DINOv2-L at 518 px takes 515 MiB."""
 
-# Of the disk.
+# Disk space.
 VISITOR_CACHE_BYTES = 8 << 30
-"""Of all repositories that visitors named; the least recently used make room."""
+"""All repositories that visitors chose together; the least recently used are deleted first."""
 MAX_VISITOR_REVISIONS = 500
-"""Of all repositories that visitors named."""
+"""Revisions of all these repositories together."""
 
-# Of text.
-MAX_LABEL = 100
-"""Characters of a class's name."""
-MAX_QUOTE = 80
-"""Characters of what a sentence quotes from somebody else's file."""
+# Text.
+MAX_LABEL_LENGTH = 100
+"""Characters of a class label."""
+MAX_QUOTE_LENGTH = 80
+"""Characters that an error message quotes from an untrusted file."""
 
 
 def check_network(config: ViTConfig) -> None:
-    """Refuses a network that is larger than any in use, before it is built.
+    """Refuses a network that is larger than any ViT in public use, before it is built.
 
     Raises:
-        PresetError: Naming the part that is too large.
+        PresetError: If it is; the message names the part that is too large.
     """
     for what, value, most in (
         ("blocks", config.depth, MAX_DEPTH),
         ("attention heads", config.num_heads, MAX_HEADS),
-        ("channels a token", config.embed_dim, MAX_EMBED_DIM),
-        ("times that width in its MLP", config.mlp_ratio, MAX_MLP_RATIO),
+        ("channels per token", config.embed_dim, MAX_EMBED_DIM),
+        ("times its width in the MLP", config.mlp_ratio, MAX_MLP_RATIO),
         ("classes", config.num_classes, MAX_CLASSES),
         ("registers", config.num_registers, MAX_REGISTERS),
         ("pixels along a side", max(config.image_size, config.patch_size * config.stored_grid), MAX_IMAGE_SIZE),
@@ -78,10 +78,10 @@ def check_network(config: ViTConfig) -> None:
 
 
 def check_for_visitors(config: ViTConfig, num_parameters: int) -> None:
-    """Refuses a network that would keep a public page busy for too long.
+    """Refuses a network that would occupy a public page for too long.
 
     Raises:
-        PresetError: Saying what is too large.
+        PresetError: If it exceeds a limit; the message names it.
     """
     side = config.image_size // config.patch_size
     if side > MAX_GRID:
@@ -97,8 +97,8 @@ def check_for_visitors(config: ViTConfig, num_parameters: int) -> None:
 
 
 def is_affordable(config: ViTConfig, patch_size: int) -> bool:
-    """Whether one pass with patches of a size stays within ``MAX_FORWARD_FLOPS`` and ``MAX_TRACE_BYTES``."""
-    tokens = (config.image_size // patch_size) ** 2 + config.num_prefix
+    """Whether one forward pass at a patch size stays within ``MAX_FORWARD_FLOPS`` and ``MAX_TRACE_BYTES``."""
+    tokens = (config.image_size // patch_size) ** 2 + config.num_prefix_tokens
     width, depth = config.embed_dim, config.depth
     linear = 2 * tokens * depth * width**2 * (4 + 2 * config.mlp_ratio)  # q, k, v and projection; the MLP's two maps
     attention = 4 * tokens**2 * width * depth

@@ -1,4 +1,4 @@
-"""One model that a visitor can choose, as a frozen record."""
+"""``Preset``: a model with its labels, patch sizes and preprocessing."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ Task = Literal["digits", "photos"]
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """A model that a visitor can choose.
+    """A model with its labels, patch sizes and preprocessing.
 
     Attributes:
         name: As in ``explore(image, preset=name)``.
-        title: For people.
+        title: Title in the page's menu.
         task: ``"digits"``: grey 28 x 28 drawings. ``"photos"``: RGB.
-        config: The network. Its patch size is that of the stored kernel, not the one to start with.
-        labels: The name of each output.
-        patch_sizes: Sizes it offers, in pixels, ascending.
-        default_patch_size: The one to start with.
-        flexible: One set of weights was trained for all sizes. Otherwise bundled weights are of their own for each
-            size, and fetched ones were trained for one size and are resampled for the others.
-        source: ``"bundled"``: the weights ship with the package; ``"hub"``: they are fetched on first use;
-            ``"folder"``: they are the user's own.
-        mean: Of each channel, in [0, 1], taken off before the network.
-        std: Of each channel, divided by.
-        crop_fraction: Share of a photo's shorter side that the network sees.
-        interpolation: How a photo is resized.
-        repo: Of a model of the Hub its repository, of a folder its path; empty for a bundled one.
-        revision: Of the repository: a commit, a tag or a branch.
-        trusted: Whether whoever runs this process named it, as in ``hub.fetch``.
-        confidence_threshold: Probability of the prediction from which it is stated plainly; below it the page says
-            that confidence is low.
+        config: The network; its patch size is that of the stored kernel, not the default.
+        labels: The class of each logit.
+        patch_sizes: Patch sizes on offer, in pixels, ascending.
+        default_patch_size: In pixels.
+        flexible: Whether one set of weights was trained for all patch sizes. If not, a bundled preset has separate
+            weights for each size, and one from the Hub was trained at one size and is resampled for the others.
+        source: ``"bundled"``: the weights ship with the package; ``"hub"``: they are downloaded on first use;
+            ``"folder"``: they are in a folder of the user's.
+        mean: Mean of each channel, for pixels in [0, 1]; subtracted from the input.
+        std: Standard deviation of each channel, by which the input is divided.
+        crop_fraction: Share of a photo's shorter side that a centre crop keeps (timm's ``crop_pct``).
+        interpolation: Filter that resizes a photo.
+        repo: Repository on the Hub, or path of the folder; empty for a bundled preset.
+        revision: Commit, tag or branch of the repository.
+        trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
+        confidence_threshold: Probability of the prediction below which confidence counts as low.
         note: One sentence for the page.
     """
 
@@ -78,22 +77,22 @@ class Preset:
 
     @property
     def num_parameters(self) -> int:
-        """Numbers in the network that serves the default patch size."""
+        """Parameters of the network at the default patch size."""
         return self.num_parameters_at(self.default_patch_size)
 
     def num_parameters_at(self, patch_size: int) -> int:
-        """Numbers in the network that serves a patch size; another one only where each size has weights of its own.
+        """Parameters of the network at a patch size; they differ only if each size has separate weights.
 
         Raises:
-            PresetError: If the preset does not know that size.
+            PresetError: If the preset does not offer that size.
         """
         return _count_parameters(self.config_at(self.check_patch_size(patch_size)))
 
     def check_patch_size(self, patch_size: int | None) -> int:
-        """The patch size to use: the default for None.
+        """The patch size, or the default for None.
 
         Raises:
-            PresetError: If the preset does not know that size.
+            PresetError: If the preset does not offer that size.
         """
         if patch_size is None:
             return self.default_patch_size
@@ -103,24 +102,24 @@ class Preset:
         return patch_size
 
     def config_at(self, patch_size: int) -> ViTConfig:
-        """The network whose weights serve a patch size."""
-        return self.config if self._one_for_all else replace(self.config, patch_size=patch_size)
+        """The config of the network whose weights serve a patch size."""
+        return self.config if self._has_one_checkpoint else replace(self.config, patch_size=patch_size)
 
     def checkpoint_name(self, patch_size: int) -> str:
-        """Stem of the file that holds the weights for a patch size; where they are fetched, what they are called."""
-        return self.name if self._one_for_all else f"{self.name}-{patch_size}"
+        """Name of the weights for a patch size; of bundled weights the file name without its extension."""
+        return self.name if self._has_one_checkpoint else f"{self.name}-{patch_size}"
 
     def is_resampled(self, patch_size: int) -> bool:
-        """Whether the weights were never trained for this patch size, so that accuracy is lost."""
+        """Whether the weights were not trained at this patch size."""
         return self.source != "bundled" and not self.flexible and patch_size != self.config.patch_size
 
     @property
-    def _one_for_all(self) -> bool:
+    def _has_one_checkpoint(self) -> bool:
         return self.flexible or self.source != "bundled"
 
 
 @lru_cache(maxsize=256)
 def _count_parameters(config: ViTConfig) -> int:
-    """Numbers in a network, counted without making it."""
+    """Counts parameters without allocating them."""
     with torch.device("meta"):
         return sum(p.numel() for p in ViT(config).parameters())

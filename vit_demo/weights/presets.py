@@ -1,4 +1,4 @@
-"""The table of presets: which models there are, what they were trained for, and the patch sizes they know."""
+"""The table of presets. One entry here, or in ``hub_presets`` for the Hub, adds a model to every interface."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import MNIST_FROM_SCRATCH
-from vit_demo.weights.custom_model import is_custom, read_custom
+from vit_demo.weights.custom_model import custom_preset, is_custom_name
 from vit_demo.weights.hub import Progress
-from vit_demo.weights.hub_presets import PUBLIC
+from vit_demo.weights.hub_presets import HUB_PRESETS
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.text import quoted
+from vit_demo.weights.untrusted_text import quote
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)
 
 
 def _flexible_digits(name: str, title: str, embed_dim: int) -> Preset:
-    # A kernel as large as the largest patch and a grid as fine as the smallest one's: no size is short of weights.
-    shape = ViTConfig(image_size=28, patch_size=14, position_grid=14, in_channels=1, num_classes=10)
+    # The stored kernel is that of the largest patch, the stored grid that of the smallest: no size has to extrapolate.
+    shape = ViTConfig(image_size=28, patch_size=14, pos_embed_grid=14, in_channels=1, num_classes=10)
     return Preset(
         name=name,
         title=title,
@@ -32,8 +32,8 @@ def _flexible_digits(name: str, title: str, embed_dim: int) -> Preset:
         source="bundled",
         mean=(0.1307,),
         std=(0.3081,),
-        confidence_threshold=0.8,  # at most one of a hundred of MNIST's validation digits is doubted
-        note="One set of weights, trained for all four patch sizes at once.",
+        confidence_threshold=0.8,  # at most 1 % of MNIST's validation digits are below it
+        note="One set of weights, trained at all four patch sizes.",
     )
 
 
@@ -64,49 +64,49 @@ PRESETS: dict[str, Preset] = {
             source="bundled",
             mean=(0.1307,),
             std=(0.3081,),
-            note="Tokens of 8 numbers, as in the notebook: quick to train, often wrong, weights of its own per size.",
+            note="8 numbers per token, as in the notebook: quick to train, often wrong. Separate weights per size.",
         ),
         Preset(
             name="photos-tiny",
             title="Photos, 50 everyday things",
             task="photos",
             config=ViTConfig(
-                image_size=120, patch_size=24, position_grid=12, num_classes=50, embed_dim=192, depth=6, num_heads=3
+                image_size=120, patch_size=24, pos_embed_grid=12, num_classes=50, embed_dim=192, depth=6, num_heads=3
             ),
             labels=_PHOTO_LABELS,
             patch_sizes=(10, 12, 15, 20),
-            default_patch_size=12,  # as often right as 10, with a third fewer tokens
+            default_patch_size=12,  # as accurate as 10, with a third fewer tokens
             flexible=True,
             source="bundled",
             mean=_HALF,
             std=_HALF,
-            confidence_threshold=0.55,  # of real photos held back from training, one right answer in nine is doubted
-            note="Sees 120 x 120 pixels and knows 50 things; of anything else it is mostly unsure.",
+            confidence_threshold=0.55,  # a ninth of the right predictions on held-out real photos are below it
+            note="Input of 120 x 120 pixels, 50 classes; for photos of other things its confidence is mostly low.",
         ),
-        *PUBLIC,
+        *HUB_PRESETS,
     )
 }
-"""Every preset by name, in the order in which a page lists them."""
+"""Every preset by name, in the order of the page's menu."""
 
 
 def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
-    """A preset by its name, or one made of somebody's own model.
+    """Returns a preset by its name, or makes one for a custom model.
 
     Args:
         name: One of ``PRESETS``; a repository of the Hub, ``org/name`` or ``org/name@revision``; or a folder.
-        progress: Told how far it is where a repository is fetched; a bar on stderr for None.
-        trusted: Whether whoever runs this process named it, as in Python and on the command line. A name from a
-            visitor of a page is not: it cannot stand for a folder, a repository is fetched without a token into a
-            cache apart, and must be small enough; see ``limits``.
+        progress: Called while a repository is downloaded; None draws a progress bar on stderr.
+        trusted: True if the operator of this process gave the name, as in Python and on the command line. A name from
+            a visitor of the page is not trusted: it never stands for a folder, its repository is downloaded without a
+            token into a separate cache, and the model must stay within ``limits``.
 
     Raises:
-        PresetError: If there is none of that name, or the model is of a kind that cannot be used here.
-        CheckpointError: If a repository cannot be fetched, or holds no weights that can be used.
+        PresetError: If there is no such preset, or the model is not supported.
+        CheckpointError: If the repository cannot be downloaded, or its weights cannot be used.
     """
     if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
-    if isinstance(name, str) and is_custom(name, trusted=trusted):
-        return read_custom(name, progress, trusted=trusted)
+    if isinstance(name, str) and is_custom_name(name, trusted=trusted):
+        return custom_preset(name, progress, trusted=trusted)
     known = ", ".join(PRESETS)
     other = "a repository of the Hub as org/name" + (", or a folder" if trusted else "")
-    raise PresetError(f"There is no preset {quoted(name)}: choose one of {known}, or name {other}.")
+    raise PresetError(f"There is no preset {quote(name)}: choose one of {known}, or give {other}.")

@@ -1,7 +1,7 @@
-"""Where repositories that visitors name are kept: apart from the operator's own cache, and bounded on disk.
+"""The cache of repositories that visitors chose: separate from the operator's cache, and bounded.
 
-Apart, so that nothing private that the operator ever fetched is served to a visitor who knows its name; bounded, so
-that no visitor can fill the disk.
+Separate, so that private repositories that the operator downloaded are not served to visitors; bounded, so that no
+visitor can fill the disk.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from vit_demo.weights import limits
 
 _lock = threading.Lock()
 _in_use: Counter[tuple[str, str]] = Counter()
-"""How many threads read or fetch a (repository, commit)."""
-_coming: dict[object, int] = {}
-"""The size of each file that is being fetched."""
+"""Number of threads that read or download a (repository, commit)."""
+_reserved: dict[object, int] = {}
+"""Size of each file that is being downloaded."""
 
 
 def folder() -> Path:
-    """``VIT_DEMO_VISITOR_CACHE``, or ``vit_demo-visitors`` beside the Hub's own cache."""
+    """``VIT_DEMO_VISITOR_CACHE``, or ``vit_demo-visitors`` beside the Hub's cache."""
     chosen = os.environ.get("VIT_DEMO_VISITOR_CACHE")
-    return Path(chosen) if chosen else operators_folder().with_name("vit_demo-visitors")
+    return Path(chosen) if chosen else operator_folder().with_name("vit_demo-visitors")
 
 
-def operators_folder() -> Path:
-    """The Hub's own cache, which belongs to whoever runs this process."""
+def operator_folder() -> Path:
+    """The Hub's cache of the operator of this process."""
     return Path(os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE)
 
 
 @contextmanager
 def in_use(repo: str, commit: str) -> Iterator[None]:
-    """Keeps the files of a commit from being thrown away meanwhile."""
+    """Protects the files of a commit from eviction."""
     key = (repo, commit)
     with _lock:
         _in_use[key] += 1
@@ -54,32 +54,32 @@ def in_use(repo: str, commit: str) -> Iterator[None]:
 
 
 @contextmanager
-def room_for(repo: str, commit: str, size: int) -> Iterator[None]:
-    """Throws away what was used least recently until a file fits, and holds its place while it is fetched.
+def reserve_space(repo: str, commit: str, size: int) -> Iterator[None]:
+    """Evicts the least recently used commits until a file fits, and reserves its size for the duration of the block.
 
     Raises:
-        CheckpointError: If everything that could make room is in use.
+        CheckpointError: If everything that could be evicted is in use.
     """
     ticket = object()
     with in_use(repo, commit):
         with _lock:
-            _make_room(size + sum(_coming.values()))
-            _coming[ticket] = size
+            _evict_until_fits(size + sum(_reserved.values()))
+            _reserved[ticket] = size
         try:
             yield
         finally:
             with _lock:
-                del _coming[ticket]
+                del _reserved[ticket]
 
 
-def touch(path: Path) -> None:
-    """Marks a file as used just now; when it was read last is not recorded by every file system."""
+def mark_used(path: Path) -> None:
+    """Records the use of a file in its modification time, because not every file system records reads."""
     with suppress(OSError):
         os.utime(path)
 
 
-def _make_room(size: int) -> None:
-    busy = CheckpointError("Too many models are being fetched just now: try again in a few minutes.")
+def _evict_until_fits(size: int) -> None:
+    busy = CheckpointError("Too many models are being downloaded right now: try again in a few minutes.")
     if size > limits.VISITOR_CACHE_BYTES:
         raise busy
     while folder().is_dir():
@@ -92,12 +92,12 @@ def _make_room(size: int) -> None:
         if not idle:
             raise busy
         _, repo, revision = min(idle, key=lambda row: row[0])
-        # Of this repository alone: a copy of it has commits of the same name.
+        # Only in this repository: a fork may have the same commit.
         replace(found, repos=frozenset({repo})).delete_revisions(revision.commit_hash).execute()
 
 
 def _remove_leftovers(known: set[str]) -> None:
-    """Removes what interrupted downloads left: folders of repositories, and of their locks, that hold no files."""
+    """Removes what interrupted downloads left: folders of repositories, and of their locks, without a revision."""
     busy = {f"models--{repo.replace('/', '--')}" for repo, _ in _in_use}
     for parent in (folder(), folder() / ".locks"):
         for path in parent.glob("models--*"):

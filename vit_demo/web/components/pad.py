@@ -1,7 +1,7 @@
-"""The pad one draws a digit on: a plain canvas in `gr.HTML` whose value is a PNG data URL.
+"""The drawing pad: a canvas in `gr.HTML` whose value is a PNG data URL.
 
-`pad/strokes.js` knows what a drawing is, `pad/paper.js` shows it and follows the pointer, `pad/main.js` keeps the
-history and talks to Gradio. The ten examples are the strokes of `digits.json`, drawn here and there alike.
+`pad/strokes.js` defines a drawing, `pad/paper.js` shows it and follows the pointer, `pad/main.js` keeps the history and
+the value. The ten examples are the strokes of `digits.json`, drawn alike in Python and in the browser.
 """
 
 import base64
@@ -13,7 +13,8 @@ from typing import Any
 import gradio as gr
 from PIL import Image, ImageDraw
 
-from vit_demo.web.assets import read, script
+from vit_demo.web.assets import read
+from vit_demo.web.components.modules import load_script
 
 Point = tuple[float, float]
 
@@ -44,10 +45,8 @@ class DigitPad(gr.HTML):
             value=value,
             html_template=read("components/pad/pad.html"),
             css_template=read("components/pad/pad.css"),
-            js_on_load=script("components/pad", ["strokes", "paper", "main"]),
+            js_on_load=load_script("pad", digits=DIGITS, opening={"digit": example, "value": value}),
             apply_default_css=False,
-            digits=DIGITS,
-            opening={"digit": example, "value": value},
             **kwargs,
         )
         self.example = example

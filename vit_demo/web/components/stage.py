@@ -1,62 +1,43 @@
-"""The stage: the picture under its heatmap, the answers, the explanation and every block and head, in `gr.HTML`.
+"""The stage: the picture under its heatmap, the prediction, and every view of it, in `gr.HTML`.
 
 The page gets the numbers of a result once and draws everything from them, so that no choice on the stage costs a
-request; only the trace of another block of a fine grid is fetched, in the background. The scripts in `stage/` hold
-one idea each; `stage/methods.js` is the table of ways to look at a result.
+request; only maps that need the model, and the traces of other blocks of a fine grid, are requested. `stage/main.js`
+starts it, `stage/methods.js` describes how each method is shown, and each file of `stage/views/` is one card below or
+beside the picture.
 """
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from vit_demo.web.assets import read, script
+from vit_demo.methods import METHODS
+from vit_demo.web.assets import read
+from vit_demo.web.components.modules import load_script
 
-SCRIPTS = [
-    "decode",
-    "result",
-    "words",
-    "methods",
-    "colours",
-    "paint",
-    "dom",
-    "controls",
-    "pointing",
-    "answers",
-    "strip",
-    "traces",
-    "asking",
-    "maps",
-    "making",
-    "knockout",
-    "charts",
-    "verdicts",
-    "believe",
-    "depths",
-    "main",
-]
-"""In the order they need each other."""
+FOLDER = Path(__file__).parent / "stage"
 
-STYLES = ["stage", "controls", "believe", "depths"]
+Reply = dict[str, Any]
 
 
 class Stage(gr.HTML):
-    """Shows what a Vision Transformer made of one image.
+    """Shows one result of a Vision Transformer.
 
     The value is a dictionary of JSON values: a result, `{"empty": True, "message": "..."}`, or None. A result holds
 
-    - `run` (new for every result), `source` (what a request about it repeats), `title`, `note`, `milliseconds`,
-      `device`;
+    - `run` (new for every result), `source` (repeated by every request about it), `note`, `milliseconds`, `device`;
     - `image` (data URL of what the model saw), `size` (its width and height), `pixelated` (draw it unsmoothed);
-    - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part that was seen as shares of
-      its sides (left, top, right, bottom), and how that was fitted;
-    - `grid` (rows, columns), `prefix` (tokens before the patches), `class_token`, `blocks`, `heads`;
-    - `dropped`: the patches that were knocked out, counted row by row; no token in `trace` stands for them;
-    - `top`: list of `{"index", "label", "probability"}`, empty for a model without classes;
-    - `summary`: the class token's rows, `{"map": uint8 [L, H, N], "peak": float32 [L, H]}`; value = map / 255 * peak;
-    - `rollout`: `{"map": uint8 [N], "peak": float}`;
-    - `trace`: for some or all blocks, `{"q": float16 [H, T, d], "k": float16 [H, T, d], "lse": float32 [H, T]}`, where
-      exp(q . k - lse) is the attention.
+    - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part that the model saw as
+      shares of its sides (left, top, right, bottom), and how it was fitted;
+    - `grid` (rows, columns), `num_prefix_tokens`, `class_token` (whether there is one), `num_blocks`, `num_heads`;
+    - `dropped`: indices of the dropped patches, row by row; `trace` has no tokens for them;
+    - `predictions`: list of `{"index", "label", "probability"}`, most likely first; empty without a classifier head;
+    - `attention_maps`: of the class token, `{"levels": uint8 [L, H, N], "peaks": float32 [L, H]}`, where
+      attention = levels / 255 * peaks;
+    - `rollout`: `{"levels": uint8 [N], "peaks": float32 [1]}`;
+    - `trace`: for some or all blocks, `{"q": float16 [H, T, d], "k": float16 [H, T, d], "logsumexp": float32 [H, T]}`,
+      where attention = exp(q . k - logsumexp).
 
     Arrays are base64 of little-endian bytes.
     """
@@ -65,29 +46,29 @@ class Stage(gr.HTML):
         self,
         value: dict[str, Any] | None = None,
         *,
-        ask: Callable[[Any], Awaitable[dict[str, Any]]],
+        on_request: Callable[[Any], Awaitable[Reply]],
         **kwargs: Any,
     ) -> None:
         """Makes a stage.
 
         Args:
             value: What it shows when the page opens.
-            ask: Takes a request about a result, and is asked again until it returns an answer; see
-                ``map_requests.ask``.
+            on_request: Handles a request about a result; the page repeats the request until the reply holds its result
+                or an error. See ``web/map_requests.py``.
             **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
         """
         super().__init__(
             value=value,
             html_template=read("components/stage/stage.html"),
-            css_template="\n".join(read(f"components/stage/{name}.css") for name in STYLES),
-            js_on_load=script("components/stage", SCRIPTS),
-            server_functions=[_server_function(ask)],
+            css_template=stylesheet(),
+            js_on_load=load_script("stage", registered=method_entries(), viewNames=view_names()),
+            server_functions=[_server_function(on_request)],
             apply_default_css=False,
             **kwargs,
         )
 
     def get_config(self) -> dict[str, Any]:  # type: ignore[override]
-        """Returns what the browser needs; Gradio would add its functions, which no browser can read."""
+        """Returns the properties for the browser, without the server functions, which are not JSON."""
         config = super().get_config()
         for name in config["server_fns"]:
             config.pop(name, None)
@@ -98,11 +79,27 @@ class Stage(gr.HTML):
         return {"type": "object", "description": "Everything the page shows of one result"}
 
 
-def _server_function(ask: Callable[[Any], Awaitable[dict[str, Any]]]) -> Callable[[Any], Awaitable[dict[str, Any]]]:
-    """A function of its own for each stage, as Gradio marks the one that it is given."""
+def view_names() -> list[str]:
+    """The views, each a module `stage/views/NAME.js`, with a style sheet `NAME.css` beside it where it needs one."""
+    return sorted(path.stem for path in (FOLDER / "views").glob("*.js"))
 
-    async def server_ask(request: Any) -> dict[str, Any]:
-        return await ask(request)
 
-    server_ask.__name__ = "ask"
-    return server_ask
+def stylesheet() -> str:
+    """The style of the stage, then that of each view."""
+    views = sorted(path.name for path in (FOLDER / "views").glob("*.css"))
+    names = ["stage.css", "controls.css", *(f"views/{name}" for name in views)]
+    return "\n".join(read(f"components/stage/{name}") for name in names)
+
+
+def method_entries() -> list[dict[str, Any]]:
+    """The registered explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
+    return [{**method.to_dict(), "many_passes": method.is_slow} for method in METHODS.values()]
+
+
+def _server_function(on_request: Callable[[Any], Awaitable[Reply]]) -> Callable[[Any], Awaitable[Reply]]:
+    """A separate function for each stage, because Gradio marks the function it gets; its name is that in JavaScript."""
+
+    async def request(fields: Any) -> Reply:
+        return await on_request(fields)
+
+    return request

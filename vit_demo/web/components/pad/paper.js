@@ -1,13 +1,15 @@
-// The paper: shows a drawing at the screen's own density and turns pointers into strokes.
+// The paper: shows a drawing at the screen's density and turns pointer events into strokes.
 
-const ANIMATION = 220; // milliseconds in which an example writes itself
-const NEAREST = 0.002; // points closer than this add nothing but work
+import { drawStrokes } from "./strokes.js";
 
-/** Keeps `canvas` showing a drawing. `show(drawing)` is immediate, `write(drawing)` animates and resolves when done. */
-function createPaper(canvas) {
+const ANIMATION = 220; // milliseconds in which an example is written
+const NEAREST = 0.002; // closer points are left out
+
+/** Keeps a canvas showing a drawing: `show(drawing)` at once, `write(drawing)` with an animation. */
+export function createPaper(canvas) {
   const context = canvas.getContext("2d");
   let shown = { base: null, strokes: [] };
-  let turn = 0; // an animation runs only while this still has the value it started with
+  let animationId = 0; // an animation runs only while this still has the value it started with
 
   function paint(progress = 1) {
     const side = canvas.width;
@@ -17,20 +19,20 @@ function createPaper(canvas) {
   }
 
   function show(drawing) {
-    turn++;
+    animationId++;
     shown = drawing;
     paint();
   }
 
-  /** Resolves to false when something else was shown before the last stroke was written. */
+  /** Resolves to false when another drawing was shown before the animation ended. */
   function write(drawing) {
     show(drawing);
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) return Promise.resolve(true);
-    const mine = turn;
+    const ownId = animationId;
     const start = performance.now();
     return new Promise((resolve) => {
       const step = (now) => {
-        if (turn !== mine) return resolve(false);
+        if (animationId !== ownId) return resolve(false);
         const progress = Math.min(1, Math.max(0, now - start) / ANIMATION);
         paint(progress);
         if (progress < 1) requestAnimationFrame(step);
@@ -52,7 +54,7 @@ function createPaper(canvas) {
 }
 
 /** Calls `begin(point)`, `extend(points)` and `end()` for one stroke at a time; a second finger is ignored. */
-function followPointer(canvas, { begin, extend, end }) {
+export function followPointer(canvas, { begin, extend, end }) {
   let active = null;
   const position = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -66,11 +68,11 @@ function followPointer(canvas, { begin, extend, end }) {
   });
   canvas.addEventListener("pointermove", (event) => {
     if (event.pointerId !== active) return;
-    // The browser hands over one event a frame; the points between are what keeps a fast curve round.
+    // The browser sends one event for each frame; the points in between keep a fast curve round.
     const events = event.getCoalescedEvents();
     extend((events.length ? events : [event]).map(position));
   });
-  // Capture is lost on up, on cancel and when the browser takes the pointer away: every way a stroke can end.
+  // The capture is lost in every way that a stroke can end: pointer up, cancel, or the browser taking over.
   canvas.addEventListener("lostpointercapture", (event) => {
     if (event.pointerId !== active) return;
     active = null;
@@ -79,7 +81,7 @@ function followPointer(canvas, { begin, extend, end }) {
 }
 
 /** Adds points to a stroke, leaving out those that hardly moved. */
-function extendStroke(stroke, points) {
+export function extendStroke(stroke, points) {
   for (const [x, y] of points) {
     const [lastX, lastY] = stroke.points.at(-1);
     if (Math.hypot(x - lastX, y - lastY) >= NEAREST) stroke.points.push([x, y]);

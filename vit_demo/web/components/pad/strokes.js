@@ -1,10 +1,10 @@
 // A drawing is a list of strokes; a stroke is {width, points}, all lengths as fractions of the pad's side.
-// Vectors, not pixels: undo, any screen density and the picture for the model come from the same list.
+// The screen at any density, undo and the picture for the model all use the same list.
 
-const PENS = { thin: 0.055, medium: 1 / 12, thick: 0.115 };
+export const PENS = { thin: 0.055, medium: 1 / 12, thick: 0.115 };
 const INK = "#16171b";
 
-/** Walks a smooth curve past the points: quadratic pieces that meet halfway between neighbours. */
+/** Traces a smooth curve along the points: quadratic pieces that meet halfway between neighbours. */
 function tracePath(context, points, side) {
   const at = ([x, y]) => [x * side, y * side];
   context.beginPath();
@@ -15,7 +15,7 @@ function tracePath(context, points, side) {
     context.quadraticCurveTo(...at([x, y]), ...at([(x + nextX) / 2, (y + nextY) / 2]));
   }
   const [x, y] = at(points.at(-1));
-  // A dot has no length, and canvas draws no cap on a line without length.
+  // A dot needs some length, because a canvas draws no cap on a line of length 0.
   context.lineTo(x + (points.length === 1 ? 0.01 : 0), y);
 }
 
@@ -24,7 +24,7 @@ function pathLength(points) {
 }
 
 /** Draws strokes into a square of `side` device pixels, up to `progress` (0 to 1) of their whole length. */
-function drawStrokes(context, strokes, side, { ink = INK, progress = 1 } = {}) {
+export function drawStrokes(context, strokes, side, { ink = INK, progress = 1 } = {}) {
   let left = progress * strokes.reduce((sum, stroke) => sum + pathLength(stroke.points), 0);
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = ink;
@@ -39,15 +39,15 @@ function drawStrokes(context, strokes, side, { ink = INK, progress = 1 } = {}) {
   context.setLineDash([]);
 }
 
-/** The strokes of an example digit, with the pen most people write with. */
-function exampleStrokes(digits, digit) {
+/** The strokes of an example digit, drawn with the medium pen. */
+export function exampleStrokes(digits, digit) {
   return digits[digit].map((points) => ({ width: PENS.medium, points }));
 }
 
 const PICTURE_SIDE = 280;
 
 /** What the model gets: black ink on white paper, as a PNG data URL; null for an empty pad. */
-function toDataUrl({ base, strokes }) {
+export function toDataUrl({ base, strokes }) {
   if (!base && !strokes.length) return null;
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = PICTURE_SIDE;

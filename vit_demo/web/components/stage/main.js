@@ -1,296 +1,230 @@
-// The stage: what the visitor chose, what the model answered, and the picture that follows from both.
+// The stage: the visitor's choices, the model's result, and the picture that follows from both.
 
-const canvas = find(".picture");
-const choices = {
-  method: "attention",
-  block: 0,
-  head: -1, // the mean of all
-  direction: "from",
-  opacity: 0.65,
-  label: null, // the index of a class; the first answer for null
-  pinned: null, // a patch
-  hovered: null,
-  knocking: false, // whether a click takes a patch out of the picture
-};
-let result = null;
-let last = { blocks: 1, heads: 4 }; // the shape that the choices were made for
-let scene = null; // what the picture shows: {result, method, view, map}
-let turn = 0; // results that arrive while a later one is being opened are dropped
-let frame = 0;
+import { clickedPatch, modelInput } from "../shared/channels.js";
+import { make, setProgress, setText } from "../shared/dom.js";
+import { middlePatch, neighbour } from "../shared/geometry.js";
+import { createBlockTraces } from "./blockTraces.js";
+import { createCaption, setHeadline } from "./caption.js";
+import { firstChoices, keepChoices, viewOf } from "./choices.js";
+import { heatGradient } from "./colours.js";
+import { createControls } from "./controls.js";
+import { createDropping } from "./dropping.js";
+import { createMapRequests } from "./mapRequests.js";
+import { CLASS_METHOD, describeMethods, mapFields } from "./methods.js";
+import { fitCanvas, paintResult } from "./picture.js";
+import { followPatches } from "./pointing.js";
+import { createRequestIds, sendRequest } from "./requests.js";
+import { openResult } from "./result.js";
+import { defaultQueryName, placeOf, targetOf } from "./text.js";
 
-const controls = createControls((part) => change(part));
-const answers = createAnswers(pickClass);
-const strip = createStrip((block, head) =>
-  change({ method: "attention", direction: "from", pinned: null, block, head }));
-const fetcher = createFetcher((owner) => owner === result && render());
-const maps = createMaps(() => change({}));
-const making = createMaking();
-const knockout = createKnockout(firstWord, showResult, () => change({ pinned: null }));
-const syncBelieve = createBelieve();
-const syncDepths = createDepths();
+/** Starts the stage in its element; called by Gradio for each stage of a page (see components/modules.py). */
+export async function mount({ element, props, server, watch, registered, viewNames }) {
+  const find = (selector) => element.querySelector(selector);
+  const [stage, canvas, picture] = [".stage", ".picture", ".view"].map(find);
+  const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}.js`)));
+  const methods = describeMethods(registered);
+  const choices = firstChoices();
+  const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
+  let result = null;
+  let shape = { numBlocks: 1, numHeads: 4 }; // of the last result, or a first guess
+  let scene = null; // what the picture shows: {result, method, view, map}
+  let frame = 0;
 
-/** Changes some choices and draws them with the next frame, however many changes come before it. */
-function change(part) {
-  const chosen = part.block !== undefined && part.block !== choices.block;
-  Object.assign(choices, part);
-  if ("pinned" in part) tellSeen(result);
-  if (chosen && result) fetcher.want(result, choices.block);
-  frame ||= requestAnimationFrame(render);
-}
+  const request = (fields, options) => sendRequest(server, fields, options);
+  const mapRequests = createMapRequests(request, () => change({}));
+  const blockTraces = createBlockTraces(request, (owner) => owner === result && render());
+  const dropping = createDropping(request, { prepare, show: showResult, onChange: () => change({ pinned: null }) });
+  const controls = createControls(element, methods, element.id, change);
+  const caption = createCaption(element, blockTraces);
+  const views = addViews();
 
-/** What can be shown of the choices now: until a block's trace is here, its class token. */
-function viewOf({ block, head, direction, pinned, hovered, label, knocking }) {
-  const asking = knocking ? null : pinned ?? hovered;
-  const query = asking === null || result.tokenOf[asking] < 0 ? null : asking; // a patch that is gone looks nowhere
-  const wanted = { block, head, direction, label, query };
-  const complete = isSummarised(result, wanted) || result.traces.has(block);
-  return complete ? { ...wanted, complete } : { ...wanted, query: null, direction: "from", complete };
-}
-
-/** Makes the scene what is chosen, or leaves it as it is while the server works on that; gives the map's fate. */
-function setScene() {
-  const method = METHODS[choices.method];
-  const view = viewOf(choices);
-  if (!method.served) {
-    maps.rest();
-    scene = { result, method, view, map: method.map(result, view) };
-    return null;
+  /** Adds the cards of all views, in their order. */
+  function addViews() {
+    const context = { request, methods, pickClass, pickHead };
+    viewModules.sort((a, b) => a.order - b.order);
+    return viewModules.map(({ html, create }) => {
+      const card = make("template", { innerHTML: html.trim() }).content.firstElementChild;
+      stage.append(card);
+      return create(card, context);
+    });
   }
-  const fate = maps.want(result, questionOf(result, choices));
-  if (fate.map || scene?.result !== result) scene = { result, method, view, map: fate.map };
-  return fate;
-}
 
-function render() {
-  frame = 0;
-  controls.sync(choices, last, result);
-  if (!result) return;
-  const fate = setScene();
-  const { method, view, map } = scene;
-  const marked = method.uses.includes("patch") && !choices.knocking ? choices.pinned ?? choices.hovered : null;
-  const size = fitCanvas(canvas, find(".view"), result.size);
-  const gone = knockout.gone();
-  paintResult(canvas, size, result, { map, opacity: choices.opacity, marked, pointed: choices.hovered, gone });
-  strip.mark(choices, method.uses.includes("block"));
-  answers.mark(method.aboutClass ? targetOf(result, view.label).index : null);
-  showWorking(find(".view .working"), Boolean(fate?.slow && !fate.map && !fate.error), fate?.share);
-  describe(fate);
-}
-
-function describe(fate) {
-  const { method, view, map } = scene;
-  const subject = method.subject(result, view);
-  setText(find(".what"), subject);
-  setText(find(".value"), knockout.error() || valueLine(fate));
-  setText(find(".peak"), map ? method.write(peakOf(map)) : "");
-  setText(find(".sentence"), method.sentence(result, view));
-  setText(find(".pill"), pillOf(method));
-  find(".back").classList.toggle("away", choices.pinned === null || !method.uses.includes("patch"));
-  find(".knock").setAttribute("aria-pressed", String(choices.knocking));
-  find(".restore").disabled = !knockout.gone().size;
-  find(".stage").classList.toggle("knocking", choices.knocking);
-  showHints();
-  making.sync(choices.method);
-  const target = result.top.length ? targetOf(result, choices.label) : null;
-  const question = questionOf(result, choices);
-  syncBelieve({ result, question, subject: METHODS[choices.method].subject(result, viewOf({ ...choices, hovered: null })),
-    target: target?.index, name: target?.label });
-  const spoken = `The picture under its heatmap: ${subject.replaceAll("*", "")}.`;
-  canvas.setAttribute("aria-label", `${spoken} Arrow keys choose a patch, Escape leaves it.`);
-}
-
-function valueLine(fate) {
-  const { method, view, map } = scene;
-  if (fate?.error) return fate.error;
-  if (fate?.slow && !fate.map) {
-    const far = fate.share === null ? "" : ` ${Math.round(100 * fate.share)}${SPACE}%`;
-    return `Working out *${METHODS[choices.method].label}* …${far}`;
+  /** Changes some choices and draws them with the next frame, however many changes come before it. */
+  function change(part) {
+    const isNewBlock = part.block !== undefined && part.block !== choices.block;
+    Object.assign(choices, part);
+    if ("pinned" in part) publishInput();
+    if (isNewBlock && result) blockTraces.load(result, choices.block);
+    if (!frame) frame = requestAnimationFrame(render);
   }
-  if (!map) return "";
-  if (method.uses.includes("patch") && !view.complete) {
-    const state = fetcher.failed(result, choices.block) ? "did not arrive" : "is on its way";
-    return `The rest of this block ${state}; this is its ${restingName(result)}.`;
+
+  /** Shows what is chosen; a map that the server still computes leaves the scene of before. */
+  function render() {
+    frame = 0;
+    controls.update(choices, shape, result);
+    if (!result) return;
+    const chosenMethod = methods[choices.method];
+    const chosenView = viewOf(result, choices);
+    const entry = chosenMethod.map ? null : mapRequests.get(result, mapFields(methods, result, choices));
+    if (!entry) mapRequests.release();
+    const newMap = entry ? entry.map : chosenMethod.map(result, chosenView);
+    if (newMap || scene?.result !== result) scene = { result, method: chosenMethod, view: chosenView, map: newMap };
+    const { method, view, map } = scene;
+    const { opacity, hovered, pinned } = choices;
+    const queried = method.uses.includes("patch") && !choices.dropping ? (pinned ?? hovered) : null;
+    const size = fitCanvas(canvas, picture, result.size);
+    paintResult(canvas, size, result, { map, opacity, queried, hovered, dropped: dropping.dropped() });
+    updatePicture(entry);
+    const pinnedView = viewOf(result, { ...choices, hovered: null });
+    const drawing = { result, method, view, map, choices, chosenMethod, pinnedView };
+    caption.update(drawing, entry, dropping.error());
+    for (const each of views) each.draw?.(drawing);
   }
-  if (choices.hovered === null) return `brightest patch ${method.write(peakOf(map))}`;
-  if (result.tokenOf[choices.hovered] < 0) return "this patch is knocked out";
-  return method.reading(result, view, choices.hovered, map[choices.hovered]);
-}
 
-function pin(patch) {
-  change({ pinned: patch });
-  const news = patch === null ? `Back to the ${restingName(result)}.` : `Pinned patch ${patchPlace(result, patch)}.`;
-  setText(find(".pinned"), news);
-}
+  function updatePicture(entry) {
+    setProgress(find(".view .progress"), Boolean(entry?.slow && !entry.map && !entry.error), entry?.progress);
+    find(".drop").setAttribute("aria-pressed", String(choices.dropping));
+    find(".restore").disabled = !dropping.dropped().size;
+    stage.classList.toggle("dropping", choices.dropping);
+  }
 
-/** Whatever failed is asked for again when a visitor chooses, even what is chosen already, which changes no control. */
-function retry() {
-  maps.retry();
-  making.retry();
-  if (result) fetcher.want(result, choices.block);
-  change({});
-}
-for (const bar of element.querySelectorAll("[data-control=method], [data-control=class-method]")) {
-  bar.addEventListener("click", (event) => event.target.matches("input") && retry());
-  bar.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
-}
+  function pickHead(block, head) {
+    change({ method: "attention", direction: "from", pinned: null, block, head });
+  }
 
-/** Shows what speaks for a class; choosing the shown one again goes back to the first answer. */
-function pickClass(index) {
-  const { aboutClass } = METHODS[choices.method];
-  retry();
-  if (!aboutClass) change({ method: CLASS_METHOD, label: index });
-  else change({ label: targetOf(result, choices.label).index === index ? null : index });
-}
+  /** Shows the evidence for a class; choosing the shown class again goes back to the predicted one. */
+  function pickClass(index) {
+    retry();
+    if (!methods[choices.method].classSpecific) change({ method: CLASS_METHOD, label: index });
+    else change({ label: targetOf(result, choices.label).index === index ? null : index });
+  }
 
-const pins = () => METHODS[choices.method].uses.includes("patch");
+  /** A visitor's choice sends failed requests again, even a choice that changes no control. */
+  function retry() {
+    mapRequests.retry();
+    for (const each of views) each.retry?.();
+    if (result) blockTraces.load(result, choices.block);
+    change({});
+  }
 
-/** Takes a patch out of the picture, or puts it back. */
-function knock(patch) {
-  knockout.toggle(patch);
-  const fate = knockout.gone().has(patch) ? "Knocked out" : "Put back";
-  setText(find(".pinned"), `${fate} patch ${patchPlace(result, patch)}.`);
-}
+  const usesPatch = () => methods[choices.method].uses.includes("patch");
 
-/** A click on a patch, here or in the small photo. */
-function pick(patch) {
-  if (!result) return;
-  if (choices.knocking) knock(patch);
-  else if (pins()) pin(patch === choices.pinned ? null : patch);
-  else change({ hovered: patch });
-}
-document.addEventListener("vit-demo:pick", (event) => pick(event.detail));
-
-followPatches(canvas, () => result, {
-  hover: (patch) => patch !== choices.hovered && change({ hovered: patch }),
-  pick,
-  move(step) {
-    const from = choices.pinned ?? choices.hovered;
-    const middle = Math.floor(result.rows / 2) * result.columns + Math.floor(result.columns / 2);
-    const patch = from === null ? middle : neighbour(result, from, step);
-    if (pins() && !choices.knocking) pin(patch);
+  function clickPatch(patch) {
+    if (!result) return;
+    if (choices.dropping) toggleDropped(patch);
+    else if (usesPatch()) pin(patch === choices.pinned ? null : patch);
     else change({ hovered: patch });
-  },
-  press: () => choices.knocking && choices.hovered !== null && knock(choices.hovered),
-  leave() {
-    choices.hovered = null;
+  }
+
+  function pin(patch) {
+    change({ pinned: patch });
+    const news =
+      patch === null ? `Back to the ${defaultQueryName(result)}.` : `Pinned patch ${placeOf(result, patch)}.`;
+    setText(find(".news"), news);
+  }
+
+  function toggleDropped(patch) {
+    dropping.toggle(patch);
+    const news = dropping.dropped().has(patch) ? "Dropped" : "Restored";
+    setText(find(".news"), `${news} patch ${placeOf(result, patch)}.`);
+  }
+
+  function showEmpty(message) {
+    result = scene = null;
+    mapRequests.release();
+    setText(find(".message"), message || "Draw a digit or choose a photo.");
+    setHeadline(find(".headline"), null);
+    setProgress(find(".view .progress"), false);
+    find(".restore").disabled = true;
+    stage.classList.add("waiting");
+    caption.clear();
+    for (const each of views) each.show?.(null);
+    publishInput();
+    Object.assign(stage.dataset, { run: "", top1: "", ready: "empty" });
+    render();
+  }
+
+  function showResult(next) {
+    keepChoices(choices, methods, shape, next);
+    result = shape = next;
+    blockTraces.load(result, choices.block);
+    setText(find(".message"), "");
+    setHeadline(find(".headline"), result);
+    stage.classList.remove("waiting");
+    for (const each of views) each.show?.(result, dropping.whole());
+    render();
+    publishInput();
+    Object.assign(stage.dataset, { run: result.run, top1: result.predictions[0]?.label ?? "", ready: "true" });
+  }
+
+  /** Shows the pad which digit the model saw, and the small photo which part of which photo. */
+  function publishInput() {
+    const { pixelated, image, photo, rows, columns } = result ?? {};
+    const { pinned } = choices;
+    modelInput.publish({ digit: pixelated ? image : null, photo: photo ? { ...photo, rows, columns, pinned } : null });
+  }
+
+  /** Waits for the first reply about the map of a new result, so that most maps are there with their picture. */
+  async function prepare(next) {
+    const isServed = !methods[choices.method].map;
+    const sameNetwork = result && next.numBlocks === shape.numBlocks && next.numHeads === shape.numHeads;
+    if (!isServed || !sameNetwork || !next.predictions.length) return;
+    await mapRequests.prefetch(next, mapFields(methods, next, { ...choices, pinned: null }));
+  }
+
+  async function showPayload(payload) {
+    const isCurrent = opened.start();
+    if (!payload || payload.empty) return showEmpty(payload?.message);
+    try {
+      // The old result stays until the new one is complete, so that nothing flickers.
+      const next = await openResult(payload);
+      await prepare(next);
+      if (!isCurrent()) return;
+      dropping.start(next);
+      showResult(next);
+    } catch (error) {
+      console.error(error);
+      if (isCurrent()) showEmpty("This result could not be shown.");
+    }
+  }
+
+  followPatches(canvas, () => result, {
+    hover: (patch) => patch !== choices.hovered && change({ hovered: patch }),
+    click: clickPatch,
+    move(step) {
+      const from = choices.pinned ?? choices.hovered;
+      const patch = from === null ? middlePatch(result) : neighbour(from, step, result);
+      if (usesPatch() && !choices.dropping) pin(patch);
+      else change({ hovered: patch });
+    },
+    press: () => choices.dropping && choices.hovered !== null && toggleDropped(choices.hovered),
+    leave() {
+      choices.hovered = null;
+      pin(null);
+    },
+  });
+  clickedPatch.follow(element, clickPatch);
+  for (const bar of element.querySelectorAll("[data-control=method], [data-control=class-method]")) {
+    bar.addEventListener("click", (event) => event.target.matches("input") && retry());
+    bar.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
+  }
+  find(".drop").addEventListener("click", () => change({ dropping: !choices.dropping, pinned: null }));
+  find(".restore").addEventListener("click", () => dropping.restoreAll());
+  find(".back").addEventListener("click", () => {
     pin(null);
-  },
-});
-find(".knock").addEventListener("click", () => {
-  change({ knocking: !choices.knocking, pinned: null });
-});
-find(".restore").addEventListener("click", () => knockout.putBack());
-find(".back").addEventListener("click", () => {
-  pin(null);
-  canvas.focus({ preventScroll: true });
-});
+    canvas.focus({ preventScroll: true });
+  });
+  find(".scale i").style.background = heatGradient();
+  new ResizeObserver(() => change({})).observe(picture);
 
-/** Choices outlive a result as long as they mean the same in the next one. */
-function keepChoices(before, after) {
-  const sameNetwork = before.blocks === after.blocks && before.heads === after.heads;
-  const sameGrid = before.rows === after.rows && before.columns === after.columns;
-  if (!sameNetwork) Object.assign(choices, { block: after.blocks - 1, head: -1 });
-  if (!sameGrid) Object.assign(choices, { pinned: null, hovered: null });
-  if (!after.top.some((answer) => answer.index === choices.label)) choices.label = null;
-  if (!after.top.length && METHODS[choices.method].aboutClass) choices.method = "attention";
+  watch("value", () => showPayload(props.value));
+  showPayload(props.value);
+
+  // For tests: the state, and any map by name.
+  stage.__stage = {
+    choices,
+    current: () => result,
+    map: (view) => methods[view.method ?? choices.method].map(result, { ...choices, query: null, ...view }),
+    scene: () => scene,
+  };
 }
-
-/** What pointing at a patch does now, for a mouse and for a finger. */
-function showHints() {
-  const hasClassToken = last.class_token;
-  const way = hasClassToken ? "returns to the class token" : "lets it go";
-  let mouse = "Hover a patch to read its value, or walk there with the arrow keys.";
-  let touch = "Tap a patch to read its value.";
-  if (choices.knocking) {
-    mouse = "Click a patch to take it out of the picture, again to put it back. Arrow keys and Enter do the same.";
-    touch = "Tap a patch to take it out of the picture, again to put it back.";
-  } else if (pins()) {
-    mouse = `Hover a patch to see where it looks. Click pins it, arrow keys move it, Esc ${way}.`;
-    touch = `Tap a patch to see where it looks. Tapping it again ${way}.`;
-  }
-  setText(find(".hint.mouse"), mouse);
-  setText(find(".hint.touch"), touch);
-  setText(find(".back"), hasClassToken ? "← class token" : "← all tokens");
-  find(".back").setAttribute("aria-label", hasClassToken ? "Back to class token" : "Back to all tokens");
-}
-
-function showEmpty(message) {
-  result = null;
-  setText(find(".message"), message || "Draw a digit or choose a photo.");
-  for (const words of [".what", ".value", ".peak", ".pill"]) setText(find(words), "");
-  setText(find(".sentence"), "Nothing yet. The colours will show where the model looks.");
-  find(".back").classList.add("away");
-  find(".restore").disabled = true;
-  showWorking(find(".view .working"), false);
-  scene = null;
-  maps.rest();
-  answers.show(null);
-  answers.mark(null);
-  syncBelieve(null);
-  syncDepths(null);
-  find(".stage").classList.add("waiting");
-  tellSeen(null);
-  announce({ run: "", top1: "", ready: "empty" });
-  render();
-}
-
-function showResult(next) {
-  keepChoices(last, next);
-  result = last = next;
-  fetcher.want(result, choices.block);
-  setText(find(".message"), "");
-  find(".stage").classList.remove("waiting");
-  answers.show(result, knockout.whole());
-  strip.draw(result);
-  syncDepths(result);
-  render();
-  tellSeen(result);
-  announce({ run: result.run, top1: result.top[0]?.label ?? "", ready: "true" });
-}
-
-/** Tells the pad which digit the model read, if it was one, or which part of which photo. */
-function tellSeen(shown) {
-  window.vitDemoSeen = shown?.pixelated ? shown.image : null;
-  const { photo, rows, columns } = shown ?? {};
-  window.vitDemoPhoto = photo ? { ...photo, rows, columns, pinned: choices.pinned } : null;
-  document.dispatchEvent(new CustomEvent("vit-demo:seen"));
-}
-
-function announce(data) {
-  Object.assign(find(".stage").dataset, data);
-}
-
-/** Waits a moment for the server's map of a new result, so that most are there with their picture. */
-async function firstWord(next) {
-  const comparable = result && next.blocks === last.blocks && next.heads === last.heads && next.top.length;
-  if (comparable && METHODS[choices.method].served) await maps.prepare(next, questionOf(next, { ...choices, pinned: null }));
-}
-
-async function adopt(payload) {
-  const mine = ++turn;
-  if (!payload || payload.empty) return showEmpty(payload?.message);
-  try {
-    // The old result stays until the new one is whole, so that nothing blinks.
-    const next = await openResult(payload);
-    await firstWord(next);
-    if (mine !== turn) return;
-    knockout.start(next);
-    showResult(next);
-  } catch (error) {
-    console.error(error);
-    if (mine === turn) showEmpty("This result could not be shown.");
-  }
-}
-
-find(".scale i").style.background = heatGradient();
-new ResizeObserver(() => change({})).observe(find(".view"));
-watch("value", () => adopt(props.value));
-adopt(props.value);
-
-// For tests: the state, and any map by name.
-find(".stage").__stage = {
-  choices,
-  current: () => result,
-  map: (view) => METHODS[view.method ?? choices.method].map(result, { ...choices, query: null, ...view }),
-  scene: () => scene,
-};

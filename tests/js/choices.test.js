@@ -1,0 +1,134 @@
+// What can be shown of the visitor's choices, which request a map needs, and which methods there are.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createChannel } from "../../vit_demo/web/components/shared/channels.js";
+import { firstChoices, keepChoices, viewOf } from "../../vit_demo/web/components/stage/choices.js";
+import { CLASS_METHOD, describeMethods, isDefaultMap, mapFields } from "../../vit_demo/web/components/stage/methods.js";
+import { fixture } from "./helpers.js";
+
+const methods = describeMethods(fixture.methods);
+const result = {
+  numBlocks: 6,
+  numHeads: 4,
+  rows: 7,
+  columns: 7,
+  hasClassToken: true,
+  tokenOf: Int32Array.from({ length: 49 }, (_, patch) => (patch === 9 ? -1 : patch + 1)),
+  traces: new Map([[5, {}]]),
+  predictions: [
+    { index: 7, label: "seven" },
+    { index: 1, label: "one" },
+  ],
+};
+
+test("until a block's trace is here, its class token is shown", () => {
+  const choices = { ...firstChoices(), block: 2, pinned: 4, direction: "to" };
+  const { query, direction, isComplete } = viewOf(result, choices);
+  assert.deepEqual([query, direction, isComplete], [null, "from", false]);
+  const loaded = viewOf(result, { ...choices, block: 5 });
+  assert.deepEqual([loaded.query, loaded.direction, loaded.isComplete], [4, "to", true]);
+});
+
+test("a pinned patch comes before a hovered one, and a dropped patch has no attention", () => {
+  const choices = { ...firstChoices(), block: 5, hovered: 3 };
+  assert.equal(viewOf(result, choices).query, 3);
+  assert.equal(viewOf(result, { ...choices, pinned: 8 }).query, 8);
+  assert.equal(viewOf(result, { ...choices, pinned: 9 }).query, null);
+  assert.equal(viewOf(result, { ...choices, dropping: true }).query, null);
+});
+
+test("choices outlive a result as long as they mean the same", () => {
+  const choices = () => ({ ...firstChoices(), block: 3, head: 2, pinned: 5, label: 1, method: "relevance" });
+  const kept = choices();
+  keepChoices(kept, methods, result, { ...result });
+  assert.deepEqual(kept, choices());
+  const finer = choices();
+  keepChoices(finer, methods, result, { ...result, rows: 14, columns: 14 });
+  assert.deepEqual([finer.pinned, finer.block, finer.head], [null, 3, 2]);
+  const other = choices();
+  keepChoices(other, methods, result, { ...result, numBlocks: 12, predictions: [{ index: 3 }] });
+  assert.deepEqual([other.block, other.head, other.label, other.pinned], [11, -1, null, 5]);
+  const classless = choices();
+  keepChoices(classless, methods, result, { ...result, predictions: [] });
+  assert.equal(classless.method, "attention");
+});
+
+test("a request names what matters to its method and nothing else", () => {
+  const choices = { ...firstChoices(), block: 3, head: 2, pinned: 5, label: 1 };
+  const fields = (method) => mapFields(methods, result, { ...choices, method });
+  assert.deepEqual(fields("attention"), { method: "attention", block: 3, head: 2, direction: "from", query: 5 });
+  assert.deepEqual(fields("rollout"), { method: "rollout" });
+  assert.deepEqual(fields("value_weighted"), { method: "value_weighted", block: 3 });
+  assert.deepEqual(fields("relevance"), { method: "relevance", label: 1 });
+  assert.deepEqual(mapFields(methods, result, { ...choices, method: "relevance", label: 99 }).label, 7);
+});
+
+test("randomization is measured on the default map of a method only", () => {
+  assert.ok(isDefaultMap(result, { method: "rollout" }));
+  assert.ok(isDefaultMap(result, { method: "attention", block: 5, head: -1, query: null, direction: "from" }));
+  for (const part of [{ block: 4 }, { head: 0 }, { query: 3 }, { direction: "to" }]) {
+    assert.ok(!isDefaultMap(result, { method: "attention", block: 5, head: -1, ...part }));
+  }
+});
+
+test("every registered method is on the page, one without words of its own too", () => {
+  assert.deepEqual(
+    Object.keys(methods),
+    fixture.methods.map(({ name }) => name),
+  );
+  assert.ok(methods[CLASS_METHOD].classSpecific);
+  const added = {
+    name: "new_method",
+    title: "New method",
+    description: "What is new.",
+    class_specific: true,
+    many_passes: false,
+  };
+  const { new_method: method } = describeMethods([...fixture.methods, added]);
+  const view = { label: 1 };
+  assert.equal(method.label, "New method");
+  assert.equal(method.map, null); // the server computes it
+  assert.equal(method.subject(result, view), "for *one* · New method");
+  assert.equal(method.sentence(result, view), "What is new.");
+  assert.equal(method.reading(result, view, 0, 0.5), "*0.50*");
+});
+
+test("every method has its words for every view", () => {
+  for (const method of Object.values(methods)) {
+    for (const query of [null, 3]) {
+      for (const direction of ["from", "to"]) {
+        for (const hasClassToken of [true, false]) {
+          const shown = { ...result, hasClassToken, predictions: [{ index: 7, label: "seven", probability: 0.9 }] };
+          const view = { block: 1, head: -1, direction, query, label: null };
+          const words = [
+            method.subject(shown, view),
+            method.sentence(shown, view),
+            method.reading(shown, view, 3, 0.25),
+          ];
+          for (const text of words) assert.doesNotMatch(text, /undefined|NaN|null/);
+          assert.ok(method.sentence(shown, view).endsWith("."));
+        }
+      }
+    }
+  }
+});
+
+test("a channel forgets followers that have left the page", () => {
+  const channel = createChannel("first");
+  const heard = [];
+  const [here, left] = [{ isConnected: true }, { isConnected: true }];
+  channel.follow(here, (value) => heard.push(["here", value]));
+  channel.follow(left, (value) => heard.push(["left", value]));
+  assert.equal(channel.latest(), "first");
+  left.isConnected = false;
+  channel.publish("second");
+  left.isConnected = true;
+  channel.publish("third");
+  assert.deepEqual(heard, [
+    ["here", "second"],
+    ["here", "third"],
+  ]);
+  assert.equal(channel.latest(), "third");
+});

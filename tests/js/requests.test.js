@@ -1,0 +1,203 @@
+// Requests: repeated until done, and late replies dropped, in whatever order they arrive.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createDropping } from "../../vit_demo/web/components/stage/dropping.js";
+import { createMapRequests } from "../../vit_demo/web/components/stage/mapRequests.js";
+import { createRequestIds, sendRequest } from "../../vit_demo/web/components/stage/requests.js";
+
+const encode = (...values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
+const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** Requests that the test replies to, one by one and in any order. */
+function heldRequests() {
+  const held = [];
+  const request = (fields, options = {}) =>
+    new Promise((resolve) => {
+      const reply = (value) => resolve(!options.isCurrent || options.isCurrent() ? value : null);
+      held.push({ fields, reply, progress: options.onProgress });
+    });
+  return { held, request };
+}
+
+test("only the latest request is current", () => {
+  const requests = createRequestIds();
+  const first = requests.start();
+  assert.ok(first());
+  const second = requests.start();
+  assert.ok(!first() && second());
+});
+
+test("a request is repeated until its result is there, and progress is passed on", async () => {
+  const replies = [{ done: 0, total: 0 }, { done: 1, total: 4 }, { result: { map: "" } }];
+  const sent = [];
+  const progress = [];
+  const server = {
+    async request(fields) {
+      sent.push(fields);
+      return replies.shift();
+    },
+  };
+  const reply = await sendRequest(server, { kind: "map" }, { onProgress: (share) => progress.push(share) });
+  assert.deepEqual(reply, { result: { map: "" } });
+  assert.deepEqual(sent, [{ kind: "map" }, { kind: "map" }, { kind: "map" }]);
+  assert.deepEqual(progress, [null, 0.25]);
+});
+
+test("a failed request is one sentence, and so is no reply", async () => {
+  const sentence = { error: "The server did not respond: try again." };
+  assert.deepEqual(await sendRequest({ request: () => Promise.reject(new Error("lost")) }, {}), sentence);
+  assert.deepEqual(await sendRequest({ request: async () => undefined }, {}), sentence);
+  assert.deepEqual(await sendRequest({ request: async () => ({ error: "No." }) }, {}), { error: "No." });
+});
+
+test("a request that is no longer current is neither repeated nor replied to", async () => {
+  let current = true;
+  let sent = 0;
+  const server = {
+    async request() {
+      sent++;
+      current = false;
+      return { done: 1, total: 2 };
+    },
+  };
+  assert.equal(await sendRequest(server, {}, { isCurrent: () => current }), null);
+  assert.equal(sent, 1);
+  current = true;
+  const late = {
+    async request() {
+      current = false;
+      return { result: "of what was shown before" };
+    },
+  };
+  assert.equal(await sendRequest(late, {}, { isCurrent: () => current }), null);
+  assert.equal(await sendRequest(server, {}, { isCurrent: () => false }), null);
+  assert.equal(sent, 1);
+});
+
+test("of two maps whose replies arrive out of order, the one that is shown is kept", async () => {
+  const { held, request } = heldRequests();
+  let updates = 0;
+  const maps = createMapRequests(request, () => updates++);
+  const result = { source: "a digit" };
+  const first = maps.get(result, { method: "relevance", label: 1 });
+  const second = maps.get(result, { method: "relevance", label: 2 });
+  held[1].reply({ result: { map: encode(2) } });
+  await settle();
+  held[0].reply({ result: { map: encode(1) } });
+  await settle();
+  assert.deepEqual([...second.map], [2]);
+  assert.equal(first.map, null);
+  assert.equal(updates, 1);
+  maps.get(result, { method: "relevance", label: 2 });
+  assert.equal(held.length, 2); // it is cached
+  maps.get(result, { method: "relevance", label: 1 });
+  assert.equal(held.length, 3); // what was dropped is requested again
+});
+
+test("an error stays while the page is drawn, and goes with the next choice", async () => {
+  const { held, request } = heldRequests();
+  const maps = createMapRequests(request, () => {});
+  const [result, fields] = [{ source: "a digit" }, { method: "attnlrp", label: 1 }];
+  maps.get(result, fields);
+  held[0].reply({ error: "No." });
+  await settle();
+  assert.equal(maps.get(result, fields).error, "No.");
+  assert.equal(held.length, 1);
+  maps.retry();
+  assert.equal(maps.get(result, fields).error, "");
+  assert.equal(held.length, 2);
+  held[1].reply({ error: "No." });
+  await settle();
+  maps.get(result, { method: "relevance", label: 1 });
+  assert.equal(maps.get(result, fields).error, "");
+});
+
+test("the map of a result that is not shown yet is requested once", async () => {
+  const { held, request } = heldRequests();
+  const maps = createMapRequests(request, () => {});
+  const [result, fields] = [{ source: "a digit" }, { method: "relevance", label: 1 }];
+  const prefetched = maps.prefetch(result, fields);
+  held[0].progress(0.5);
+  await prefetched; // a slow map does not hold the picture back
+  const entry = maps.get(result, fields);
+  assert.deepEqual([entry.slow, entry.progress, entry.map], [true, 0.5, null]);
+  held[0].reply({ result: { map: encode(7) } });
+  await settle();
+  assert.deepEqual([...entry.map], [7]);
+  assert.equal(held.length, 1);
+});
+
+function droppingOf(request) {
+  const shown = [];
+  const dropping = createDropping(request, {
+    prepare: async () => {},
+    show: (result) => shown.push(result),
+    onChange: () => {},
+    open: async (payload) => payload,
+  });
+  const whole = { numPatches: 4, source: { digit: "a digit" } };
+  dropping.start(whole);
+  return { dropping, shown, whole };
+}
+
+test("of two results without patches that arrive out of order, the latest is shown", async () => {
+  const { held, request } = heldRequests();
+  const { dropping, shown } = droppingOf(request);
+  dropping.toggle(3);
+  dropping.toggle(1);
+  assert.deepEqual(
+    held.map(({ fields }) => fields.source.dropped),
+    [[3], [1, 3]],
+  );
+  held[1].reply({ result: "without both" });
+  await settle();
+  held[0].reply({ result: "without one" });
+  await settle();
+  assert.deepEqual(shown, ["without both"]);
+});
+
+test("a reply about dropped patches is not shown once they are restored", async () => {
+  const { held, request } = heldRequests();
+  const { dropping, shown, whole } = droppingOf(request);
+  dropping.toggle(0);
+  dropping.restoreAll();
+  await settle();
+  held[0].reply({ result: "without one" });
+  await settle();
+  assert.deepEqual(shown, [whole]);
+});
+
+test("after a failure the patches are those of the shown result again", async () => {
+  const { held, request } = heldRequests();
+  const { dropping } = droppingOf(request);
+  dropping.toggle(2);
+  held[0].reply({ result: "without one" });
+  await settle();
+  dropping.toggle(3);
+  held[1].reply({ error: "No." });
+  await settle();
+  assert.deepEqual([[...dropping.dropped()], dropping.error()], [[2], "No."]);
+});
+
+test("at least one patch stays", () => {
+  const { held, request } = heldRequests();
+  const { dropping } = droppingOf(request);
+  for (const patch of [0, 1, 2, 3]) dropping.toggle(patch);
+  assert.deepEqual([...dropping.dropped()], [0, 1, 2]);
+  assert.equal(dropping.error(), "At least one patch must stay.");
+  assert.equal(held.length, 3);
+});
+
+test("a prefetched map does not replace the one that is shown", async () => {
+  const { held, request } = heldRequests();
+  const maps = createMapRequests(request, () => {});
+  const fields = { method: "relevance", label: 1 };
+  const shown = maps.get({ source: "a digit" }, fields);
+  maps.prefetch({ source: "the next digit" }, fields);
+  held[0].reply({ result: { map: encode(1) } });
+  held[1].reply({ result: { map: encode(2) } });
+  await settle();
+  assert.deepEqual([...shown.map], [1]);
+});

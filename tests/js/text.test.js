@@ -1,0 +1,98 @@
+// Numbers and sentences as people read them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { describeFit } from "../../vit_demo/web/components/model_view/main.js";
+import { axisTop } from "../../vit_demo/web/components/stage/charts.js";
+import { faithfulnessText, randomizationText } from "../../vit_demo/web/components/stage/conclusions.js";
+import {
+  formatArea,
+  formatNumber,
+  formatProbability,
+  formatShare,
+} from "../../vit_demo/web/components/stage/numbers.js";
+import { placeOf, queryName, targetOf } from "../../vit_demo/web/components/stage/text.js";
+
+const plain = (text) => text.replaceAll("\u00a0", " ");
+
+test("a probability is never a rounded 0 or 100 %", () => {
+  const cases = {
+    0: "<0.1 %",
+    0.0009: "<0.1 %",
+    0.001: "0.1 %",
+    0.5: "50.0 %",
+    0.9994: "99.9 %",
+    0.9996: ">99.9 %",
+    1: "100.0 %",
+  };
+  for (const [value, text] of Object.entries(cases)) assert.equal(plain(formatProbability(Number(value))), text);
+});
+
+test("a small share has two decimals", () => {
+  const cases = { 0: "0.00 %", 0.00001: "<0.01 %", 0.0012: "0.12 %", 0.01: "1.0 %", 0.352: "35.2 %" };
+  for (const [value, text] of Object.entries(cases)) assert.equal(plain(formatShare(Number(value))), text);
+});
+
+test("numbers have two or three significant digits and a true minus", () => {
+  const cases = [
+    [0, "0"],
+    [0.0001234, "1.2e−4"],
+    [-0.01234, "−0.012"],
+    [0.456, "0.46"],
+    [12.345, "12.3"],
+    [-7, "−7.00"],
+  ];
+  for (const [value, text] of cases) assert.equal(formatNumber(value), text);
+  assert.equal(formatArea(0.5), "0.50");
+});
+
+test("an axis ends at the next round number", () => {
+  assert.deepEqual([0.004, 0.05, 0.051, 0.6, 1].map(axisTop), [0.01, 0.05, 0.1, 1, 1]);
+});
+
+test("patches are counted from 1, row by row", () => {
+  const result = { columns: 5, hasClassToken: true };
+  assert.equal(placeOf(result, 7), "row 2, column 3");
+  assert.equal(queryName(result, null), "class token");
+  assert.equal(queryName({ ...result, hasClassToken: false }, null), "average of all tokens");
+});
+
+test("a class that is not among the predictions gives way to the first of them", () => {
+  const result = { predictions: [{ index: 7 }, { index: 1 }] };
+  assert.equal(targetOf(result, 1).index, 1);
+  assert.equal(targetOf(result, 5).index, 7);
+  assert.equal(targetOf(result, null).index, 7);
+});
+
+test("a heatmap is faithful where it does better than random orders on both sides", () => {
+  const side = (area, randomArea, ordersBeaten) => ({
+    area,
+    random_area: randomArea,
+    random: [[], [], []],
+    orders_beaten: ordersBeaten,
+  });
+  const text = (deletion, insertion) => faithfulnessText("lion", { deletion, insertion }).join(" ");
+  const both = text(side(0.2, 0.4, 3), side(0.6, 0.4, 2));
+  assert.match(both, /^\*Yes/);
+  assert.match(both, /area 0.20 against 0.40 \(lower is better\)\. /);
+  assert.match(both, /area 0.60 against 0.40 \(higher is better\), though 1 of the 3 random orders did as well\./);
+  assert.match(text(side(0.2, 0.4, 3), side(0.3, 0.4, 0)), /^\*In part\*: the prediction needs/);
+  assert.match(text(side(0.5, 0.4, 0), side(0.6, 0.4, 3)), /^\*In part\*: the bright patches restore/);
+  assert.match(text(side(0.5, 0.4, 0), side(0.3, 0.4, 0)), /^\*No better than random/);
+});
+
+test("randomization is read from its last correlation", () => {
+  assert.match(randomizationText([1, 0.6, 0.1]), /is 0.10 .*depends on what the model learned/);
+  assert.match(randomizationText([1, 0.9, 0.8]), /is 0.80 .*depends on the image/);
+  assert.match(randomizationText([1, -0.25]), /is −0.25 /);
+});
+
+test("the fit of a photo is described", () => {
+  const photo = { rows: 10, columns: 6, box: [0.25, 0, 0.75, 1] };
+  const words = (more) => plain(describeFit({ ...photo, ...more }).join(""));
+  assert.equal(words({ fit: "crop" }), "The bright square, 50 % of the photo. The rest is cut off.");
+  assert.equal(words({ fit: "crop", box: [0, 0, 1, 1] }), "All of it, because the photo is square.");
+  assert.equal(words({ fit: "squash", box: [0, 0, 1, 1] }), "All of it, stretched to a square.");
+  assert.equal(words({ fit: "keep", box: [0, 0, 1, 1] }), "All of it, with its aspect ratio kept: 10 × 6 patches.");
+});

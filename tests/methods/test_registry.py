@@ -1,0 +1,51 @@
+"""The registry of methods, and what the documentation says of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vit_demo.errors import InputError
+from vit_demo.methods import METHODS, find_method
+
+DOCS = (Path(__file__).parents[2] / "docs" / "explanations.md").read_text(encoding="utf-8")
+
+
+def test_the_table_in_the_docs_lists_every_method():
+    rows = re.findall(r"^\| `(\w+)` \| (yes|no) \|", DOCS, flags=re.MULTILINE)
+    assert dict(rows) == {name: "yes" if method.class_specific else "no" for name, method in METHODS.items()}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_a_section_in_the_docs(name):
+    assert f"\n## {METHODS[name].docs}\n" in DOCS
+
+
+def test_cheap_methods_and_those_without_a_class_come_first():
+    assert list(METHODS) == [
+        "attention", "rollout", "value_weighted", "attnlrp", "relevance", "occlusion", "patch_dropping",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "words"),
+    [
+        ("rollout", {"layer": 0}, "rollout has no option 'layer': choose from query"),
+        ("attnlrp", {"gamma": 0}, "attnlrp has no option 'gamma': it has none"),
+        ("attention", {"direction": "up"}, "no direction 'up': choose one of from, to"),
+        ("occlusion", {"window": 0}, "window must be a whole number from 1 to 99, not 0"),
+        ("occlusion", {"window": True}, "not True"),
+        ("patch_dropping", {"budget": 10_001}, "from 6 to 10000"),
+        ("patch_dropping", {"with_hint": 1}, "with_hint must be True or False, not 1"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_sentence(method, options, words):
+    with pytest.raises(InputError, match=words):
+        find_method(method).check_options(options)
+
+
+def test_the_defaults_are_those_of_the_functions():
+    defaults = {name: {o.name: o.default for o in method.options} for name, method in METHODS.items()}
+    assert defaults["attention"] == {"layer": -1, "head": None, "query": None, "direction": "from"}
+    assert defaults["occlusion"] == {"window": 1} and defaults["attnlrp"] == {}
+    assert defaults["patch_dropping"] == {"budget": 384, "seed": 0, "with_hint": True}

@@ -1,0 +1,30 @@
+"""Ports for servers that tests start."""
+
+import socket
+
+import pytest
+
+
+def first_free(*ports: int) -> int:
+    """The first port that can be bound; 0 stands for any."""
+    for port in ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("0.0.0.0", port))
+            except OSError:
+                continue
+            return probe.getsockname()[1]
+    raise OSError("no port is free")
+
+
+@pytest.fixture(scope="module")
+def free_port() -> int:
+    """Any port that nothing listens on."""
+    return first_free(0)
+
+
+@pytest.fixture(scope="module")
+def space_port() -> int:
+    """The port of a Space, or another one where that is taken."""
+    return first_free(7860, 0)

@@ -1,0 +1,92 @@
+"""The app on ZeroGPU, with the real ``spaces`` package and its forks; the service that lends GPUs is a stand-in."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import gradio
+import numpy as np
+import pytest
+from gradio_client import Client, handle_file
+
+import vit_demo
+from vit_demo.web.components.pad import example_picture
+
+from .device_api import device_api
+
+ROOT = Path(__file__).parents[2]
+LION = Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg"
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("spaces") is None, reason="needs the package `spaces`"),
+    pytest.mark.skipif(sys.platform != "linux", reason="ZeroGPU forks on Linux"),
+]
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory, free_port):
+    """The address of a running Space, its process, and the requests to the service that lends GPUs."""
+    folder = tmp_path_factory.mktemp("zero")
+    (folder / "cgroup").write_text("1:devices:/a\n0::/b\n")
+    with device_api() as (api, requests):
+        settings = {
+            "SYSTEM": "spaces",
+            "SPACE_ID": "someone/vit_demo",
+            "SPACES_ZERO_GPU": "true",
+            "SPACES_ZERO_DEVICE_API_URL": api,
+            "ZEROGPU_PROC_SELF_CGROUP_PATH": str(folder / "cgroup"),
+            "GRADIO_SERVER_NAME": "127.0.0.1",
+            "GRADIO_SERVER_PORT": str(free_port),
+            "GRADIO_ANALYTICS_ENABLED": "False",
+            "HF_HUB_OFFLINE": "1",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": str(ROOT),
+        }
+        log = (folder / "log").open("w+")
+        process = subprocess.Popen(
+            [sys.executable, "tests/space/zero_gpu_app.py"],
+            cwd=ROOT,
+            env=os.environ | settings,
+            stdout=log,
+            stderr=log,
+        )
+        address = f"http://127.0.0.1:{free_port}"
+        try:
+            for _ in range(1800):
+                try:
+                    urlopen(f"{address}/healthz").close()
+                    break
+                except OSError:
+                    assert process.poll() is None, (folder / "log").read_text()
+                    time.sleep(0.1)
+            yield address, process, requests
+        finally:
+            process.kill()
+            process.wait()
+            log.close()
+
+
+def test_small_networks_run_in_this_process_and_large_ones_in_a_fork_with_a_lent_gpu(space, tmp_path):
+    address, process, requests = space
+    assert [path for path, _ in requests] == ["/startup-report"], "Spaces refuse an app that declares no GPU function"
+    client = Client(address, verbose=False)
+    example_picture(3).save(tmp_path / "three.png")
+    digit = client.predict(handle_file(tmp_path / "three.png"), "digits-small", 4, api_name="/predict")
+    assert digit["label"] == "3"
+    assert len(requests) == 1, "a digit costs no quota"
+
+    for method, label in (("relevance", ""), ("attnlrp", "goldfish")):
+        arguments = (handle_file(LION), "photos-tiny", 0, method, -1, -1, -1, -1, label)
+        found = client.predict(*arguments, api_name="/explain")
+        expected = vit_demo.explore(LION, "photos-tiny").heatmap(method, label or None)
+        np.testing.assert_allclose(found["map"], expected, atol=1e-4)
+    asked = [path for path, _ in requests[1:]]
+    assert asked == ["/schedule", "/allow", "/release", *["/schedule", "/release"] * 2], "one fork, three passes"
+    allowed = next(parameters for path, parameters in requests if path == "/allow")
+    assert int(allowed["pid"]) != process.pid
+    assert all(parameters.get("fail") == "false" for path, parameters in requests if path == "/release")
+    assert all(parameters["durationSeconds"] == "15" for path, parameters in requests if path == "/schedule")

@@ -1,0 +1,155 @@
+"""Every code block and command of the documents is run here, or named below with the reason why it is not.
+
+``docs/api.md`` and ``docs/reference.md`` have tests of their own, which run theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import gradio
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo import cli
+from vit_demo.web import launch
+from vit_demo.web.components.pad import example_picture
+
+ROOT = Path(__file__).parent.parent
+ELSEWHERE = {"docs/api.md": "tests/web/test_api_documentation.py", "docs/reference.md": "tests/test_reference.py"}
+DOCUMENTS = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "checkpoints/*.md", "benchmarks/*.md")
+    for path in sorted(ROOT.glob(pattern))
+    if str(path.relative_to(ROOT)) not in ELSEWHERE
+]
+
+NOT_RUN = {
+    r"python -m venv .* && pip install -r requirements\.txt && python app\.py": "see tests/space/test_start.py",
+    r"pip install -r requirements\.txt": "installs",
+    r"python -m venv .* && pip install -r requirements-dev\.txt && python -m pytest": "what CI itself runs",
+    r"python -m pytest( tests/\w+)?": "these tests",
+    r"ruff .*|mypy .*|lint-imports": "run by the tests of code quality",
+    r"docker (build|run|ps|stop)\b.*": "needs a Docker daemon; see tests/test_dockerfile.py",
+    r"pip install captum grad-cam": "libraries that a benchmark compares with, where they are installed",
+}
+"""Commands that are not run, and why; their files and options are checked where there are any."""
+
+LONG = {
+    "train": "needs data and hours",
+    "evaluate": "needs data",
+    "serve": "does not end; see tests/web/test_serving.py",
+}
+"""Commands of ours whose arguments are parsed, and why they are not run."""
+
+
+def blocks(*kinds: str) -> list:
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        for number, (kind, code) in enumerate(re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)):
+            if kind in kinds:
+                found.append(pytest.param(code, id=f"{path.relative_to(ROOT)}-{number}"))
+    return found
+
+
+def commands() -> list:
+    """Each command of a shell block, and each command between backticks."""
+    found: dict[str, str] = {}
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        shell = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        lines = [line for block in shell for line in re.sub(r"\\\n\s*", "", block).splitlines()]
+        prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+        lines += [
+            re.sub(r"\s+", " ", one) for one in re.findall(r"`((?:python|ruff|mypy|pip|docker)\s+-?[^`]*)`", prose)
+        ]
+        for line in lines:
+            command = re.sub(r"(^|\s+)# .*", "", line).strip()
+            if command:
+                found.setdefault(command, str(path.relative_to(ROOT)))
+    return [pytest.param(command, id=f"{document}: {command[:60]}") for command, document in found.items()]
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Of a running page."""
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url.rstrip("/")
+    page.close()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory, with the pictures that the documents name."""
+    example_picture(7).save(tmp_path / "seven.png")
+    Image.open(Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg").save(tmp_path / "photo.jpg")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_block_is_of_a_kind_that_is_run():
+    kinds = {
+        kind
+        for path in DOCUMENTS
+        for kind in re.findall(r"^```(\w+)\n.*?^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    }
+    assert kinds <= {"python", "sh"}, "a new kind of block needs a test"
+    assert all((ROOT / test).is_file() and (ROOT / document).is_file() for document, test in ELSEWHERE.items())
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python(code, folder, request):
+    if "org/name" in code:
+        pytest.skip("names repositories that are not there; tests/weights/test_hub.py serves some")
+    if "http://127.0.0.1:7860" in code:
+        code = code.replace("http://127.0.0.1:7860", request.getfixturevalue("address"))
+    exec(compile(code, "example", "exec"), {"vit_demo": vit_demo})
+
+
+@pytest.mark.parametrize("command", commands())
+def test_command(command, folder, capsys):
+    if any(re.fullmatch(pattern, one) for pattern in NOT_RUN for one in (command, *command.split(" && "))):
+        for name in re.findall(r"[\w./-]+\.(?:txt|py)\b", command):
+            assert (ROOT / name).is_file()
+        for argument in re.findall(r"--build-arg (\w+)=", command):
+            assert f"ARG {argument}=" in (ROOT / "Dockerfile").read_text()
+        for tests in re.findall(r"tests/\w+", command):
+            assert (ROOT / tests).is_dir()
+        return
+    words = shlex.split(command)
+    if "vit_demo" in words and "-m" in words:
+        run_ours(words[words.index("vit_demo") + 1 :])
+    elif words[:2] == ["python", "-m"]:
+        check_module(words[2], words[3:])
+    elif words[:2] == ["python", "-c"]:
+        with contextlib.chdir(ROOT):
+            exec(compile(words[2], "example", "exec"), {})
+        assert capsys.readouterr().out
+    else:
+        pytest.fail(f"run it here, or name it above with the reason why not: {command}")
+
+
+def run_ours(arguments: list[str]) -> None:
+    """Runs a command of ours; one that takes too long is only parsed."""
+    cli._parser().parse_args(arguments)
+    names = [word for word in arguments if word in vit_demo.presets()]
+    if arguments[0] in LONG or (arguments[0] == "explain" and not names):
+        return
+    assert cli.main(arguments) == 0
+
+
+def check_module(name: str, arguments: list[str]) -> None:
+    """A module that can be run and has the options; running it needs data, or minutes."""
+    assert name.startswith(("benchmarks.", "vit_demo.")), name
+    with contextlib.chdir(ROOT):
+        found = importlib.util.find_spec(name)
+    assert found and found.origin
+    source = Path(found.origin).read_text(encoding="utf-8")
+    assert '__name__ == "__main__"' in source
+    assert all(f'"{word}"' in source for word in arguments if word.startswith("--"))

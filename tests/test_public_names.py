@@ -1,0 +1,42 @@
+"""The names of ``vit_demo``, each in a fresh interpreter, because the order of imports matters."""
+
+import subprocess
+import sys
+
+import pytest
+
+CALL = "assert list(vit_demo.methods())[0] == 'attention' and vit_demo.methods.rollout.__name__ == 'rollout'"
+
+
+def run(script: str) -> None:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_package_is_imported_without_torch():
+    heavy = {"torch", "gradio", "numpy", "PIL", "matplotlib"}
+    run(f"import sys, vit_demo; assert not sys.modules.keys() & {heavy}; vit_demo.PresetError")
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import vit_demo",
+        "import vit_demo.methods, vit_demo",
+        "import vit_demo; from vit_demo import methods",
+        "from vit_demo.methods.relevance import relevance; import vit_demo",
+        "import vit_demo; vit_demo.methods(); import vit_demo.methods.registry",
+        "import vit_demo.inference.engine, vit_demo; vit_demo.explore",
+        "from vit_demo import *; import vit_demo; assert methods() == vit_demo.methods()",
+    ],
+)
+def test_methods_is_the_function_and_the_package_whatever_is_imported_first(imports):
+    run(f"{imports}; {CALL}")
+
+
+def test_every_public_name_and_package_is_there():
+    run(
+        "import vit_demo; [getattr(vit_demo, name) for name in vit_demo.__all__];"
+        "assert set(vit_demo.__all__) <= set(dir(vit_demo)); vit_demo.model.ViT, vit_demo.metrics.faithfulness;"
+        "assert not hasattr(vit_demo, 'nothing')"
+    )

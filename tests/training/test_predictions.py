@@ -1,0 +1,50 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from vit_demo.training.predictions import Predictions
+
+
+def random_predictions(count=400, classes=5, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return Predictions(
+        3 * torch.randn(count, classes, generator=generator),
+        torch.randint(classes, (count,), generator=generator),
+    )
+
+
+def test_confusion_counts_as_a_plain_loop_does():
+    found = random_predictions()
+    table = np.zeros((5, 5), int)
+    for row, label in zip(found.logits.tolist(), found.labels.tolist(), strict=True):
+        table[label][row.index(max(row))] += 1
+    assert np.array_equal(found.confusion_matrix().numpy(), table)
+    assert found.accuracy == pytest.approx(np.trace(table) / table.sum())
+
+
+def test_calibration_error_is_that_of_a_plain_loop():
+    found, bins = random_predictions(), [[] for _ in range(15)]
+    for row, label in zip(found.logits.tolist(), found.labels.tolist(), strict=True):
+        weights = [math.exp(x) for x in row]
+        sure = max(weights) / sum(weights)
+        bins[min(14, int(sure * 15))].append((sure, row.index(max(row)) == label))
+    expected = sum(abs(sum(s for s, _ in b) - sum(r for _, r in b)) for b in bins) / 400
+    assert found.calibration_error() == pytest.approx(expected, abs=1e-6)
+    assert sum(count for _, _, count in found.reliability()) == 400
+
+
+def test_perfect_calibration_has_no_error_and_overconfidence_has():
+    labels = torch.tensor([0, 0, 0, 1])
+    calibrated = torch.tensor([[math.log(3), 0.0]]).expand(4, 2)  # 75 % confidence, three of four correct
+    assert Predictions(calibrated, labels).calibration_error() == pytest.approx(0, abs=1e-6)
+    assert Predictions(calibrated * 20, labels).calibration_error() == pytest.approx(0.25, abs=1e-6)
+
+
+def test_predictions_are_split_by_source():
+    found = random_predictions(count=6)
+    assert found.by_source() == [found]
+    apart = Predictions(found.logits, found.labels, torch.tensor([0, 2, 2, 0, 2, 2])).by_source()
+    assert [part.labels.tolist() for part in apart] == [found.labels[rows].tolist() for rows in ([0, 3], [1, 2, 4, 5])]
+    assert torch.equal(apart[1].logits, found.logits[[1, 2, 4, 5]])

@@ -1,0 +1,123 @@
+"""The endpoints as MCP tools, used by the protocol's official client."""
+
+import base64
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gradio
+import numpy as np
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.web.limits import MAX_EVENT_BYTES
+
+pytest.importorskip("mcp", reason="needs the extra `mcp`")
+import jsonschema
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+from ..asynchronous import run as run_coroutine
+
+LION = Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg"
+
+
+def data_url(path: Path, kind: str) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+@pytest.fixture(scope="module")
+def session(running_page) -> Callable[..., Any]:
+    """Runs a coroutine function with a connected client."""
+
+    def run(use: Callable[[ClientSession], Any]) -> Any:
+        async def connected() -> Any:
+            async with (
+                streamable_http_client(f"{running_page.local_url}gradio_api/mcp/") as (reader, writer, *_),
+                ClientSession(reader, writer) as client,
+            ):
+                await client.initialize()
+                return await use(client)
+
+        return run_coroutine(connected())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def call(session) -> Callable[..., Any]:
+    return lambda tool, **arguments: session(lambda client: client.call_tool(tool, arguments))
+
+
+def test_every_endpoint_is_a_tool_with_a_description_of_each_parameter(session):
+    tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
+    names = {"presets", "methods", "predict", "explain", "overlay", "explain_image"}
+    names |= {"logit_lens", "drop_patches", "faithfulness"}
+    assert set(tools) == names
+    for tool in tools.values():
+        jsonschema.Draft202012Validator.check_schema(tool.inputSchema)
+        assert len(tool.description) > 60 and "upload_file_to_gradio" not in tool.description
+        described = tool.inputSchema["properties"]
+        assert all(len(parameter["description"]) > 10 for parameter in described.values()), tool.name
+        assert "image" not in described or "data:image" in described["image"]["description"]
+    assert tools["explain_image"].inputSchema["required"] == ["image"]
+
+
+def test_a_photo_is_explained_in_one_call(call):
+    answer = call("explain_image", image=data_url(LION, "jpeg"))
+    assert not answer.isError
+    numbers, picture = answer.content[:2]
+    found = json.loads(numbers.text)
+    expected = vit_demo.explore(LION, "photos-tiny")
+    assert found["label"] == found["explained"] == expected.top(1)[0][0] == "lion"
+    assert found["is_sure"] is True and found["class_specific"] is True and found["method"] == "relevance"
+    np.testing.assert_allclose(found["map"], expected.relevance(), atol=1e-5)
+    shown = Image.open(io.BytesIO(base64.b64decode(picture.data)))
+    assert picture.mimeType == "image/png"
+    assert np.array_equal(np.asarray(shown), np.asarray(expected.overlay(expected.relevance())))
+
+
+def test_the_other_tools_answer_with_numbers(call, three):
+    drawn = {"image": data_url(three, "png"), "preset": "digits-tiny", "patch_size": 7}
+    expected = vit_demo.explore(three, "digits-tiny", 7)
+
+    def numbers(tool: str, **more: Any) -> Any:
+        answer = call(tool, **drawn, **more)
+        assert not answer.isError, answer
+        return json.loads(answer.content[0].text)
+
+    assert numbers("predict")["label"] == "3"
+    np.testing.assert_allclose(numbers("explain", method="rollout")["map"], expected.rollout(), atol=1e-6)
+    lens = [[(one["label"], one["confidence"]) for one in depth] for depth in numbers("logit_lens")]
+    for depth, wanted in zip(lens, expected.logit_lens(), strict=True):
+        assert [label for label, _ in depth] == [label for label, _ in wanted[:5]]
+    dropped = numbers("drop_patches", patches=[[0, 0], [1, 2]])
+    wanted = expected.drop_patches([(0, 0), (1, 2)]).top(1)[0]
+    assert dropped["before"]["label"] == "3"
+    assert dropped["after"]["confidences"][0]["confidence"] == pytest.approx(wanted[1], abs=1e-4)
+    areas = numbers("faithfulness", method="relevance")
+    assert areas["deletion"] == pytest.approx(expected.faithfulness("relevance").deletion_area, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ("http://127.0.0.1:1/lion.jpg", "URLs are not fetched"),
+        ("/etc/passwd", "not on the server"),
+        ("data:image/png;base64,!!!", "not valid Base64"),
+        ("data:image/png,plain", "cannot be read"),
+        ("data:text/plain;base64,aGVsbG8=", "picture"),
+    ],
+)
+def test_what_is_no_picture_is_refused_in_words(call, image, words):
+    answer = call("predict", image=image)
+    assert answer.isError and words in answer.content[0].text
+
+
+def test_a_picture_that_is_too_large_is_refused_before_it_is_read(call):
+    with pytest.raises(BaseExceptionGroup) as refused:
+        call("predict", image="data:image/png;base64," + "A" * MAX_EVENT_BYTES)
+    assert refused.group_contains(Exception, match="413")

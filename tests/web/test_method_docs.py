@@ -1,0 +1,50 @@
+"""The section of the documentation about each method, as HTML for the page."""
+
+import pytest
+
+from vit_demo.methods import METHODS
+from vit_demo.web import method_docs
+from vit_demo.web.method_docs import method_html, sections
+
+
+def test_the_docs_explain_every_method_with_formula_and_source():
+    assert {method.docs for method in METHODS.values()} <= set(sections())
+    for method in METHODS:
+        html = " ".join(method_html(method).split())
+        assert "<code>" in html and ("https://arxiv.org/abs/" in html or "This package's own" in html)
+        specific = "Depends on the class." if METHODS[method].class_specific else "Does not depend on the class."
+        assert specific in html
+        assert "`" not in html and "](" not in html and 500 < len(html) < 2500
+
+
+@pytest.fixture
+def render(monkeypatch):
+    """Renders a section with the given text."""
+
+    def html(text: str) -> str:
+        monkeypatch.setattr(method_docs, "sections", lambda: {"Relevance": text, method_docs.NOTATION: "N."})
+        return method_html("relevance")
+
+    return html
+
+
+def test_markdown_becomes_html(render):
+    html = render("A *star*, a **bold** `a*b* < c` [x](https://a.b/c_d).\n\nMore.")
+    assert html.startswith("<p>A <em>star</em>, a <strong>bold</strong> <code>a*b* &lt; c</code> ")
+    assert '<a href="https://a.b/c_d" target="_blank" rel="noopener">x</a>.</p>\n<p>More.</p>' in html
+
+
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "a <img src=x onerror=alert(1)> b", "[x](javascript:alert(1))"]
+)
+def test_html_and_scripts_in_the_docs_stay_text(render, text):
+    html = render(text)
+    assert "<script" not in html and "<img" not in html and "href" not in html
+
+
+def test_without_docs_the_error_is_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(method_docs, "DOCS", tmp_path / "none.md")
+    method_docs.sections.cache_clear()
+    with pytest.raises(ValueError, match=r"not part of this installation"):
+        method_html("rollout")
+    method_docs.sections.cache_clear()

@@ -1,0 +1,217 @@
+"""Models of the Hub in the command line, the API and the page."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+
+import gradio as gr
+import numpy as np
+import pytest
+import transformers
+from PIL import Image
+
+import vit_demo
+from vit_demo.cli import main
+from vit_demo.inference.engine import Engine, get_engine, reset_engines
+from vit_demo.inference.inputs import Source
+from vit_demo.web import api, custom_model, handlers, model_info
+from vit_demo.web.payload import payload
+from vit_demo.web.requests import ResultRequest
+from vit_demo.weights import PRESETS, find_preset
+
+from ..asynchronous import run
+
+
+@pytest.fixture
+def photo(tmp_path):
+    path = tmp_path / "photo.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def cats(hub, published, monkeypatch):
+    """A repository on the test Hub, and a new engine."""
+    hub.repositories["someone/cats"] = published.files
+    reset_engines()
+    yield "someone/cats"
+    reset_engines()
+
+
+@pytest.fixture
+def headless(tmp_path, randomise):
+    """A folder with a model without a classifier head."""
+    config = transformers.Dinov2WithRegistersConfig(
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=28, patch_size=7
+    )
+    randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path / "headless")
+    return str(tmp_path / "headless")
+
+
+def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
+    assert main(["explain", photo, "--preset", cats, "--out", str(tmp_path / "out")]) == 0
+    out, error = capfd.readouterr()
+    assert [line.split()[0] for line in out.splitlines()[:3]] == [
+        label.split()[0] for label, _ in vit_demo.explore(photo, cats).top(3)
+    ]
+    assert "model.safetensors" in error and "100%" in error and "model.safetensors" not in out
+    assert (tmp_path / "out" / "photo-rollout.png").is_file()
+
+
+def test_the_command_line_lists_the_source_of_each_preset(capsys):
+    assert main(["presets"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert lines["photos-tiny"].endswith("bundled")
+    assert lines["vit-ti16"].endswith("timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k")
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+@pytest.mark.parametrize("name", ["vit-ti16", "someone/cats"])
+def test_only_bundled_presets_are_trained_and_evaluated(command, name, tmp_path, capsys):
+    assert main([command, name, "--data", str(tmp_path)]) == 2
+    assert "Only bundled presets" in capsys.readouterr().err
+
+
+def collect(sentences):
+    async def every():
+        return [sentence async for sentence in sentences]
+
+    return run(every())
+
+
+def test_the_endpoints_take_a_repository(cats, photo, upload):
+    found = run(api.predict(upload(Image.open(photo)), cats, 8))
+    assert found["grid"] == [8, 8] and found["label"] in ("cat (0)", "dog", "cat (2)")
+    assert get_engine().loaded == [], "custom models of visitors are not listed"
+
+
+@pytest.mark.parametrize("name", ["HEADLESS", "/etc", "/nowhere", "../nothing", "vit_demo", "a/b/c", "."])
+def test_the_endpoints_never_read_folders_of_the_server(headless, photo, upload, name):
+    with pytest.raises(gr.Error, match="There is no preset"):
+        run(api.predict(upload(Image.open(photo)), headless if name == "HEADLESS" else name, 0))
+
+
+@pytest.mark.parametrize(
+    ("setting", "space", "allowed"), [("0", "", False), ("", "", True), ("", "a/b", False), ("1", "a/b", True)]
+)
+def test_custom_models_can_be_disabled(cats, photo, upload, monkeypatch, setting, space, allowed):
+    for name, value in (("VIT_DEMO_CUSTOM_MODELS", setting), ("SPACE_ID", space)):
+        monkeypatch.delenv(name, raising=False)
+        if value:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert (custom_model.MENU_ENTRY in custom_model.menu_choices("photos")) is allowed
+    if allowed:
+        assert run(api.predict(upload(Image.open(photo)), cats, 8))["label"]
+    else:
+        with pytest.raises(gr.Error, match="There is no preset"):
+            run(api.predict(upload(Image.open(photo)), cats, 8))
+
+
+def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch):
+    ex = vit_demo.explore(photo, headless)
+    shown = payload(ex, ResultRequest(Source("it", lambda: None), headless, ex.patch_size, "crop"))
+    assert shown["predictions"] == [] and shown["note"] == "" and shown["num_prefix_tokens"] == 5
+    assert "class token + 4 registers = **21 tokens**" in model_info.patch_size_summary(find_preset(headless), 7)
+    preset = replace(PRESETS["dinov2-s14"], **{
+        field: getattr(find_preset(headless), field)
+        for field in ("config", "repo", "source", "patch_sizes", "default_patch_size")
+    })  # fmt: skip
+    monkeypatch.setitem(PRESETS, "dinov2-s14", preset)
+    sent = upload(Image.open(photo))
+    assert run(api.predict(sent, "dinov2-s14", 0)) == {"label": "", "confidences": [], "grid": [4, 4]}
+    assert run(api.explain(sent, "dinov2-s14", 0, "rollout", -1, -1, -1, -1, ""))["label"] == ""
+
+
+def test_the_page_shows_the_progress_of_a_download(cats, monkeypatch):
+    go_on = threading.Event()
+
+    def slowly(preset, progress):
+        progress("model.safetensors", 1_000_000, 3_000_000)
+        assert go_on.wait(10)
+
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    messages = []
+
+    async def download():
+        async for sentence in handlers.download_status(cats):
+            messages.append(sentence)
+            if sentence.endswith(" MB"):
+                go_on.set()
+
+    run(download())
+    assert messages[-1] == f"Downloading {cats} from the Hub: 1 of 3 MB"
+    assert not collect(handlers.download_status("photos-tiny"))
+
+
+def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
+    monkeypatch.setattr("vit_demo.inference.jobs.GRACE", 0.05)
+    started, stopped = threading.Event(), threading.Event()
+
+    def slowly(preset, progress):
+        started.set()
+        try:
+            for done in range(1000):
+                progress("model.safetensors", done, 1000)
+                stopped.wait(0.01)
+        except BaseException:
+            stopped.set()
+            raise
+
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+
+    async def download():
+        sentences = handlers.download_status(cats)
+        await anext(sentences)
+        await sentences.aclose()  # the visitor leaves
+
+    run(download())
+    assert started.is_set() and stopped.wait(10)
+
+
+def test_two_visitors_of_one_model_download_it_once(cats, photo, hub, upload):
+    sent = upload(Image.open(photo))
+
+    async def both():
+        return await asyncio.gather(*(api.predict(sent, cats, 8) for _ in range(2)))
+
+    first, second = run(both())
+    assert first == second
+    assert hub.gets("model.safetensors") == 1
+
+
+def test_the_reason_of_a_failed_download_is_shown(hub, photo, upload):
+    with pytest.raises(vit_demo.CheckpointError, match="not on the Hub"):
+        collect(handlers.download_status("vit-ti16"))
+    stage = run(handlers.explain_or_message(None, upload(Image.open(photo)), "vit-ti16", 16, "crop"))
+    assert stage["empty"] and "not on the Hub" in stage["message"]
+
+
+def test_the_menu_lists_bundled_presets_first():
+    names = [name for _, name in model_info.preset_choices("photos")]
+    assert names[0] == "photos-tiny" and names[1:] == [p.name for p in PRESETS.values() if p.source == "hub"]
+
+
+def test_patch_sizes_that_were_never_trained_are_said():
+    assert "Resampled" in model_info.patch_size_summary(PRESETS["vit-ti16"], 8)
+    trained = model_info.patch_size_summary(PRESETS["vit-ti16"], 16) + model_info.patch_size_summary(
+        PRESETS["flexivit-s"], 8
+    )
+    assert "Resampled" not in trained
+
+
+def test_markdown_in_a_name_is_escaped():
+    assert custom_model.escape_markdown("[x](javascript:1) <b>*a*_b_`c`") == (
+        "\\[x\\]\\(javascript\\:1\\) \\<b\\>\\*a\\*\\_b\\_\\`c\\`"
+    )
+
+
+def test_old_models_are_evicted_from_memory(cats, headless, photo, monkeypatch):
+    monkeypatch.setattr("vit_demo.inference.engine.MODEL_BYTES", 3_500_000)  # the first alone holds 2.4 MB
+    engine = Engine("cpu")
+    engine.explore(photo, cats)
+    assert [key[0] for key in engine._models.list_keys()] == [cats]
+    engine.explore(photo, headless)
+    assert headless in [key[0] for key in engine._models.list_keys()] and engine._models.num_bytes <= 3_500_000

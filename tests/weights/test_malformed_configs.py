@@ -1,0 +1,128 @@
+"""Invalid values in ``config.json`` and ``preprocessor_config.json``: one clear sentence, never a traceback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from vit_demo.weights import limits
+
+from .model_folder import INFINITY, NAN, PREPROCESSOR, assert_refused, set_field, write_files
+
+NOT_WHOLE = [0, -2, "2", None, True, 2.5, 10**30, [3], {}, NAN]
+NOT_NUMBERS = ["x", True, NAN, INFINITY, -1, 1e9, [], {}]
+NOT_CHANNELS = [[0.5, 0.5], [0.5] * 4, ["a", "b", "c"], [NAN] * 3, [INFINITY] * 3, 0.5, "x", {}, [None] * 3, [[]] * 3]
+
+
+@pytest.mark.parametrize("value", NOT_WHOLE, ids=repr)
+@pytest.mark.parametrize("key", ["num_attention_heads", "image_size"])
+def test_transformers_whole_numbers(transformers_folder, key, value):
+    set_field(transformers_folder / "config.json", key, value=value)
+    assert_refused(transformers_folder, f"the {key} in its config.json must be")
+
+
+@pytest.mark.parametrize(("key", "value"), [("num_heads", v) for v in NOT_WHOLE] + [("img_size", 0), ("img_size", "2")])
+def test_timm_whole_numbers(timm_folder, key, value):
+    set_field(timm_folder / "config.json", "model_args", key, value=value)
+    assert_refused(timm_folder, f"the {key} in its config.json must be")
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [
+        (("layer_norm_eps",), [*NOT_NUMBERS, None]),
+        (("model_type",), [None, 3, [], {}, True, "swin", "x" * 10_000, "\u202eevil\n"]),
+        (("hidden_act",), [None, 3, [], {}]),
+        (("architectures",), ["x", {}, [1], 3]),
+        (("id2label",), [[], "x", {"a": "x"}, {"0": 3}, {"0": None}, {"1": "x"}, {"00": "x"}, {"0": ["x"]}, 3]),
+        (("image_size",), [[32], [32, 32, 32], [32, "32"], [0, 0], [32, 64]]),
+        (("use_swiglu_ffn",), [1, "yes", None, True]),
+    ],
+)
+def test_transformers_config(transformers_folder, keys, values):
+    original = (transformers_folder / "config.json").read_bytes()
+    for value in values:
+        (transformers_folder / "config.json").write_bytes(original)
+        set_field(transformers_folder / "config.json", *keys, value=value)
+        assert len(assert_refused(transformers_folder)) < 300
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [
+        (("image_mean",), NOT_CHANNELS),
+        (("image_std",), [*NOT_CHANNELS, [0, 0, 0], [-1, 1, 1], [1e-30] * 3]),
+        (("resample",), [99, -1, "2", True, 2.0, [], {}]),
+        (("rescale_factor",), NOT_NUMBERS),
+        (("do_rescale",), [1, "true", []]),
+        (("do_normalize",), [0, "false", {}]),
+        (("do_center_crop",), [1, "x"]),
+        (("crop_size",), [0, "x", True, [28, 28], {"height": 0}, {"height": "28"}, {"width": 28}, {"height": 1}]),
+        (("size",), [0, -3, "x", True, {"shortest_edge": 0}, {"height": []}, {"longest": 3}]),
+    ],
+)
+def test_transformers_preprocessor(transformers_folder, keys, values):
+    for value in values:
+        write_files(transformers_folder, {"preprocessor_config.json": json.dumps(PREPROCESSOR).encode()})
+        set_field(transformers_folder / "preprocessor_config.json", *keys, value=value)
+        assert_refused(transformers_folder)
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [
+        (("architecture",), [3, [], {}, True, "resnet50", "x" * 100_000, "vit_\u202e\n"]),
+        (("num_classes",), [-1, "3", 2.0, True, [], 10**9]),
+        (("label_names",), ["abc", {"0": "a"}, [1, 2, 3], [None] * 3, [["a"]] * 3, 3]),
+        (("global_pool",), ["map", "x" * 1000, 3, []]),
+        (("model_args",), [[], "x", 3]),
+        (("model_args", "act_layer\n\u202e" + "x" * 1000), [1]),
+        (("pretrained_cfg",), [[], "x", 3]),
+        (("pretrained_cfg", "mean"), NOT_CHANNELS),
+        (("pretrained_cfg", "std"), [*NOT_CHANNELS, [0, 0, 0], [1, 1, -1]]),
+        (("pretrained_cfg", "crop_pct"), ["x", 0, NAN, True, -1, 1e-9, 2, []]),
+        (("pretrained_cfg", "interpolation"), ["evil", 3, [], True, "BICUBIC\n"]),
+        (("pretrained_cfg", "crop_mode"), ["border", 3, []]),
+    ],
+)
+def test_timm_config(timm_folder, published, keys, values):
+    for value in values:
+        write_files(timm_folder, published.files)
+        set_field(timm_folder / "config.json", *keys, value=value)
+        assert_refused(timm_folder)
+
+
+@pytest.mark.parametrize(
+    "value", [[3, 224], [3, 64, 64, 64], [3, 0, 0], ["3", "64", "64"], [3, 64, 32], 64.0, "64", {}]
+)
+def test_timm_input_size(timm_folder, published, value):
+    set_field(timm_folder / "config.json", "model_args", value={"depth": 1})
+    set_field(timm_folder / "config.json", "pretrained_cfg", "input_size", value=value)
+    assert_refused(timm_folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[]", "does not hold a JSON object"),
+        (b"[" * 10_000 + b"]" * 10_000, "not JSON"),
+        (b'{"architecture": ' + b'{"a": ' * 10_000 + b"1" + b"}" * 10_001, "not JSON"),
+        ('{"model_type": "vit"}'.encode("utf-16"), "not JSON in UTF-8"),
+        (b"\xff\xfe\x00", "not JSON in UTF-8"),
+        (b'{"num_classes": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b"", "not JSON"),
+        (b'"vit"', "does not hold a JSON object"),
+        (b'{"a": "' + b"x" * limits.MAX_JSON_BYTES + b'"}', "has more than 1.0 MB"),
+    ],
+    ids=["list", "nested", "nested-objects", "utf-16", "no-text", "digits", "empty", "text", "large"],
+)
+@pytest.mark.parametrize("file", ["config.json", "preprocessor_config.json"])
+def test_files_that_are_no_json_object(transformers_folder, file, content, message):
+    (transformers_folder / file).write_bytes(content)
+    assert_refused(transformers_folder, message)
+
+
+def test_foreign_text_is_quoted_short_and_clean(timm_folder):
+    set_field(timm_folder / "config.json", "architecture", value="\u202e\n\x1b[31m" + "vit" * 1000)
+    assert len(assert_refused(timm_folder)) < 250

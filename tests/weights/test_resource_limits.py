@@ -1,0 +1,73 @@
+"""Models that would take too much time or memory are refused at once."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+import vit_demo
+from vit_demo.errors import PresetError
+from vit_demo.weights import find_preset, limits
+
+from .model_folder import assert_refused, edit_weights, timm_files, write_files
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ({"image_size": 512, "patch_size": 1, "embed_dim": 3}, "512 x 512 patches: choose one with at most 60"),
+        ({"image_size": 61, "patch_size": 1}, "61 x 61 patches"),
+        ({"image_size": 128, "patch_size": 64}, "patches have 64 px"),
+    ],
+)
+def test_networks_that_would_keep_a_page_busy_are_refused_to_visitors(hub, tmp_path, shape, message):
+    hub.repositories["someone/large"] = files = timm_files(**shape)
+    with pytest.raises(PresetError, match=message):
+        find_preset("someone/large", trusted=False)
+    assert find_preset(str(write_files(tmp_path, files))).config.depth  # the operator may load it
+
+
+@pytest.mark.parametrize("limit", ["MAX_FORWARD_FLOPS", "MAX_TRACE_BYTES", "MAX_PARAMETERS"])
+def test_each_cost_of_a_network_is_bounded_for_visitors(hub, published, monkeypatch, limit):
+    hub.repositories["someone/cats"] = published.files
+    monkeypatch.setattr(limits, limit, 10_000)
+    with pytest.raises(PresetError, match="too much time or memory"):
+        find_preset("someone/cats", trusted=False)
+
+
+def test_patch_sizes_that_a_page_cannot_afford_are_not_offered(hub, tmp_path):
+    hub.repositories["someone/coarse"] = timm_files(image_size=96, patch_size=32)
+    assert find_preset("someone/coarse").patch_sizes == (16, 24, 32, 48, 96)
+    assert find_preset("someone/coarse", trusted=False).patch_sizes == (16, 24, 32, 48)
+
+
+@pytest.mark.parametrize(
+    ("shape", "cheap", "expensive"),
+    [
+        ({"embed_dim": 768, "num_heads": 12}, 8, 2),  # ViT-B
+        ({"embed_dim": 1024, "num_heads": 16, "depth": 24}, 8, 4),  # ViT-L
+        ({"embed_dim": 1024, "num_heads": 16, "depth": 24, "image_size": 518, "patch_size": 14}, 14, 7),  # DINOv2-L
+        ({"embed_dim": 1280, "num_heads": 16, "depth": 32, "patch_size": 14}, 14, 7),  # ViT-H
+    ],
+)
+def test_public_networks_are_affordable_where_they_are_native(shape, cheap, expensive):
+    config = vit_demo.model.ViTConfig(**shape)
+    limits.check_network(config)
+    assert limits.is_affordable(config, cheap) and not limits.is_affordable(config, expensive)
+
+
+def test_5000_empty_blocks_are_refused_at_once(timm_folder):
+    edit_weights(timm_folder, lambda t: t.update({f"blocks.{i}.x": torch.zeros(1) for i in range(1, 4900)}))
+    started = time.monotonic()
+    assert_refused(timm_folder, "4,900 blocks: choose one with at most 64")
+    assert time.monotonic() - started < 3
+
+
+def test_a_tensors_name_cannot_stall_the_search_for_unsupported_parts(timm_folder):
+    """A pattern that looks ahead from each of n places takes n * n steps."""
+    edit_weights(timm_folder, lambda t: t.update({"embeddings." * 60_000: torch.zeros(1)}))
+    started = time.monotonic()
+    assert_refused(timm_folder, "which no ViT has")
+    assert time.monotonic() - started < 3

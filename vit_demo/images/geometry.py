@@ -1,0 +1,39 @@
+"""Which part of a picture became the input of a network, and that part for display."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from PIL import Image
+
+Mode: TypeAlias = Literal["crop", "squash", "keep"]
+Box: TypeAlias = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Which part of a picture became the input tensor.
+
+    Attributes:
+        source_size: (width, height) of the upright picture, in pixels.
+        box: (left, top, right, bottom) of the part that the model saw, in pixels of the picture.
+        input_size: (width, height) of the tensor, in pixels.
+        mode: How the picture was fitted; see `preprocess`.
+    """
+
+    source_size: tuple[int, int]
+    box: Box
+    input_size: tuple[int, int]
+    mode: Mode
+
+
+def model_view(image: Image.Image, geometry: Geometry, display_size: int) -> Image.Image:
+    """The part of a picture that the model saw, at the picture's resolution and in the shape of the model's input.
+
+    Args:
+        image: The picture that was passed to `preprocess`.
+        geometry: The geometry that `preprocess` returned.
+        display_size: Longest side of the result, in pixels.
+    """
+    scale = display_size / max(geometry.input_size)
+    width, height = (max(1, round(side * scale)) for side in geometry.input_size)
+    return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)

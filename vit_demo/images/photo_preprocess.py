@@ -1,0 +1,102 @@
+"""Photos: from a picture to the input tensor of a model, as timm's evaluation transform makes it."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from PIL import Image
+
+from vit_demo.errors import PresetError
+from vit_demo.images.geometry import Box, Geometry, Mode
+
+
+def preprocess(
+    image: Image.Image,
+    *,
+    image_size: int,
+    patch_size: int,
+    mean: Sequence[float],
+    std: Sequence[float],
+    mode: Mode = "crop",
+    crop_fraction: float = 1.0,
+    interpolation: str = "bicubic",
+) -> tuple[torch.Tensor, Geometry]:
+    """Fits a picture to a model's input and normalizes it.
+
+    Args:
+        image: An upright RGB picture.
+        image_size: Side of the square input that the model was trained with, in pixels.
+        patch_size: Side of a patch, in pixels.
+        mean: Mean of each channel, for pixels in [0, 1].
+        std: Standard deviation of each channel, for pixels in [0, 1].
+        mode: "crop" resizes the shorter side to `image_size / crop_fraction` and crops the central square, identical to
+            timm's evaluation transform to the pixel. "squash" resizes the whole picture to the square. "keep" resizes
+            the whole picture to a rectangle of whole patches, at most as many as the square has, that comes closest to
+            its aspect ratio and size.
+        crop_fraction: Share of the shorter side that "crop" keeps, above 0 and at most 1.
+        interpolation: "bicubic", "bilinear", "lanczos" or "nearest", antialiased.
+
+    Returns:
+        The tensor [1, 3, H, W], float32, and its geometry.
+
+    Raises:
+        PresetError: The patch size does not divide the input, or a choice is unknown.
+    """
+    if not 1 <= patch_size <= image_size or (mode != "keep" and image_size % patch_size):
+        raise PresetError(f"Patches of {patch_size} px do not tile {image_size} px: choose a divisor of {image_size}.")
+    if not 0 < crop_fraction <= 1:
+        raise PresetError(f"The crop fraction must be above 0 and at most 1, not {crop_fraction}.")
+    try:
+        resampling = Image.Resampling[interpolation.upper()]
+    except KeyError as error:
+        raise PresetError(f"Interpolation {interpolation!r} is unknown: choose bicubic or bilinear.") from error
+
+    image = image.convert("RGB")
+    box: Box = (0.0, 0.0, float(image.width), float(image.height))
+    input_size = (image_size, image_size)
+    if mode == "crop":
+        fitted, box = _crop(image, image_size, crop_fraction, resampling)
+    elif mode == "squash":
+        fitted = image.resize(input_size, resampling)
+    elif mode == "keep":
+        rows, cols = _nearest_grid(image.size, image_size // patch_size)
+        input_size = (cols * patch_size, rows * patch_size)
+        fitted = image.resize(input_size, resampling)
+    else:
+        raise PresetError(f"Mode {mode!r} is unknown: choose crop, squash or keep.")
+
+    pixels = np.asarray(fitted, dtype=np.float32) / 255
+    pixels = (pixels - np.asarray(mean, dtype=np.float32)) / np.asarray(std, dtype=np.float32)
+    tensor = torch.from_numpy(pixels).permute(2, 0, 1).unsqueeze(0).contiguous()  # [1, 3, H, W]
+    return tensor, Geometry(image.size, box, input_size, mode)
+
+
+def _crop(
+    image: Image.Image, image_size: int, crop_fraction: float, resampling: Image.Resampling
+) -> tuple[Image.Image, Box]:
+    """Resizes and crops like torchvision's Resize and CenterCrop, rounding included; also returns the cropped box."""
+    shorter = math.floor(image_size / crop_fraction)
+    width, height = (int(shorter * side / min(image.size)) for side in image.size)
+    left, top = round((width - image_size) / 2), round((height - image_size) / 2)
+    right, bottom = left + image_size, top + image_size
+    x, y = image.width / width, image.height / height
+    box = (left * x, top * y, min(right * x, image.width), min(bottom * y, image.height))
+    if max(width, height) > 16 * image_size:
+        # A very narrow picture would become enormous, so only the box is resampled. The result is the same up to
+        # rounding: Pillow keeps a box in single precision, which changes a few pixels in a thousand by one level.
+        return image.resize((image_size, image_size), resampling, box=box), box
+    return image.resize((width, height), resampling).crop((left, top, right, bottom)), box
+
+
+def _nearest_grid(size: tuple[int, int], side: int) -> tuple[int, int]:
+    """The (rows, cols) with at most side * side patches that comes closest to the picture's aspect ratio and size."""
+    aspect, budget = size[0] / size[1], side * side
+
+    def loss(grid: tuple[int, int]) -> float:
+        rows, cols = grid
+        # A distorted aspect ratio is more visible than a few patches less; the factor 4 was chosen by eye.
+        return 4 * abs(math.log(cols / rows / aspect)) + math.log(budget / (rows * cols))
+
+    nearest = ((rows, int(rows * aspect) + extra) for rows in range(1, budget + 1) for extra in (0, 1))
+    return min(((rows, min(max(cols, 1), budget // rows)) for rows, cols in nearest), key=loss)

@@ -1,0 +1,98 @@
+"""What runs on the device: one forward pass, the transfer of results, and a retry with less memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from vit_demo.accelerator import ZERO_GPU
+from vit_demo.errors import CheckpointError
+from vit_demo.methods import memory_budget
+from vit_demo.model import Trace, ViT
+
+T = TypeVar("T")
+
+
+class RunOnModel(Protocol):
+    """Runs a function on the network of a result: ``function(model, *arguments, patch_size=..., **options)``.
+
+    The function may run in another process, so it is a module-level function with small arguments and results.
+    """
+
+    def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:
+        """Returns the function's result, its tensors on the CPU; ``slow`` if it takes many passes."""
+
+
+@torch.inference_mode()
+def forward_with_trace(
+    model: ViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
+) -> tuple[Tensor, Trace, float]:
+    """Runs one image through the network.
+
+    Args:
+        model: In eval mode.
+        pixels: ``[1, C, height, width]``, normalised.
+        patch_size: In pixels.
+        kept_patches: As in ``ViT.forward``.
+
+    Returns:
+        Logits ``[K]`` float32 on the CPU, the trace, and the duration in seconds.
+
+    Raises:
+        CheckpointError: If the output is not finite.
+    """
+    trace = Trace()
+    started = time.perf_counter()
+    logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
+    seconds = time.perf_counter() - started
+    if not torch.isfinite(logits).all():
+        raise CheckpointError("The model's output is not a number, so its weights cannot be used: choose another.")
+    # Without classes the output is the pooled vector, of which nothing is left here.
+    return logits[: model.config.num_classes], trace, seconds
+
+
+def to_cpu(value: Any) -> Any:
+    """Moves tensors to the CPU; a trace only if it must leave this process, otherwise it stays on the device."""
+    if isinstance(value, tuple):
+        return tuple(map(to_cpu, value))
+    if isinstance(value, Tensor) or (ZERO_GPU and isinstance(value, Trace)):
+        return value.to("cpu")
+    return value
+
+
+def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.device) -> T:
+    """Runs a function on a device; if memory runs out, again in smaller chunks, and finally on the CPU.
+
+    Args:
+        attempt: Called with the device to run on.
+        device: The one to try first.
+    """
+    try:
+        return attempt(device)
+    except RuntimeError as error:
+        if not _is_out_of_memory(error):
+            raise
+    _free_memory(device)
+    try:
+        with memory_budget(1 / 8):
+            return attempt(device)
+    except RuntimeError as error:
+        if not _is_out_of_memory(error) or device.type == "cpu":
+            raise
+    _free_memory(device)
+    return attempt(torch.device("cpu"))
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+
+
+def _free_memory(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    elif device.type == "mps":
+        torch.mps.empty_cache()

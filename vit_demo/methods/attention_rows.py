@@ -1,0 +1,112 @@
+"""Rows of attention from the queries and keys of one block, in chunks, so that no N x N matrix is ever held.
+
+``attention[i, j] = softmax_j(q_i . k_j / sqrt(d))``: row i holds what token i attends to, column j who attends to
+token j. Everything is float32, whatever the network ran in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vit_demo.methods.chunking import chunk_size
+
+CHUNK_VALUES = 1 << 21
+"""Attention values in one chunk: 8 MB of float32, enough rows for fast products, few enough for a CPU's cache."""
+
+LARGE_MATMUL = 1 << 24
+"""Multiplications in a batched product from which a few matrices run faster one after another, on all CPU threads."""
+
+CACHE_LINE = 16
+"""Float32 values in a cache line of 64 bytes; rows padded to a multiple start on one, so their products are faster."""
+
+
+def attention_rows(q: Tensor, k: Tensor) -> Tensor:
+    """Attention of some queries over all tokens.
+
+    Args:
+        q: ``[..., Q, d]``, not scaled yet.
+        k: ``[..., N, d]``.
+
+    Returns:
+        ``[..., Q, N]`` float32; each row sums to 1.
+    """
+    scores = (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
+    return scores.softmax(-1)
+
+
+def queries_per_chunk(q: Tensor) -> int:
+    """How many queries of ``[B, H, N, d]`` are multiplied with all keys at once."""
+    batch, heads, n, _ = q.shape
+    return chunk_size(CHUNK_VALUES, batch * heads * n)
+
+
+def batched_matmul(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
+    """Writes ``a @ b``, a batch of matrices ``[M, ., .]``, into ``out``, or adds it."""
+    if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > LARGE_MATMUL:
+        # CPU threads split a batch by whole matrices: of three large ones, one of two threads gets two.
+        for left, right, target in zip(a, b, out, strict=True):
+            torch.addmm(target, left, right, beta=int(add), out=target)
+    else:
+        torch.baddbmm(out, a, b, beta=int(add), out=out)
+
+
+def pad_keys(keys: Tensor) -> Tensor:
+    """``[B, H, N, d]`` as float32 ``[B * H, width, d]``, padded with zeros to a multiple of ``CACHE_LINE``."""
+    n, d = keys.shape[2:]
+    return F.pad(keys.float().reshape(-1, n, d), (0, 0, 0, -n % CACHE_LINE))
+
+
+def attention_rows_into(queries: Tensor, keys: Tensor, n: int, out: Tensor) -> None:
+    """Writes the attention of scaled queries ``[M, c, d]`` over the first ``n`` padded keys into ``[M, c, width]``."""
+    batched_matmul(queries, keys.mT, out)
+    out[..., n:] = float("-inf")
+    torch.softmax(out, 2, out=out)
+
+
+def weighted_head_mean(weights: Tensor, chunk: Tensor) -> Tensor:
+    """The weighted sum over rows ``[B, H, c, N]`` with weights ``[B, c]``, averaged over the heads: ``[B, N]``."""
+    heads = chunk.shape[1]
+    per_head = (weights / heads).repeat(1, heads)[:, None]  # [B, 1, H * c]: one product, not one a head
+    return (per_head @ chunk.flatten(1, 2))[:, 0]
+
+
+def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """All rows of one block's attention, a few queries at a time.
+
+    Args:
+        q: ``[B, H, N, d]``.
+        k: ``[B, H, N, d]``.
+
+    Yields:
+        Which queries, and their attention ``[B, H, chunk, N]``, in memory that the next chunk overwrites.
+    """
+    batch, heads, n, d = q.shape
+    queries, keys = (q.float() * d**-0.5).reshape(-1, n, d), pad_keys(k)  # [B * H, N, d], [B * H, width, d]
+    width, step = keys.shape[1], min(queries_per_chunk(q), n)
+    buffer = queries.new_empty(batch * heads * step * width)  # reused: allocating costs as much as computing
+    for start in range(0, n, step):
+        part = slice(start, min(start + step, n))
+        some = queries[:, part]
+        attention = buffer[: some.shape[:2].numel() * width].view(*some.shape[:2], width)
+        attention_rows_into(some, keys, n, attention)
+        yield part, attention[..., :n].unflatten(0, (batch, heads))
+
+
+def logsumexp(q: Tensor, k: Tensor) -> Tensor:
+    """The logarithm of each row's softmax denominator, computed in chunks.
+
+    With it, one value needs one dot product: ``attention[i, j] = exp(q_i . k_j / sqrt(d) - logsumexp[i])``.
+
+    Args:
+        q: ``[B, H, N, d]``, not scaled yet.
+        k: ``[B, H, N, d]``.
+
+    Returns:
+        ``[B, H, N]`` float32.
+    """
+    q, k = q.float() * q.shape[-1] ** -0.5, k.float()
+    return torch.cat([(part @ k.mT).logsumexp(-1) for part in q.split(queries_per_chunk(q), dim=2)], dim=2)

@@ -1,0 +1,115 @@
+"""A network's predictions for a labelled dataset, and the figures computed from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torchvision.transforms.v2 import functional as transforms
+
+from vit_demo.training.data import ImageDataset
+from vit_demo.weights.preset import Preset
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The logits of a dataset's images beside their labels.
+
+    Attributes:
+        logits: ``[N, classes]``.
+        labels: int64 ``[N]``.
+        sources: int64 ``[N]``, as in ``ImageDataset``; None for a dataset of one source.
+    """
+
+    logits: Tensor
+    labels: Tensor
+    sources: Tensor | None = None
+
+    @cached_property
+    def confidence(self) -> Tensor:
+        """``[N]`` in [0, 1]: the probability of the predicted class."""
+        return self.logits.softmax(1).amax(1)
+
+    @cached_property
+    def correct(self) -> Tensor:
+        """Bool ``[N]``: whether the predicted class is the label."""
+        return self.logits.argmax(1) == self.labels
+
+    @property
+    def accuracy(self) -> float:
+        """Fraction of correct predictions, in [0, 1]."""
+        return self.correct.float().mean().item()
+
+    @property
+    def loss(self) -> float:
+        """Mean cross-entropy, in nats."""
+        return F.cross_entropy(self.logits, self.labels).item()
+
+    def subset(self, indices: Tensor) -> Predictions:
+        """The predictions at ``indices``, int64 or bool."""
+        sources = None if self.sources is None else self.sources[indices]
+        return Predictions(self.logits[indices], self.labels[indices], sources)
+
+    def by_source(self) -> list[Predictions]:
+        """The predictions for each source of the dataset; a list of one without sources."""
+        if self.sources is None:
+            return [self]
+        return [self.subset(self.sources == source) for source in self.sources.unique()]
+
+    def confusion_matrix(self) -> Tensor:
+        """int64 ``[classes, classes]``: number of images of each class (row) by prediction (column)."""
+        classes = self.logits.shape[1]
+        pairs = self.labels * classes + self.logits.argmax(1)
+        return torch.bincount(pairs, minlength=classes * classes).view(classes, classes)
+
+    def reliability(self, bins: int = 15) -> list[tuple[float, float, int]]:
+        """Groups the predictions by confidence, in bins of equal width over [0, 1].
+
+        Returns:
+            Mean confidence, accuracy and number of predictions of each bin that is not empty.
+        """
+        index = (self.confidence * bins).long().clamp(max=bins - 1)
+        groups = [index == i for i in range(bins)]
+        return [
+            (self.confidence[group].mean().item(), self.correct[group].float().mean().item(), int(group.sum()))
+            for group in groups
+            if group.any()
+        ]
+
+    def calibration_error(self, bins: int = 15) -> float:
+        """Expected calibration error, in [0, 1] (Guo et al., 2017, https://arxiv.org/abs/1706.04599).
+
+        The mean absolute difference between confidence and accuracy over the bins, weighted by their size.
+        """
+        differences = (count * abs(confidence - accuracy) for confidence, accuracy, count in self.reliability(bins))
+        return sum(differences) / len(self.labels)
+
+
+def normalise(images: Tensor, preset: Preset) -> Tensor:
+    """Normalises images ``[B, C, height, width]`` in [0, 1] by a preset's mean and standard deviation."""
+    return transforms.normalize(images, list(preset.mean), list(preset.std))
+
+
+@torch.no_grad()
+def predict(
+    model: nn.Module, data: ImageDataset, preset: Preset, patch_size: int, *, batch_size: int = 250
+) -> Predictions:
+    """Computes a model's logits for all images of a dataset at one patch size.
+
+    Args:
+        model: Called as ``model(images, patch_size=...)``; put into eval mode.
+        data: Images and labels.
+        preset: Provides the normalisation.
+        patch_size: In pixels.
+        batch_size: Images per forward pass.
+    """
+    model.eval()
+    device = next(model.parameters()).device
+    logits = [
+        model(normalise(images.to(device).float() / 255, preset), patch_size=patch_size).float().cpu()
+        for images in data.images.split(batch_size)
+    ]
+    return Predictions(torch.cat(logits), data.labels, data.sources)

@@ -1,0 +1,105 @@
+"""The report of an evaluation: figures as plain values, tables of text, and plots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from vit_demo.training.evaluate import Results, correct_but_rejected, rejection_rate, wrong_but_confident
+from vit_demo.training.predictions import Predictions
+from vit_demo.weights import Preset
+
+TABLES = ("accuracy", "calibration_error", "wrong_but_confident", "correct_but_rejected", "rejection_rate")
+"""The tables of a report, in the order in which they are printed."""
+
+MAX_CLASSES = 12
+"""With more classes than this, the most frequent errors are printed instead of the confusion matrix."""
+
+
+def make_report(preset: Preset, results: Results, outliers: Results, patch_size: int) -> dict[str, Any]:
+    """All figures of an evaluation.
+
+    Args:
+        preset: The preset evaluated.
+        results: Predictions for labelled datasets.
+        outliers: Predictions for images that show none of the classes.
+        patch_size: The one to give confusion matrices at, in pixels.
+
+    Returns:
+        For each of ``TABLES``, values in [0, 1] by dataset and patch size; ``"confidence_threshold"``, below which
+        predictions are rejected; and ``"confusion_matrix"`` by dataset, with its ``"patch_size"``.
+    """
+    threshold = preset.confidence_threshold
+    return {
+        "preset": preset.name,
+        "confidence_threshold": threshold,
+        "accuracy": {name: {p: found.accuracy for p, found in sizes.items()} for name, sizes in results.items()},
+        "calibration_error": {
+            name: {p: found.calibration_error() for p, found in sizes.items()} for name, sizes in results.items()
+        },
+        "wrong_but_confident": wrong_but_confident(results, threshold),
+        "correct_but_rejected": correct_but_rejected(results, threshold),
+        "rejection_rate": rejection_rate(outliers, threshold),
+        "confusion_matrix": {"patch_size": patch_size}
+        | {name: sizes[patch_size].confusion_matrix().tolist() for name, sizes in results.items()},
+    }
+
+
+def format_report(preset: Preset, report: dict[str, Any]) -> str:
+    """A report as tables in per cent, with the errors on the first dataset."""
+    width = max(28, 4 + max(len(name) for title in TABLES for name in report[title]))
+    lines = []
+    for title in TABLES:
+        sizes = next(iter(report[title].values()))
+        heading = title.replace("_", " ") + (" of outliers" if title == "rejection_rate" else "")
+        lines.append(f"{heading + ', %':{width}}" + "".join(f"patch {p:<3}" for p in sizes))
+        for name, values in report[title].items():
+            lines.append(f"  {name:{width - 4}}" + "".join(f"{100 * value:8.2f} " for value in values.values()))
+        lines.append("")
+    patch_size, name = report["confusion_matrix"]["patch_size"], next(iter(report["accuracy"]))
+    matrix = report["confusion_matrix"][name]
+    if len(preset.labels) <= MAX_CLASSES:
+        lines.append(f"confusion matrix on {name} at patch size {patch_size}")
+        lines.append("  label  prediction" + "".join(f"{label:>6}" for label in preset.labels))
+        for label, row in zip(preset.labels, matrix, strict=True):
+            lines.append(f"  {label:16}" + "".join(f"{count or '.':>6}" for count in row))
+    else:
+        lines.append(f"most frequent errors on {name} at patch size {patch_size}")
+        pairs = [
+            (count, preset.labels[i], preset.labels[j])
+            for i, row in enumerate(matrix)
+            for j, count in enumerate(row)
+            if i != j and count
+        ]
+        for count, label, prediction in sorted(pairs, reverse=True)[:MAX_CLASSES]:
+            lines.append(f"  {label} predicted as {prediction}: {count}")
+    return "\n".join(lines)
+
+
+def plot_predictions(preset: Preset, name: str, patch_size: int, predictions: Predictions, path: Path) -> None:
+    """Draws the confusion matrix and the reliability diagram of a dataset into a PNG file."""
+    from matplotlib.figure import Figure
+
+    matrix, classes = predictions.confusion_matrix(), len(preset.labels)
+    is_small = classes <= MAX_CLASSES
+    figure = Figure(figsize=(11, 5) if is_small else (13, 6.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    figure.suptitle(f"{preset.name}, patch size {patch_size}, {name}: accuracy {100 * predictions.accuracy:.2f} %")
+    left.imshow((matrix / matrix.sum(1, keepdim=True).clamp(min=1)).sqrt().numpy(), cmap="Purples", vmin=0, vmax=1)
+    ticks = range(classes)
+    left.set(title="Confusion matrix", xlabel="prediction", ylabel="label", xticks=ticks, yticks=ticks)
+    left.set_xticklabels(preset.labels, rotation=0 if is_small else 90, fontsize=10 if is_small else 6)
+    left.set_yticklabels(preset.labels, fontsize=10 if is_small else 6)
+    if is_small:
+        for row, column in matrix.nonzero().tolist():
+            colour = "white" if row == column else "black"
+            left.text(column, row, str(int(matrix[row, column])), ha="center", va="center", color=colour, fontsize=8)
+    bins = predictions.reliability()
+    right.plot([0, 1], [0, 1], color="grey", linestyle=":", label="perfect calibration")
+    right.plot([mean for mean, _, _ in bins], [accuracy for _, accuracy, _ in bins], marker="o", label=preset.name)
+    right.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.02), ylim=(0, 1.02))
+    right.set_title(f"Expected calibration error {100 * predictions.calibration_error():.2f} %")
+    right.legend()
+    right.grid(alpha=0.3)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,75 @@
+// Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left.
+
+import { createRequestIds } from "./requests.js";
+import { openResult } from "./result.js";
+
+/**
+ * `prepare(result)` is awaited before `show(result)` gets the result without the dropped patches; `onChange()` is called
+ * when a patch is dropped or restored, or cannot be.
+ */
+export function createDropping(request, { prepare, show, onChange, open = openResult }) {
+  const requests = createRequestIds();
+  let whole = null; // the result with all its patches
+  let dropped = new Set();
+  let confirmed = new Set(); // the patches that the shown result is without
+  let error = "";
+
+  /** Begins with a result that has all its patches. */
+  function start(result) {
+    requests.start();
+    whole = result;
+    dropped = new Set();
+    confirmed = new Set();
+    error = "";
+  }
+
+  async function update() {
+    const isCurrent = requests.start();
+    const patches = [...dropped].sort((a, b) => a - b);
+    const next = patches.length ? await resultWithout(patches, isCurrent) : whole;
+    if (next && isCurrent()) await prepare(next);
+    if (!next || !isCurrent()) return;
+    confirmed = new Set(patches);
+    show(next);
+  }
+
+  async function resultWithout(patches, isCurrent) {
+    const source = { ...whole.source, dropped: patches };
+    const reply = await request({ kind: "result", source }, { isCurrent });
+    if (reply?.result) return open(reply.result);
+    if (reply) {
+      dropped = new Set(confirmed);
+      setError(reply.error);
+    }
+    return null;
+  }
+
+  function setDropped(patches) {
+    dropped = patches;
+    error = "";
+    onChange();
+    update();
+  }
+
+  function setError(sentence) {
+    error = sentence;
+    onChange();
+  }
+
+  /** Drops a patch, or restores it. */
+  function toggle(patch) {
+    const patches = new Set(dropped);
+    if (!patches.delete(patch)) patches.add(patch);
+    if (patches.size === whole.numPatches) setError("At least one patch must stay.");
+    else setDropped(patches);
+  }
+
+  return {
+    start,
+    toggle,
+    restoreAll: () => setDropped(new Set()),
+    dropped: () => dropped,
+    whole: () => whole,
+    error: () => error,
+  };
+}

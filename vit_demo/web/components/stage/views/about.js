@@ -1,0 +1,96 @@
+// What one is looking at, how to look around, and how the map is computed: the section of the project's docs.
+
+import { setText } from "../../shared/dom.js";
+
+export const order = 20;
+
+export const html = `
+  <section class="card about">
+    <h2>What you are looking at</h2>
+    <p class="sentence"></p>
+    <p class="pill"></p>
+    <p class="hint mouse"></p>
+    <p class="hint touch"></p>
+    <details class="method-docs">
+      <summary>How is this computed?</summary>
+      <div class="text" tabindex="0" role="region" aria-label="How this map is computed"></div>
+    </details>
+  </section>`;
+
+export function create(card, { request }) {
+  const find = (selector) => card.querySelector(selector);
+  const docs = createMethodDocs(find(".method-docs"), request);
+
+  function show(result) {
+    if (result) return;
+    setText(find(".sentence"), "Nothing yet. The colours will show where the model looks.");
+    setText(find(".pill"), "");
+  }
+
+  function draw({ result, method, view, choices, chosenMethod }) {
+    setText(find(".sentence"), method.sentence(result, view));
+    setText(find(".pill"), method.classSpecific ? "depends on the class" : "does not depend on the class");
+    const { mouse, touch } = hints(choices, chosenMethod, result);
+    setText(find(".hint.mouse"), mouse);
+    setText(find(".hint.touch"), touch);
+    docs.setMethod(choices.method);
+  }
+
+  return { show, draw, retry: docs.load };
+}
+
+/** What pointing at a patch does now, for a mouse and for a finger. */
+function hints({ dropping }, { uses }, { hasClassToken }) {
+  if (dropping) {
+    return {
+      mouse: "Click a patch to drop it, click again to restore it. Arrow keys and Enter do the same.",
+      touch: "Tap a patch to drop it, tap again to restore it.",
+    };
+  }
+  if (!uses.includes("patch")) {
+    return {
+      mouse: "Hover a patch to read its value, or move there with the arrow keys.",
+      touch: "Tap a patch to read its value.",
+    };
+  }
+  const back = hasClassToken ? "return to the class token" : "unpin it";
+  return {
+    mouse: `Hover a patch to see where it looks. Click to pin it, use the arrow keys to move, press Esc to ${back}.`,
+    touch: `Tap a patch to see where it looks. Tap it again to ${back}.`,
+  };
+}
+
+/** Loads the section about a method when it is opened, and again when a request failed. */
+function createMethodDocs(panel, request) {
+  const text = panel.querySelector(".text");
+  const sections = new Map(); // method -> HTML
+  let current = "";
+  let written = ""; // the method whose section is on the page
+
+  async function load() {
+    const method = current;
+    if (!panel.open || written === method) return;
+    if (!sections.has(method)) {
+      const isCurrent = () => current === method && panel.open;
+      const reply = await request({ kind: "method_docs", method }, { isCurrent });
+      if (!reply) return;
+      if (reply.error) {
+        written = "";
+        text.replaceChildren(reply.error);
+        return;
+      }
+      sections.set(method, reply.result.html);
+    }
+    text.innerHTML = sections.get(method);
+    written = method;
+  }
+
+  function setMethod(method) {
+    if (method === current) return;
+    current = method;
+    load();
+  }
+
+  panel.addEventListener("toggle", load);
+  return { setMethod, load };
+}

@@ -1,0 +1,71 @@
+"""The endpoints as tools of the Model Context Protocol, where the ``mcp`` extra is installed.
+
+Gradio makes a tool of each endpoint. Changed here is only how pictures and numbers travel: a picture is a data URL in
+the call itself, which needs no file and no URL that this server would fetch; numbers come back as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gradio.mcp
+from gradio.mcp import GradioMCPServer
+
+from vit_demo.web.limits import MAX_EVENT_BYTES
+
+PICTURE = (
+    f"A data URL, such as data:image/jpeg;base64,..., of at most {MAX_EVENT_BYTES // 1000} kB. URLs are not fetched: "
+    "reduce a larger picture first; 1,000 pixels a side are plenty."
+)
+
+
+def install() -> bool:
+    """Makes Gradio's next MCP server one of ours.
+
+    Returns:
+        Whether the ``mcp`` extra is installed, so that ``launch(mcp_server=True)`` works.
+    """
+    try:
+        import mcp  # noqa: F401
+    except ImportError:
+        return False
+    gradio.mcp.GradioMCPServer = ToolServer  # type: ignore[misc]  # Gradio looks it up by this name
+    return True
+
+
+class ToolServer(GradioMCPServer):
+    """Gradio's MCP server, with pictures sent as data URLs and results as JSON."""
+
+    @property
+    def _file_data_tool_description(self) -> str:
+        return ""
+
+    def simplify_filedata_schema(self, schema: dict[str, Any]) -> tuple[dict[str, Any], list[list[str | int]]]:
+        """As Gradio's; a picture is described as what it is here."""
+        schema, positions = super().simplify_filedata_schema(schema)
+        for path in positions:
+            name = path[0]
+            text = schema["properties"][name].get("description", "")
+            schema["properties"][name] = {"type": "string", "description": f"{text} {PICTURE}".strip()}
+        for of_any_type in schema["properties"].values():
+            if of_any_type.get("type") == {}:  # Gradio's for JSON, but no JSON schema
+                del of_any_type["type"]
+        return schema, positions
+
+    def convert_strings_to_filedata(self, value: Any, filedata_positions: list[list[str | int]]) -> Any:
+        """Leaves data URLs as they are: the endpoints check and decode them."""
+        return value
+
+    def postprocess_output_data(self, data: Any, root_url: str) -> list[Any]:
+        """As Gradio's, but numbers as JSON rather than as Python writes them."""
+        outputs = (
+            data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
+        )  # several outputs come as one tuple
+        texts = [json.dumps(one) if isinstance(one, list) or _is_plain(one) else one for one in outputs]
+        return super().postprocess_output_data(texts, root_url)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an output is an object of numbers and texts, not Gradio's description of a file."""
+    return isinstance(value, dict) and "path" not in value

@@ -1,0 +1,104 @@
+"""Reads untrusted safetensors files: the header is bounded before it is parsed, its entries before they are used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from vit_demo.errors import CheckpointError
+from vit_demo.weights import limits
+from vit_demo.weights.untrusted_text import quote
+
+FLOATS = {"F64", "F32", "F16", "BF16"}
+"""Accepted dtypes; shorter ones are quantised, and useless without their scales."""
+
+
+def read_metadata(path: Path) -> dict[str, str]:
+    """The metadata in the header of a file.
+
+    Raises:
+        CheckpointError: If it is not a safetensors file.
+    """
+    _check_header(path)
+    try:
+        with safe_open(path, "pt") as file:
+            return file.metadata() or {}
+    except (SafetensorError, OSError) as error:
+        raise _damaged(path) from error
+
+
+def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
+    """The tensors of a file by name.
+
+    Args:
+        path: The file.
+        shapes_only: Returns them on the meta device: names and shapes, but no values.
+
+    Raises:
+        CheckpointError: If it is not a safetensors file, or exceeds ``limits``.
+    """
+    _check_header(path)
+    try:
+        with safe_open(path, "pt") as file:
+            names = list(file.keys())
+            if len(names) > limits.MAX_TENSORS:
+                raise CheckpointError(
+                    f"{path.name} holds {len(names):,} tensors: choose a model with at most {limits.MAX_TENSORS:,}."
+                )
+            slices = {name: file.get_slice(name) for name in names}
+            kinds = {part.get_dtype() for part in slices.values()} - FLOATS
+            if kinds:
+                raise CheckpointError(f"{path.name} holds {', '.join(sorted(kinds))}: save it as float32 or float16.")
+            shapes = {name: part.get_shape() for name, part in slices.items()}
+            for name, shape in shapes.items():
+                if len(name) > limits.MAX_TENSOR_NAME_LENGTH or len(shape) > limits.MAX_RANK or 0 in shape:
+                    raise CheckpointError(
+                        f"{path.name} holds {quote(name)}, which no ViT has: see docs/models.md for what is supported."
+                    )
+            if shapes_only:
+                return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+            return {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError) as error:
+        raise _damaged(path) from error
+
+
+def to_finite_float32(tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
+    """Copies tensors to float32 and empties ``tensors`` on the way, so that little is in memory twice.
+
+    Args:
+        tensors: By name; empty afterwards.
+        source: The file or model, for error messages.
+
+    Raises:
+        CheckpointError: If a value is not finite.
+    """
+    floats = {}
+    for name in list(tensors):
+        floats[name] = tensors.pop(name).to(torch.float32, copy=True)
+        if not floats[name].isfinite().all():
+            raise CheckpointError(f"{source} holds values that are not finite in {quote(name)}: choose other weights.")
+    return floats
+
+
+def _check_header(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+        size = path.stat().st_size
+    except OSError as error:
+        raise _damaged(path) from error
+    if length + 8 > size:
+        raise _damaged(path)
+    if length > limits.MAX_HEADER_BYTES:
+        raise CheckpointError(
+            f"The header of {path.name} has {length / 1e6:.1f} MB: "
+            f"choose a model with at most {limits.MAX_HEADER_BYTES / 1e6:.1f} MB."
+        )
+
+
+def _damaged(path: Path) -> CheckpointError:
+    # Without the operating system's reason, which contains the whole path.
+    return CheckpointError(f"The weights {path.name} are missing or damaged: download them again.")
