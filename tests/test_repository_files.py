@@ -1,0 +1,99 @@
+"""What those need who carry the project on: changelog, citation, model cards, templates and workflows are sound."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import vit_demo
+from vit_demo.version import __version__
+
+ROOT = Path(__file__).parent.parent
+CARDS = sorted((ROOT / "docs" / "model_cards").glob("*.md"))
+YAML = [*sorted(ROOT.glob(".github/**/*.yml")), ROOT / ".pre-commit-config.yaml"]
+FIGURE = re.compile(r"\d+\.\d+")
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_citation_has_what_the_format_requires():
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert citation.keys() >= {"cff-version", "message", "title", "authors"}
+    assert citation["cff-version"] == "1.2.0" and citation["type"] == "software" and citation["license"] == "MIT"
+    assert citation["version"] == __version__
+    assert all(author.keys() & {"name", "family-names", "alias"} for author in citation["authors"])
+
+
+def test_the_changelog_lists_this_version():
+    versions = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
+    assert versions[0] == "Unreleased" and __version__ in versions
+    kinds = set(re.findall(r"^### (.+)$", read("CHANGELOG.md"), re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_every_bundled_preset_has_a_model_card():
+    bundled = {preset.name for preset in vit_demo.presets().values() if preset.source == "bundled"}
+    assert {card.stem for card in CARDS} == bundled
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
+def test_a_model_card_describes_the_preset_and_gives_measured_figures(card):
+    _, front, text = card.read_text(encoding="utf-8").split("---\n", 2)
+    about = yaml.safe_load(front)
+    assert about["license"] in ("mit", "other") and about["library_name"] == "vit_demo"
+    assert ("license_name" in about) == (about["license"] == "other")
+    preset = vit_demo.presets()[card.stem]
+    assert f"# {preset.name}\n" in text
+    header = re.search(r"^\| [^|]*% \| patch (.*) \|$", text, re.MULTILINE)
+    assert header and tuple(map(int, header[1].split(" | "))) == preset.patch_sizes
+    measured = set(FIGURE.findall(read("checkpoints/README.md")))
+    assert set(FIGURE.findall(text)) <= measured, "figures come from checkpoints/README.md"
+    assert "**Use it**" in text and "**Do not**" in re.sub(r"\s+", " ", text)
+
+
+@pytest.mark.parametrize("path", YAML, ids=lambda path: path.name)
+def test_yaml_can_be_read(path):
+    assert yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/ISSUE_TEMPLATE/[!c]*.yml")), ids=lambda path: path.stem)
+def test_an_issue_form_has_what_github_requires(path):
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert form["name"] and form["description"] and form["body"]
+    ids = [part["id"] for part in form["body"]]
+    assert len(set(ids)) == len(ids)
+    assert all(part["type"] in ("textarea", "checkboxes") and part["attributes"]["label"] for part in form["body"])
+
+
+def test_the_hooks_run_tools_that_the_development_requirements_bring():
+    (repository,) = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
+    assert repository["repo"] == "local"
+    tools = {"ruff": "ruff", "ruff-format": "ruff", "mypy": "mypy", "import-linter": "import-linter"}
+    assert {hook["id"] for hook in repository["hooks"]} == tools.keys()
+    assert all(re.search(rf"^{tool}[=>]", read("requirements-dev.txt"), re.MULTILINE) for tool in tools.values())
+
+
+def test_the_workflows_run_what_ci_runs_and_then_sync_the_space(tmp_path):
+    test = yaml.safe_load(read(".github/workflows/test.yml"))
+    steps = test["jobs"]["test"]["steps"]
+    assert steps[-1]["run"] == "bash .ci/run"
+    assert test["permissions"] == {"contents": "read"}
+    space = yaml.safe_load(read(".github/workflows/space.yml"))
+    assert space[True]["workflow_run"]["workflows"] == [test["name"]]  # YAML reads the key `on` as true
+    runs = [step["run"] for step in space["jobs"]["sync"]["steps"] if "run" in step]
+    readme = tmp_path / "README.md"
+    readme.write_text(read("README.md"), encoding="utf-8")
+    environment = os.environ | {"SPACE": "someone/demo", "COLUMNS": "200"}
+    subprocess.run(["bash", "-c", runs[0]], cwd=tmp_path, env=environment, check=True)
+    front = yaml.safe_load(readme.read_text(encoding="utf-8").split("---\n")[1])
+    assert front["thumbnail"] == "https://huggingface.co/spaces/someone/demo/resolve/main/docs/images/page.png"
+    options = set(re.findall(r"--[\w-]+", runs[-1]))
+    command = [sys.executable, "-m", "huggingface_hub.cli.hf", "upload", "--help"]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+    assert options and all(option in shown for option in options)
