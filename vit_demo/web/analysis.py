@@ -1,4 +1,4 @@
-"""Endpoints that answer one question about a picture in one call, for scripts and, as MCP tools, for agents."""
+"""Endpoints that analyse a picture in one call, for scripts and, as MCP tools, for agents."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from vit_demo.web.components.picture_parameter import picture_parameter
 from vit_demo.web.handlers import with_gradio_errors
 
 MAX_DROPPED = 10_000
+"""Patches that one call of ``drop_patches`` may name."""
 
 
 @with_gradio_errors
@@ -45,7 +46,7 @@ async def explain_image(
         values = result.heatmap(method, name or None)
         rows, cols = result.grid
         found = _prediction(result) | {
-            "explained": name or next((likeliest for likeliest, _ in result.top(1)), ""),
+            "explained": name or next((top for top, _ in result.top(1)), ""),
             "method": method,
             "class_specific": METHODS[method].class_specific,
             "rows": rows,
@@ -59,7 +60,7 @@ async def explain_image(
 
 @with_gradio_errors
 async def logit_lens(image: Any, preset: str, patch_size: int) -> list[list[dict[str, Any]]]:
-    """Predicts the class after each block of the network (logit lens), to show where the decision is made.
+    """Predicts the class after each block of the network (logit lens).
 
     Args:
         image: The picture; for digits a drawing of one digit.
@@ -67,7 +68,7 @@ async def logit_lens(image: Any, preset: str, patch_size: int) -> list[list[dict
         patch_size: Side of a patch in pixels; 0 for the model's default.
 
     Returns:
-        One list before the first block and one after each, of the five likeliest {"label", "confidence"}.
+        One list before the first block and one after each, of the five most likely {"label", "confidence"}.
     """
     call = await Call.parse(image, preset, patch_size)
     rankings = await call.run(lambda: call.explore().logit_lens(), call.preset.task)
@@ -99,7 +100,7 @@ async def drop_patches(image: Any, preset: str, patch_size: int, patches: Any) -
 
 @with_gradio_errors
 async def faithfulness(image: Any, preset: str, patch_size: int, method: str, label: str) -> dict[str, Any]:
-    """Tests a heatmap: whether removing the patches it calls important changes the prediction more than chance does.
+    """Measures whether a heatmap is faithful, by deletion and insertion, beside random orders of the patches.
 
     Args:
         image: The picture; for digits a drawing of one digit.
@@ -125,20 +126,20 @@ async def faithfulness(image: Any, preset: str, patch_size: int, method: str, la
 
 
 def add_analysis_endpoints() -> None:
-    """Adds the endpoints to the page being built; their parameters are components that are never shown."""
+    """Adds the endpoints to the page that is being built; their parameters are hidden components."""
     image = picture_parameter("image")
     preset = gr.Textbox("photos-tiny", visible=False, label="preset")
     patch_size = gr.Number(0, precision=0, visible=False, label="patch_size")
     method = gr.Textbox("relevance", visible=False, label="method")
     label = gr.Textbox("", visible=False, label="label")
     patches = gr.JSON(visible=False, label="patches")
-    answer = gr.JSON(visible=False, label="answer")
+    output = gr.JSON(visible=False, label="result")
     picture = gr.Image(visible=False, label="picture", format="png")
     for function, inputs, outputs in (
-        (explain_image, [image, preset, patch_size, method, label], [answer, picture]),
-        (logit_lens, [image, preset, patch_size], answer),
-        (drop_patches, [image, preset, patch_size, patches], answer),
-        (faithfulness, [image, preset, patch_size, method, label], answer),
+        (explain_image, [image, preset, patch_size, method, label], [output, picture]),
+        (logit_lens, [image, preset, patch_size], output),
+        (drop_patches, [image, preset, patch_size, patches], output),
+        (faithfulness, [image, preset, patch_size, method, label], output),
     ):
         gr.Button(visible=False).click(
             function, inputs, outputs, api_name=function.__name__, concurrency_limit=None, preprocess=False

@@ -1,7 +1,7 @@
 """The endpoints as tools of the Model Context Protocol, where the ``mcp`` extra is installed.
 
-Gradio makes a tool of each endpoint. Changed here is only how pictures and numbers travel: a picture is a data URL in
-the call itself, which needs no file and no URL that this server would fetch; numbers come back as JSON.
+Gradio makes a tool of each endpoint. Only the transport of pictures and numbers differs here: a picture is a data URL
+in the call itself, so that no file and no URL is read by the server; numbers are returned as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PICTURE = (
 
 
 def install() -> bool:
-    """Makes Gradio's next MCP server one of ours.
+    """Replaces Gradio's MCP server by ``ToolServer``.
 
     Returns:
         Whether the ``mcp`` extra is installed, so that ``launch(mcp_server=True)`` works.
@@ -42,7 +42,7 @@ class ToolServer(GradioMCPServer):
         return ""
 
     def simplify_filedata_schema(self, schema: dict[str, Any]) -> tuple[dict[str, Any], list[list[str | int]]]:
-        """As Gradio's; a picture is described as what it is here."""
+        """Gradio's schema, with pictures described as data URLs."""
         schema, positions = super().simplify_filedata_schema(schema)
         for path in positions:
             name = path[0]
@@ -58,10 +58,9 @@ class ToolServer(GradioMCPServer):
         return value
 
     def postprocess_output_data(self, data: Any, root_url: str) -> list[Any]:
-        """As Gradio's, but numbers as JSON rather than as Python writes them."""
-        outputs = (
-            data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
-        )  # several outputs come as one tuple
+        """Gradio's content, with numbers as JSON instead of Python's repr."""
+        # Several outputs come as one tuple.
+        outputs = data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
         texts = [json.dumps(one) if isinstance(one, list) or _is_plain(one) else one for one in outputs]
         return super().postprocess_output_data(texts, root_url)
 
