@@ -1,11 +1,30 @@
-"""The names of ``vit_demo``, each in a fresh interpreter, because the order of imports matters."""
+"""The names of ``vit_demo``, imported in several orders, because the order matters."""
 
 import subprocess
 import sys
 
-import pytest
+IMPORTS = [
+    "import vit_demo",
+    "import vit_demo.methods, vit_demo",
+    "import vit_demo; from vit_demo import methods",
+    "from vit_demo.methods.relevance import relevance; import vit_demo",
+    "import vit_demo; vit_demo.methods(); import vit_demo.methods.registry",
+    "import vit_demo.inference.engine, vit_demo; vit_demo.explore",
+    "from vit_demo import *; import vit_demo; assert methods() == vit_demo.methods()",
+]
 
-CALL = "assert list(vit_demo.methods())[0] == 'attention' and vit_demo.methods.rollout.__name__ == 'rollout'"
+# One process, because importing torch takes seconds; each time the package is imported anew.
+EACH = f"""
+import sys
+for imports in {IMPORTS}:
+    for name in [name for name in sys.modules if name.split(".")[0] == "vit_demo"]:
+        del sys.modules[name]
+    names = {{}}
+    exec(imports, names)
+    vit_demo = names["vit_demo"]
+    assert list(vit_demo.methods())[0] == "attention", imports
+    assert vit_demo.methods.rollout.__name__ == "rollout", imports
+"""
 
 
 def run(script: str) -> None:
@@ -18,20 +37,8 @@ def test_the_package_is_imported_without_torch():
     run(f"import sys, vit_demo; assert not sys.modules.keys() & {heavy}; vit_demo.PresetError")
 
 
-@pytest.mark.parametrize(
-    "imports",
-    [
-        "import vit_demo",
-        "import vit_demo.methods, vit_demo",
-        "import vit_demo; from vit_demo import methods",
-        "from vit_demo.methods.relevance import relevance; import vit_demo",
-        "import vit_demo; vit_demo.methods(); import vit_demo.methods.registry",
-        "import vit_demo.inference.engine, vit_demo; vit_demo.explore",
-        "from vit_demo import *; import vit_demo; assert methods() == vit_demo.methods()",
-    ],
-)
-def test_methods_is_the_function_and_the_package_whatever_is_imported_first(imports):
-    run(f"{imports}; {CALL}")
+def test_methods_is_the_function_and_the_package_whatever_is_imported_first():
+    run(EACH)
 
 
 def test_every_public_name_and_package_is_there():

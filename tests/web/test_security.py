@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -114,11 +115,15 @@ def without_paths(reply: str, *paths: str) -> str:
 
 
 @pytest.fixture
-def not_uploaded(tmp_path):
-    """Paths of the same length: a picture on the server that was not uploaded, and a file that does not exist."""
-    path = tmp_path / "seven.png"
-    example_picture(7).save(path)
-    return str(path), str(tmp_path / "eight.png")
+def not_uploaded():
+    """Paths of the same length: a picture on the server that was not uploaded, and a file that does not exist.
+
+    They are short, because messages cut long inputs off.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "seven.png")
+        example_picture(7).save(path)
+        yield str(path), str(Path(folder, "eight.png"))
 
 
 def test_no_event_reads_a_file_of_the_server_or_reveals_whether_it_exists(page, not_uploaded):

@@ -1,8 +1,10 @@
 // What the visitor has chosen, and what of it can be shown.
 
 import { hasMap } from "./attention.js";
+import { FIRST_SECTION } from "./sections.js";
 
 export const firstChoices = () => ({
+  section: FIRST_SECTION,
   method: "attention",
   block: 0,
   head: -1, // the mean of all heads

@@ -15,6 +15,7 @@ import { fitCanvas, paintResult } from "./picture.js";
 import { followPatches } from "./pointing.js";
 import { createRequestIds, sendRequest } from "./requests.js";
 import { openResult } from "./result.js";
+import { createSections, FIRST_SECTION } from "./sections.js";
 import { defaultQueryName, placeOf, targetOf } from "./text.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see components/modules.py). */
@@ -37,15 +38,17 @@ export async function mount({ element, props, server, watch, registered, viewNam
   const controls = createControls(element, methods, element.id, change);
   const caption = createCaption(element, blockTraces);
   const views = addViews();
+  const cards = [[find(".look"), [FIRST_SECTION]], ...views.map(({ card, sections }) => [card, sections])];
+  const sections = createSections(find(".sections"), cards, (section) => change({ section }));
 
   /** Adds the cards of all views, in their order. */
   function addViews() {
     const context = { request, methods, pickClass, pickHead };
     viewModules.sort((a, b) => a.order - b.order);
-    return viewModules.map(({ html, create }) => {
+    return viewModules.map(({ html, create, sections = [FIRST_SECTION] }) => {
       const card = make("template", { innerHTML: html.trim() }).content.firstElementChild;
       stage.append(card);
-      return create(card, context);
+      return { card, sections, ...create(card, context) };
     });
   }
 
@@ -61,6 +64,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
   /** Shows what is chosen; a map that the server still computes leaves the scene of before. */
   function render() {
     frame = 0;
+    sections.open(choices.section);
     controls.update(choices, shape, result);
     if (!result) return;
     const chosenMethod = methods[choices.method];
@@ -78,7 +82,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
     const pinnedView = viewOf(result, { ...choices, hovered: null });
     const drawing = { result, method, view, map, choices, chosenMethod, pinnedView };
     caption.update(drawing, entry, dropping.error());
-    for (const each of views) each.draw?.(drawing);
+    for (const each of views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
   }
 
   function updatePicture(entry) {

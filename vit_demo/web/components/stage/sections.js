@@ -1,0 +1,40 @@
+// The sections of the stage: each card belongs to one or several, and one section is open at a time.
+
+import { make } from "../shared/dom.js";
+
+/** The sections in their order, as [name, title]. One without a card of its own is not offered. */
+const SECTIONS = [
+  ["attention", "Attention"],
+  ["features", "Features"],
+  ["steps", "Step by step"],
+  ["compare", "Compare"],
+  ["build", "Build"],
+];
+
+export const FIRST_SECTION = SECTIONS[0][0];
+
+/**
+ * Adds a button for each section of `cards`, a list of [element, names of its sections].
+ *
+ * Returns `{open(name)}`, which shows that section's cards and hides the others; `onChoose(name)` is called when a
+ * visitor chooses one.
+ */
+export function createSections(bar, cards, onChoose) {
+  const offered = SECTIONS.filter(([name]) => cards.some(([, names]) => names.includes(name)));
+  const buttons = offered.map(([name, title]) => {
+    const button = make("button", { type: "button", textContent: title });
+    button.addEventListener("click", () => onChoose(name));
+    return button;
+  });
+  bar.replaceChildren(...buttons);
+  bar.hidden = offered.length < 2;
+
+  function open(name) {
+    buttons.forEach((button, i) => {
+      button.setAttribute("aria-current", String(offered[i][0] === name));
+    });
+    for (const [card, names] of cards) card.classList.toggle("elsewhere", !names.includes(name));
+  }
+
+  return { open };
+}
