@@ -146,6 +146,7 @@ def whole_files() -> dict[str, bytes]:
     return files | {
         "progressive": bombs.encoded(noise, "JPEG", progressive=True),
         "alpha": bombs.encoded(noise.convert("RGBA"), "PNG"),
+        "HEIC": Path(__file__).with_name("turned.heic").read_bytes(),
         "deflated": bombs.encoded(noise, "TIFF", compression="tiff_adobe_deflate"),
         **{f"animated {kind}": bombs.encoded(noise, kind, **frames) for kind in ("GIF", "WEBP", "PNG", "TIFF", "AVIF")},
     }

@@ -5,6 +5,7 @@ import struct
 import time
 import warnings
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +57,14 @@ def test_formats(kind: str, tmp_path):
         image = read_image(source)
         assert image.mode == "RGB" and image.size == (32, 16)
         assert np.abs(np.asarray(image) - expected).mean() <= (0 if lossless else 30)
+
+
+def test_a_phones_heic_is_turned_upright():
+    """``turned.heic``: the picture of 128 x 64, encoded by libheif, with a property that turns it clockwise."""
+    turned = np.asarray(picture(128, 64).transpose(Image.Transpose.ROTATE_270)).astype(int)
+    image = read_image(Path(__file__).with_name("turned.heic"))
+    assert image.mode == "RGB" and image.size == (64, 128)
+    assert np.abs(np.asarray(image) - turned).mean() <= 5
 
 
 def test_pil_images_are_left_alone():

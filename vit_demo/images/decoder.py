@@ -53,7 +53,7 @@ def decode(data: bytes) -> Image.Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of sizes that our own limits check, and of odd metadata
         try:
-            image = Image.open(io.BytesIO(data), formats=FORMATS)
+            image = Image.open(io.BytesIO(data), formats=(*FORMATS, *_added_formats(data)))
         except Image.DecompressionBombError as error:
             raise ImageError(too_many_pixels(limits.MAX_PIXELS)) from error
         except MemoryError:
@@ -93,6 +93,19 @@ def _max_pixels(image: Image.Image) -> int:
     if image.format in ("JPEG", "MPO") or image.mode in ("1", "L"):
         return limits.MAX_PIXELS
     return limits.MAX_WEBP_PIXELS if image.format == "WEBP" else limits.MAX_COLOUR_PIXELS
+
+
+def _added_formats(data: bytes) -> tuple[str, ...]:
+    """Registers the decoder of HEIF, the format of many phones, where a file may need it: importing it takes time.
+
+    It applies the file's own rotation and resets the EXIF orientation.
+    """
+    if data[4:8] != b"ftyp":  # the box that starts every ISO media file
+        return ()
+    import pi_heif
+
+    pi_heif.register_heif_opener(thumbnails=False)
+    return ("HEIF",)
 
 
 def _has_more_scans_than(max_scans: int, jpeg: bytes) -> bool:

@@ -32,7 +32,7 @@ def decode_image(data: bytes) -> Image.Image:
     8 bits, and of an animation the first frame is taken. Large pictures are reduced to a longest side of `MAX_SIDE`.
 
     Args:
-        data: A PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF or PPM file.
+        data: A PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF, HEIC or PPM file.
 
     Returns:
         A new RGB image, its longest side at most `MAX_SIDE` pixels.
