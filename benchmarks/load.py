@@ -11,10 +11,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
-import json
 import os
 import random
-import secrets
 import socket
 import statistics
 import subprocess
@@ -115,11 +113,6 @@ class Server:
         """The id of a component."""
         return next(c["id"] for c in self.config["components"] if c["props"].get("elem_id") == elem_id)
 
-    def event(self, elem_id: str, kind: str) -> int:
-        """The index of the handler of a component's event."""
-        target = [self.component(elem_id), kind]
-        return next(d["id"] for d in self.config["dependencies"] if target in map(list, d["targets"]))
-
     def stop(self) -> None:
         """Stops the process."""
         self.process.terminate()
@@ -128,7 +121,7 @@ class Server:
 
 
 class Visitor:
-    """A visitor with a session.
+    """A visitor of the page.
 
     Args:
         server: The server.
@@ -136,42 +129,28 @@ class Visitor:
     """
 
     def __init__(self, server: Server, client: httpx.AsyncClient) -> None:
-        self.server, self.client, self.session = server, client, secrets.token_hex(6)
-
-    async def run(self, number: int, data: list[Any]) -> Any:
-        """Sends an event and waits for its outputs."""
-        body = {"fn_index": number, "data": data, "session_hash": self.session}
-        joined = await self.client.post("/gradio_api/queue/join", json=body)
-        joined.raise_for_status()
-        async with self.client.stream("GET", "/gradio_api/queue/data", params={"session_hash": self.session}) as stream:
-            async for line in stream.aiter_lines():
-                message = json.loads(line[5:]) if line.startswith("data:") else {}
-                if message.get("msg") == "process_completed":
-                    if not message["success"]:
-                        raise RuntimeError(message["output"]["error"])
-                    return message["output"]["data"]
-        raise RuntimeError("the stream ended")
+        self.server, self.client = server, client
 
     async def draw(self, digit: int) -> float:
         """Sends a drawing; returns the seconds until the right prediction arrived."""
-        sent, number = drawing(digit), self.server.event("pad", "input")
+        source = {"drawing": drawing(digit), "preset": "digits-small", "patch_size": 4, "fit": "crop"}
         started = time.perf_counter()
-        stage = (await self.run(number, [sent, None, "digits-small", "4", "crop"]))[0]
+        stage = (await self.send({"kind": "result", "source": source}))["result"]
         if stage["predictions"][0]["label"] != str(digit):
             raise RuntimeError(f"{digit} was read as {stage['predictions'][0]['label']}")
         return time.perf_counter() - started
 
-    async def upload(self, path: Path, width: int = 1200) -> dict[str, Any]:
-        """Uploads a photo, resized to a width; returns its file data."""
+    async def upload(self, path: Path, width: int = 1200) -> str:
+        """Uploads a photo, resized to a width; returns its path on the server."""
         file = io.BytesIO()
         Image.open(path).resize((width, 700)).save(file, "JPEG")
         sent = await self.client.post("/gradio_api/upload", files={"files": (path.name, file.getvalue())})
-        return {"path": sent.json()[0], "meta": {"_type": "gradio.FileData"}}
+        return sent.json()[0]
 
-    async def explain(self, photo: dict[str, Any], patch_size: int) -> dict[str, Any]:
+    async def explain(self, photo: str, patch_size: int) -> dict[str, Any]:
         """Explains a photo; returns the stage's payload."""
-        data = [None, photo, "photos-tiny", str(patch_size), "crop"]
-        return (await self.run(self.server.event("photo", "input"), data))[0]
+        source = {"upload": photo, "preset": "photos-tiny", "patch_size": patch_size, "fit": "crop"}
+        return (await self.send({"kind": "result", "source": source}))["result"]
 
     async def send(self, request: dict[str, Any]) -> dict[str, Any]:
         """Sends a request of the stage until its result is there."""
@@ -203,7 +182,7 @@ async def slow_work(server: Server, client: httpx.AsyncClient) -> AsyncIterator[
 
     async def download(name: str) -> None:
         visitor = Visitor(server, client)
-        await visitor.run(server.event("preset", "input"), [None, None, name, "crop"])
+        await visitor.send({"kind": "model", "name": name})
 
     work = [photos(), maps(), maps(), download("vit-ti16"), download("vit-s16")]
     tasks = [asyncio.ensure_future(one) for one in work]

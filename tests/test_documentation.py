@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import io
 import re
 import shlex
 from pathlib import Path
@@ -31,9 +32,9 @@ DOCUMENTS = [
 
 NOT_RUN = {
     r"python -m venv .* && pip install -r requirements\.txt && python app\.py": "see tests/space/test_start.py",
-    r"pip install -r requirements\.txt": "installs",
+    r"pip install (-r requirements\.txt|\.)": "installs; see tests/test_wheel.py",
     r"python -m venv .* && pip install -r requirements-dev\.txt && python -m pytest": "what CI itself runs",
-    r"python -m pytest( tests/\w+)?": "these tests",
+    r"python -m pytest( -n 0)?( tests/\w+)?": "these tests",
     r"ruff .*|mypy .*|lint-imports": "run by the tests of code quality",
     r"docker (build|run|ps|stop)\b.*": "needs a Docker daemon; see tests/test_dockerfile.py",
     r"pip install captum grad-cam": "libraries that a benchmark compares with, where they are installed",
@@ -89,6 +90,8 @@ def folder(tmp_path, monkeypatch):
     """The working directory, with the pictures that the documents name."""
     example_picture(7).save(tmp_path / "seven.png")
     Image.open(Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg").save(tmp_path / "photo.jpg")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "photo.jpg").write_bytes((tmp_path / "photo.jpg").read_bytes())
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -113,7 +116,7 @@ def test_python(code, folder, request):
 
 
 @pytest.mark.parametrize("command", commands())
-def test_command(command, folder, capsys):
+def test_command(command, folder, capsys, monkeypatch):
     if any(re.fullmatch(pattern, one) for pattern in NOT_RUN for one in (command, *command.split(" && "))):
         for name in re.findall(r"[\w./-]+\.(?:txt|py)\b", command):
             assert (ROOT / name).is_file()
@@ -124,7 +127,9 @@ def test_command(command, folder, capsys):
         return
     words = shlex.split(command)
     if "vit_demo" in words and "-m" in words:
-        run_ours(words[words.index("vit_demo") + 1 :])
+        run_ours(words[words.index("vit_demo") + 1 :], monkeypatch)
+    elif words[0] == "vit-demo":
+        run_ours(words[1:], monkeypatch)
     elif words[:2] == ["python", "-m"]:
         check_module(words[2], words[3:])
     elif words[:2] == ["python", "-c"]:
@@ -135,11 +140,18 @@ def test_command(command, folder, capsys):
         pytest.fail(f"run it here, or name it above with the reason why not: {command}")
 
 
-def run_ours(arguments: list[str]) -> None:
-    """Runs a command of ours; one that takes too long is only parsed."""
-    cli._parser().parse_args(arguments)
-    names = [word for word in arguments if word in vit_demo.presets()]
-    if arguments[0] in LONG or (arguments[0] == "explain" and not names):
+def run_ours(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs a command of ours; one that takes too long, or a download, is only parsed."""
+    for sign in (">", ">>", "<"):
+        if sign in arguments:
+            place = arguments.index(sign)
+            _, name = arguments[place], arguments[place + 1]
+            del arguments[place : place + 2]
+            if sign == "<":
+                monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(name).read_bytes())))
+    cli.build_parser().parse_args(arguments)
+    from_hub = [name for name, preset in vit_demo.presets().items() if preset.source == "hub"] + ["org/name"]
+    if arguments[0] in LONG or any(name in argument for name in from_hub for argument in arguments):
         return
     assert cli.main(arguments) == 0
 

@@ -11,15 +11,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib import colormaps
+from PIL import Image
 
+import vit_demo
 from vit_demo.inference.engine import Engine
+from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
+from vit_demo.render import heat_colours, ink_on_paper
 from vit_demo.render.overlay import COARSE_PATCHES
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.components.stage import method_entries
 from vit_demo.web.payload import encode, payload
 from vit_demo.web.requests import ResultRequest
+from vit_demo.web.steps import StepRequest, block_steps, network_steps, patch_steps
+from vit_demo.web.token_requests import token_payload
+
+from .network_counts import build_fixture
 
 ROOT = Path(__file__).parent.parent
 TESTS = sorted((ROOT / "tests" / "js").glob("*.test.js"))
@@ -50,7 +57,13 @@ def fixture() -> dict[str, Any]:
         for head in (-1, 2):
             shown = result.attention(1, None if head < 0 else head, query, direction)
             expected[f"{direction} {head}"] = shown
-    magma = [[value, *(255 * np.array(colormaps["magma"](0.1 + 0.88 * value)[:3]))] for value in np.linspace(0, 1, 21)]
+    shares = np.linspace(-1.25, 1.25, 41)
+    styles = [(signed, paper) for signed in (False, True) for paper in (False, True)]
+    heat = [
+        {"signed": signed, "paper": paper, "colours": heat_colours(shares, 0.7, signed=signed, paper=paper).tolist()}
+        for signed, paper in styles
+    ]
+    ramp = Image.fromarray(np.arange(256, dtype=np.uint8)[None])
     return {
         "float16": {"encoded": encode(halves), "values": [json_number(value) for value in halves.astype(float)]},
         "float32": {"encoded": encode(floats), "values": floats.tolist()},
@@ -61,9 +74,66 @@ def fixture() -> dict[str, Any]:
         "blocks": sorted(int(block) for block in sent["trace"]),
         "query": query[0] * result.grid[1] + query[1],
         "expected": {name: values.ravel().tolist() for name, values in expected.items()},
-        "magma": [[float(number) for number in row] for row in magma],
+        "heat": {"shares": shares.tolist(), "opacity": 0.7, "styles": heat},
+        "ink": np.asarray(ink_on_paper(ramp))[0].tolist(),
         "coarsePatches": COARSE_PATCHES,
         "methods": method_entries(),
+        "build": build_fixture(),
+        "steps": steps_fixture(result),
+        "tokens": tokens_fixture(),
+    }
+
+
+def tokens_fixture() -> dict[str, Any]:
+    """Replies about tokens, of one picture (with dropped patches) and of two, and what Python finds in them."""
+    engine = Engine("cpu")
+    three = engine.explore(example_picture(3), "digits-small", 2).drop_patches([(2, 3), (0, 0)])
+    eight = engine.explore(example_picture(8), "digits-small", 2)
+    few = engine.explore(example_picture(8), "digits-small", 7)  # fewer tokens than each has numbers
+    block, query = 3, (4, 7)
+
+    def flat(values: np.ndarray) -> list[float]:
+        return [number for number in values.ravel().tolist() if np.isfinite(number)]
+
+    def both(name: str, **options: Any) -> list[float | None]:
+        """A map of both pictures; None for a patch that has a token but no value."""
+        first = getattr(three, name)(block, other=eight, **options).reshape(196, -1)
+        first = np.delete(first, [0, 2 * 14 + 3], 0)
+        second = getattr(eight, name)(block, other=three, **options).reshape(196, -1)
+        return [number if np.isfinite(number) else None for number in np.concatenate([first, second]).ravel().tolist()]
+
+    segments = {str(k): [label for label in three.kmeans(k, block).ravel().tolist() if label >= 0] for k in (2, 5, 12)}
+    return {
+        "one": token_payload([three], block),
+        "two": token_payload([three, eight], block),
+        "few": token_payload([few], block),
+        "fewSimilarity": flat(few.similarity((1, 2), block)),
+        "query": query[0] * 14 + query[1],
+        "similarity": flat(three.similarity(query, block)) + flat(three.similarity(query, block, eight)),
+        "components": both("pca"),
+        "foreground": both("pca", remove_background=True),
+        "segments": segments,
+        "norms": flat(three.norms(block)) + flat(eight.norms(block)),
+        "classes": [patch[0][0] for row in three.logit_lens(patches=True)[block + 1] for patch in row if patch],
+    }
+
+
+def steps_fixture(result: Exploration) -> dict[str, Any]:
+    """What the guided tour gets of a result, and similarities of its positions."""
+    patch = 30
+    model = vit_demo.load("digits-tiny", 4, device="cpu")
+    positions = model.pos_embed_for(result.grid)[0, model.num_pos_embed_prefix :].detach().numpy()
+    unit = positions / np.linalg.norm(positions, axis=1, keepdims=True)
+    return {
+        "shared": network_steps(result),
+        "patch": patch_steps(result, StepRequest(patch)),
+        "block": block_steps(result, StepRequest(patch, block=2, head=1)),
+        "classToken": block_steps(result, StepRequest(None, block=5)),
+        "query": patch,
+        "similarity": (unit @ unit[patch]).tolist(),
+        "attention": result.attention(2, 1, divmod(patch, result.grid[1])).ravel().tolist(),
+        "probabilities": [probability for _, probability in result.top(5)],
+        "depths": [ranking[0][0] for ranking in result.logit_lens()],
     }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.web import api, custom_model, model_info
+from vit_demo.web import api, model_info
 from vit_demo.weights import PRESETS, find_preset
 
 ROOT = Path(__file__).parent.parent
@@ -27,12 +27,10 @@ def test_python_finds_it(added):
 
 
 def test_the_menu_lists_it_under_its_task(added):
-    other = "photos" if added.task == "digits" else "digits"
-    assert ("Another model", "another") in custom_model.menu_choices(added.task)
-    assert ("Another model", "another") not in custom_model.menu_choices(other)
-    assert custom_model.task_of("another") == added.task
-    sizes, summary, _ = model_info.model_panel(added)
-    assert [value for _, value in sizes.choices] == [str(p) for p in added.patch_sizes] and added.note in summary
+    (entry,) = [entry for entry in model_info.menu_entries() if entry["name"] == "another"]
+    assert entry["title"] == "Another model" and entry["task"] == added.task and added.note in entry["summary"]
+    assert [size["size"] for size in entry["sizes"]] == list(added.patch_sizes)
+    assert entry["default_patch_size"] == added.default_patch_size
 
 
 def test_the_api_lists_it(added):

@@ -41,10 +41,11 @@ def test_nothing_is_missing(wheel: Path) -> None:
     needed = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "vit_demo").rglob("*")
-        if path.suffix in {".py", ".js", ".css", ".html", ".json", ".svg"} and "__pycache__" not in path.parts
+        if path.suffix in {".py", ".js", ".css", ".html", ".json", ".svg", ".jpg"} and "__pycache__" not in path.parts
     }
     needed |= {f"vit_demo/_checkpoints/{path.name}" for path in (ROOT / "checkpoints").glob("*.safetensors")}
     needed |= {f"vit_demo/_docs/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    needed |= {"vit_demo/py.typed", "vit_demo/weights/imagenet_labels.txt"}
     assert needed <= held
     assert all(name.startswith(("vit_demo/", "vit_demo-")) for name in held), "nothing beside the package"
 
@@ -65,6 +66,7 @@ paper[40:240, 130:150] = 0
 found = vit_demo.explore(paper, preset="digits-tiny", patch_size=4)
 assert found.grid == (7, 7) and found.top(1)[0][0] == "1", found.top(3)
 assert all(len(method_html(method)) > 200 for method in METHODS)
+assert len(found._repr_html_()) > 100_000
 print("works")
 """
 
@@ -82,3 +84,5 @@ def test_it_works_without_the_repository(wheel: Path, tmp_path: Path) -> None:
     (folder / "script.py").write_text(SCRIPT)
     out = run([sys.executable, "script.py", str(installed)], cwd=folder, PYTHONPATH=str(installed))
     assert out.strip().endswith("works")
+    command = [str(installed / "bin" / "vit-demo"), "explain", "--help"]
+    assert "examples:\n  vit-demo explain photo.jpg" in run(command, cwd=folder, PYTHONPATH=str(installed))

@@ -20,6 +20,7 @@ from vit_demo.errors import (
     LabelError,
     PresetError,
 )
+from vit_demo.inference import display
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
@@ -80,6 +81,16 @@ def load(preset: str, patch_size: int | None = None, device: str = "cpu") -> "Vi
     from vit_demo.weights import find_preset, load_model
 
     return load_model(find_preset(preset), patch_size).to(device)
+
+
+def _render_for_notebook(result: "Exploration") -> str:
+    from vit_demo.web.notebook import to_html
+
+    return to_html(result)
+
+
+# Here, because this file is above all layers: a result must not import the package that shows it.
+display.register_renderer(_render_for_notebook)
 
 
 def __getattr__(name: str) -> Any:

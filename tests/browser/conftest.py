@@ -24,6 +24,8 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--use-fake-device-for-media-stream",  # a webcam
+    "--use-fake-ui-for-media-stream",
 ]
 SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

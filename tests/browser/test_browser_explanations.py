@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from vit_demo.inference.engine import get_engine
+from vit_demo.methods import METHODS
 from vit_demo.web import launch
 from vit_demo.web.requests import ResultRequest
 from vit_demo.weights import PRESETS
+
+from .choosing import method_button
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -69,7 +72,7 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
         ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
         ("Patch dropping", f"for {label} · hundreds", result.heatmap("patch_dropping")),
     ):
-        page.get_by_role("radio", name=name).check()
+        method_button(page, name).check()
         np.testing.assert_allclose(map_when(page, subject), values, rtol=1e-4, atol=1e-6)
     second = page.locator(".bars button").nth(1)
     other = result.top(2)[1][0]
@@ -100,9 +103,9 @@ def test_dropped_patches_change_the_prediction_and_every_map(page: Page, address
         values = page.evaluate(f"view => Array.from({STAGE}.map(view))", view)
         wanted = left.attention(query=query, direction=direction)  # type: ignore[arg-type]
         np.testing.assert_allclose(np.reshape(values, whole.grid), wanted, atol=2e-3)
-    page.get_by_role("radio", name="Rollout").check()
+    method_button(page, "Rollout").check()
     np.testing.assert_allclose(map_when(page, "rollout"), left.rollout(), atol=1e-3)
-    page.get_by_role("radio", name="Relevance").check()
+    method_button(page, "Relevance").check()
     np.testing.assert_allclose(map_when(page, f"for {label}"), left.relevance(), atol=1e-6)
     page.get_by_role("button", name="Restore all patches").click()
     page.wait_for_function(f"{STAGE}.current().dropped.length === 0")
@@ -112,7 +115,7 @@ def test_dropped_patches_change_the_prediction_and_every_map(page: Page, address
 def test_faithfulness_and_randomization_are_those_of_the_package(page: Page, address: str):
     open_page(page, address)
     result = shown_result(page)
-    page.get_by_role("radio", name="AttnLRP").check()
+    method_button(page, "AttnLRP").check()
     map_when(page, "AttnLRP")
     page.get_by_role("button", name="Test this heatmap").click()
     page.locator(".findings .randomization", has_text="randomized").wait_for()
@@ -123,9 +126,54 @@ def test_faithfulness_and_randomization_are_those_of_the_package(page: Page, add
     correlation = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
     assert f" {correlation} (1: the same" in page.locator(".findings .randomization").inner_text()
     assert page.locator(".charts svg").count() == 3
-    page.get_by_role("radio", name="Rollout").check()
+    method_button(page, "Rollout").check()
     page.get_by_role("button", name="Test this heatmap").wait_for()
     assert page.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
+
+
+def test_every_method_is_compared_in_one_table_and_for_each_baseline(page: Page, address: str):
+    open_page(page, address)
+    result = shown_result(page)
+    page.get_by_role("radio", name="blur").check()
+    page.get_by_role("button", name="Compare all methods").click()
+    page.locator(".every tr.random").wait_for(timeout=90_000)
+    rows = page.locator(".every tbody tr")
+    assert rows.count() == len(METHODS) + 1
+    for i, name in enumerate(METHODS):
+        if METHODS[name].is_slow:
+            continue
+        found = result.faithfulness(name, baseline="blur")
+        areas = [float(cell.split()[0]) for cell in rows.nth(i).locator("td").all_inner_texts()]
+        assert areas == pytest.approx([found.deletion_area, found.insertion_area], abs=0.0051), name
+    page.get_by_role("radio", name="black").check()
+    page.locator(".every table").wait_for(state="hidden")
+
+
+def test_a_comparison_and_a_test_can_be_cancelled(page: Page, address: str):
+    open_page(page, address)
+    page.get_by_role("button", name="Compare all methods").click()
+    page.locator(".every").get_by_role("button", name="Cancel").click()
+    page.locator(".table-status", has_text="Cancelled").wait_for()
+    page.get_by_role("button", name="Compare all methods").wait_for()
+
+
+def test_a_brush_drops_the_patches_it_passes_and_restores_them(page: Page, address: str):
+    open_page(page, address)
+    rows, columns = shown_result(page).grid
+    page.get_by_role("button", name="Drop patches").click()
+    box = page.locator(".picture").bounding_box()
+    assert box
+
+    def place(row: int, column: int) -> tuple[float, float]:
+        return box["x"] + (column + 0.5) * box["width"] / columns, box["y"] + (row + 0.5) * box["height"] / rows
+
+    for expected in ([7, 8, 9, 10], []):
+        page.mouse.move(*place(1, 0))
+        page.mouse.down()
+        for column in (1, 2, 3):
+            page.mouse.move(*place(1, column))
+        page.mouse.up()
+        page.wait_for_function(f"{STAGE}.current().dropped.join() === '{','.join(map(str, expected))}'")
 
 
 def test_the_logit_lens_and_the_docs_of_each_method_are_shown(page: Page, address: str):
@@ -136,14 +184,17 @@ def test_the_logit_lens_and_the_docs_of_each_method_are_shown(page: Page, addres
     labels = page.locator(".logit-lens .label").all_inner_texts()
     assert labels == [block[0][0] for block in result.logit_lens()]
     page.get_by_text("How is this computed?").click()
+    page.get_by_text("Source and details").click()
     page.locator(".method-docs").get_by_role("link", name="arXiv:1706.03762").wait_for()
-    page.get_by_role("radio", name="Relevance").check()
+    method_button(page, "Relevance").check()
+    page.locator(".method-docs p", has_text="evidence for the class").wait_for()
+    page.get_by_text("Source and details").click()
     page.locator(".method-docs").get_by_role("link", name="arXiv:2103.15679").wait_for()
 
 
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address: str):
     open_page(phone, address)
-    phone.get_by_role("radio", name="Relevance").check()
+    method_button(phone, "Relevance").check()
     phone.get_by_role("button", name="Test this heatmap").tap()
     phone.get_by_text("Prediction after each block (logit lens)").tap()
     phone.get_by_role("button", name="Drop patches").tap()

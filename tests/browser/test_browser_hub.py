@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import huggingface_hub
@@ -64,16 +66,15 @@ def address(hub: HubServer) -> Iterator[str]:
 
 @pytest.fixture
 def photos(page: Page, address: str) -> Page:
-    page.goto(address)
+    page.goto(f"{address}#tab=photos")
     page.wait_for_selector(READY)
-    page.get_by_role("tab", name="Photo").click()
-    page.wait_for_function("document.querySelector('#model').innerText.includes('101 tokens')")
+    page.wait_for_selector('.stage[data-state="done"]')
+    page.wait_for_function("document.querySelector('.stage').__stage?.current()?.source.example === 'lion'")
     return page
 
 
 def choose(page: Page, title: str) -> None:
-    page.locator("#preset input").click()
-    page.get_by_role("option", name=title).click()
+    page.get_by_label("Model", exact=True).select_option(label=title)
 
 
 def name_own(page: Page, name: str) -> None:
@@ -84,26 +85,76 @@ def name_own(page: Page, name: str) -> None:
 
 def wait_for_prediction(page: Page, blocks: int) -> str:
     page.wait_for_function(
-        "n => document.querySelector('.stage').dataset.ready === 'true'"
-        " && document.querySelector('.stage').__stage.current()?.numBlocks === n",
+        "n => document.querySelector('.stage')?.dataset.state === 'done'"
+        " && document.querySelector('.stage').__stage?.current()?.numBlocks === n",
         arg=blocks,
     )
     return page.locator(".bars .first .label").inner_text()
 
 
-def test_a_visitor_gets_a_prediction_among_a_thousand_classes(photos: Page):
-    choose(photos, "ViT-Ti/16, 1,000 classes")
+def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photos: Page, monkeypatch):
+    """Megabytes and percentage; meanwhile the page answers, another model can be chosen, and Cancel stops it."""
+    stopped = threading.Event()
+
+    def slowly(preset: object, progress: Callable[[str, int, int], None]) -> None:
+        try:
+            for step in range(1, 400):
+                progress("model.safetensors", min(40, step) * 1_000_000, 88_000_000)
+                time.sleep(0.05)
+        finally:
+            stopped.set()
+
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    before = wait_for_prediction(photos, 6)
+    photos.get_by_role("button", name="Switch to ViT-S/16: 1,000 classes, 88 MB").click()
+    photos.get_by_text("Downloading ViT-S/16, 1,000 classes: 40 of 88 MB, 45 %").wait_for()
+    assert photos.locator(".bars .first .label").inner_text() == before
+    assert photos.get_by_label("Model", exact=True).input_value() == "photos-tiny", "until the other one is there"
+    photos.get_by_role("button", name="Goldfish").click()
+    photos.wait_for_function("document.querySelector('.stage').__stage.current().source.example === 'goldfish'")
+    photos.get_by_role("tab", name="Draw a digit").click()
+    photos.wait_for_selector('.stage[data-top1="7"]')
+    photos.get_by_role("button", name="Cancel").click()
+    photos.locator(".job").wait_for(state="hidden")
+    assert stopped.wait(20), "nobody polls any more"
+
+
+def test_a_failed_download_keeps_the_result_and_can_be_repeated(photos: Page, hub: HubServer):
+    kept = photos.locator(".stage").get_attribute("data-run")
+    choose(photos, "ViT-B/16, 1,000 classes · download, 346 MB")
+    photos.locator(".job", has_text="not on the Hub").wait_for()
+    assert photos.locator(".stage").get_attribute("data-run") == kept
+    photos.get_by_role("button", name="Retry").click()
+    photos.locator(".job", has_text="not on the Hub").wait_for()
+    photos.get_by_role("button", name="Back").click()
+    photos.locator(".job").wait_for(state="hidden")
+    assert photos.get_by_label("Model", exact=True).input_value() == "photos-tiny"
+
+
+def test_a_visitor_gets_a_prediction_among_a_thousand_classes(photos: Page, address: str):
+    choose(photos, "ViT-Ti/16, 1,000 classes · download, 23 MB")
     assert wait_for_prediction(photos, 12) in IMAGENET_LABELS
     assert photos.locator(".bars .number").first.inner_text().endswith("%")
     photos.wait_for_function("document.querySelector('#model').innerText.includes('197 tokens')")
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
     photos.wait_for_function("document.querySelector('#model').innerText.includes('top-1 36.1')")
+    # Another visitor with the link gets the same, and the one who chose it gets it again with the next visit.
+    wait_for_prediction(photos, 12)
+    shown = photos.locator(".stage").get_attribute("data-top1")
+    other = photos.context.new_page()
+    other.goto(photos.url)
+    assert wait_for_prediction(other, 12) == shown
+    assert other.evaluate("document.querySelector('.stage').__stage.current().numPatches") == 49
+    again = photos.context.new_page()
+    again.goto(address)
+    again.get_by_role("tab", name="Photo").click()
+    wait_for_prediction(again, 12)
 
 
 def test_a_visitors_own_model_and_the_way_back(photos: Page):
     """Typed wrongly, unsupported, right: a sentence each time, and the page goes on."""
-    choose(photos, "Your own")
-    message = photos.locator(".message")
+    kept = photos.locator(".stage").get_attribute("data-run")
+    choose(photos, "Your own, from the Hub …")
     for name, sentence in {
         "cats": "not the name of a model on the Hub",
         "vit_demo/web": "vit_demo/web is not on the Hub",  # a folder of this server
@@ -111,13 +162,17 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
         "someone/swin": "swin_tiny_patch4_window7_224 is not supported",
     }.items():
         name_own(photos, name)
-        photos.wait_for_function("s => document.querySelector('.message').innerText.includes(s)", arg=sentence)
-        assert sentence in photos.locator("#model").inner_text(), "beside the box, too"
+        photos.locator(".job", has_text=sentence).wait_for()
+        assert photos.locator(".stage").get_attribute("data-run") == kept, "the last good result stays"
     name_own(photos, "https://huggingface.co/someone/small")
     assert wait_for_prediction(photos, 1) in IMAGENET_LABELS
-    assert not message.inner_text() and photos.locator("#preset input").input_value() == "small"
+    assert photos.get_by_label("Model", exact=True).input_value() == "someone/small"
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
     photos.wait_for_function("document.querySelector('.stage').__stage.current()?.numPatches === 4")
+    other = photos.context.new_page()
+    other.goto(photos.url)
+    wait_for_prediction(other, 1)
+    assert other.evaluate("document.querySelector('.stage').__stage.current().numPatches") == 4
     choose(photos, "Photos, 50 everyday things")
     wait_for_prediction(photos, 6)
     photos.get_by_placeholder("org/name").wait_for(state="hidden")

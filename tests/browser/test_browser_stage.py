@@ -17,6 +17,8 @@ from PIL import Image
 
 from vit_demo.web.components.stage import Stage
 
+from .choosing import method_button
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -107,8 +109,8 @@ def address(launch: Callable[[gr.Blocks], str]) -> str:
             raise RuntimeError("lost")
         if request["kind"] == "method_docs":
             return {"result": {"html": f"<b>{request['method']}</b>"}}
-        if request["kind"] == "faithfulness":
-            side = {"curve": [1, 0.5, 0], "random": [[1, 0.6, 0]], "area": 0.5, "random_area": 0.6, "orders_beaten": 1}
+        if request["kind"] in ("faithfulness", "random_order"):
+            side = {"curve": [1, 0.5, 0], "area": 0.5}
             return {"result": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
         if request["kind"] == "randomization":
             if half_broken.is_set():
@@ -187,7 +189,7 @@ def test_looking_around_sends_no_request(stage: Page) -> None:
     stage.get_by_role("radio", name="who looks at it").check()
     stage.get_by_label("Opacity").fill("30")
     stage.get_by_role("radio", name="2", exact=True).check()
-    stage.get_by_role("radio", name="Rollout").check()
+    method_button(stage, "Rollout").check()
     assert "rollout" in subject(stage)
     assert requests == []
 
@@ -257,17 +259,17 @@ def test_a_click_on_a_class_shows_the_evidence_for_it_and_requests_it_once(stage
     one.press("Enter")
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for one')")
     assert one.get_attribute("aria-pressed") == "true"
-    assert stage.locator("#stage .pill").inner_text() == "depends on the class"
+    assert stage.locator("#stage .dependence").inner_text() == "depends on the class"
     assert scene(stage) == [float(value) for value in range(-5, PATCHES - 5)]
     seven = stage.get_by_role("button", name="seven")
     seven.click()
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for seven')")
     assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
     stage.mouse.move(*point_at(stage, 0, 4))
-    assert stage.locator("#stage .value").inner_text() == "adds −7.00 standard deviations to the score of seven"
+    assert stage.locator("#stage .value").inner_text() == "evidence for seven: −7.00"
     one.click()
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for one')")
-    stage.get_by_role("radio", name="Attention").check()
+    method_button(stage, "Attention").check()
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('class token')")
     assert seven.get_attribute("aria-pressed") == one.get_attribute("aria-pressed") == "false"
     assert [request["label"] for request in other_requests] == [1, 7]
@@ -276,7 +278,7 @@ def test_a_click_on_a_class_shows_the_evidence_for_it_and_requests_it_once(stage
 
 def test_while_a_map_is_computed_the_old_one_stays_and_progress_is_shown(stage: Page) -> None:
     before = scene(stage)
-    stage.get_by_role("radio", name="Occlusion").check()
+    method_button(stage, "Occlusion").check()
     stage.get_by_text("Computing Occlusion … 25").wait_for()
     assert scene(stage) == before and subject(stage).startswith("class token")
     is_computed.set()
@@ -285,12 +287,12 @@ def test_while_a_map_is_computed_the_old_one_stays_and_progress_is_shown(stage: 
 
 
 def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page) -> None:
-    stage.get_by_role("radio", name="AttnLRP").check()
-    stage.get_by_text("This went wrong: do otherwise.").wait_for()
+    method_button(stage, "AttnLRP").check()
+    stage.locator(".value", has_text="This went wrong: do otherwise.").wait_for()
     assert subject(stage).startswith("class token")
-    stage.get_by_role("radio", name="Rollout").check()
+    method_button(stage, "Rollout").check()
     assert "rollout" in subject(stage)
-    assert stage.locator("#stage .value").inner_text().startswith("brightest patch")
+    assert "strongest patch" in stage.locator("#stage .value").inner_text()
 
 
 def shows(page: Page, start: str) -> None:
@@ -300,9 +302,9 @@ def shows(page: Page, start: str) -> None:
 
 def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage: Page) -> None:
     stage.route("**/component_server/", lambda route: route.abort(), times=1)
-    relevance = stage.get_by_role("radio", name="Relevance")
+    relevance = method_button(stage, "Relevance")
     relevance.check()
-    stage.get_by_text("The server did not respond").wait_for()
+    stage.locator(".value", has_text="The server did not respond").wait_for()
     assert subject(stage).startswith("class token") and other_requests == []
     stage.mouse.move(*point_at(stage, 1, 1))  # looking around is no choice
     assert subject(stage) and other_requests == []
@@ -316,12 +318,12 @@ def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage
 @pytest.mark.parametrize("way", ["away-and-back", "class", "keyboard"])
 def test_every_way_of_choosing_again_repeats_a_failed_request(stage: Page, way: str) -> None:
     broken.set()
-    relevance = stage.get_by_role("radio", name="Relevance")
+    relevance = method_button(stage, "Relevance")
     relevance.check()
-    stage.get_by_text("The server did not respond").wait_for()
+    stage.locator(".value", has_text="The server did not respond").wait_for()
     broken.clear()
     if way == "away-and-back":
-        stage.get_by_role("radio", name="Rollout").check()
+        method_button(stage, "Rollout").check()
         assert "rollout" in subject(stage)
         relevance.check()
     elif way == "class":
@@ -336,12 +338,12 @@ def test_the_docs_of_a_method_are_requested_again_after_a_failure(stage: Page) -
     stage.get_by_text("How is this computed?").click()
     stage.locator(".method-docs b", has_text="attention").wait_for()
     broken.set()
-    stage.get_by_role("radio", name="Relevance").check()
+    method_button(stage, "Relevance").check()
     stage.locator(".method-docs", has_text="did not respond").wait_for()
-    stage.get_by_role("radio", name="Attention").check()
+    method_button(stage, "Attention").check()
     stage.locator(".method-docs b", has_text="attention").wait_for()  # not the failure of another method
     broken.clear()
-    stage.get_by_role("radio", name="Relevance").check()
+    method_button(stage, "Relevance").check()
     stage.locator(".method-docs b", has_text="relevance").wait_for()
 
 
@@ -351,13 +353,13 @@ def test_a_block_that_could_not_be_loaded_is_requested_again(stage: Page) -> Non
     stage.mouse.click(*point_at(stage, 0, 0))
     stage.get_by_text("could not be loaded").wait_for()
     assert block_requests == []
-    stage.get_by_role("radio", name="Attention").click()
+    method_button(stage, "Attention").click()
     shows(stage, "patch row 1, column 1 · block 2 of 3")
     assert block_requests == [("source of first", 1)]
 
 
 def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> None:
-    stage.get_by_role("radio", name="Relevance").check()
+    method_button(stage, "Relevance").check()
     shows(stage, "for seven · relevance")
     half_broken.set()
     stage.get_by_role("button", name="Test this heatmap").click()
@@ -370,7 +372,7 @@ def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> 
 
 
 def test_a_new_result_comes_with_its_own_map(stage: Page) -> None:
-    stage.get_by_role("radio", name="Relevance").check()
+    method_button(stage, "Relevance").check()
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for seven')")
     stage.locator("#next").click()
     stage.wait_for_selector("#stage .stage[data-run=second]")
@@ -391,7 +393,7 @@ def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
 
 
 def test_predictions_are_read_out(stage: Page) -> None:
-    assert stage.locator("#stage .spoken").inner_text().strip() == "Prediction: seven, 90.0 percent."
+    assert stage.locator("#stage .predictions .spoken").inner_text().strip() == "Prediction: seven, 90.0 percent."
     assert stage.locator("#stage .bars li").nth(1).inner_text().split("\n")[-1] == "<0.1\u00a0%"
 
 

@@ -121,7 +121,7 @@ def test_a_prediction_is_sure_from_the_threshold_of_its_preset_on(tiny, photo, t
 def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatch):
     engine, _, _ = tiny
     one = engine.explore(photo, "photos-tiny", 8).num_bytes
-    monkeypatch.setattr(module, "RESULT_BYTES", int(2.5 * one))
+    monkeypatch.setattr("vit_demo.inference.limits.RESULT_BYTES", int(2.5 * one))
     engine = Engine("cpu")
     pictures = [photo.rotate(angle) for angle in (0, 90, 180, 270)]
     results = [engine.explore(picture, "photos-tiny", 8) for picture in pictures]

@@ -9,8 +9,9 @@ from PIL import Image
 
 from vit_demo import methods
 from vit_demo.inference import forward
-from vit_demo.inference.engine import Engine, _forward_bytes
+from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import retry_with_less_memory
+from vit_demo.inference.limits import forward_bytes
 from vit_demo.methods import chunking
 from vit_demo.model import Trace, ViT
 from vit_demo.weights import PRESETS
@@ -87,7 +88,7 @@ def test_each_block_of_a_pass_counts_its_queries_keys_and_values(patch_size):
     estimates, traces = [], []
     for depth in (1, 3):
         deep = replace(preset, config=replace(preset.config, depth=depth))
-        estimates.append(_forward_bytes(deep, patch_size))
+        estimates.append(forward_bytes(deep, patch_size))
         with torch.inference_mode():
             ViT(deep.config)(torch.zeros(1, 1, 28, 28), trace := Trace(), patch_size=patch_size)
         traces.append(trace.num_bytes)

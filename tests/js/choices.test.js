@@ -4,8 +4,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { createChannel } from "../../vit_demo/web/components/shared/channels.js";
-import { firstChoices, keepChoices, viewOf } from "../../vit_demo/web/components/stage/choices.js";
-import { CLASS_METHOD, describeMethods, isDefaultMap, mapFields } from "../../vit_demo/web/components/stage/methods.js";
+import {
+  firstChoices,
+  keepChoices,
+  validChoices,
+  viewIn,
+  viewOf,
+} from "../../vit_demo/web/components/stage/choices.js";
+import {
+  classMethod,
+  describeMethods,
+  isDefaultMap,
+  mapFields,
+  recommendedMethods,
+} from "../../vit_demo/web/components/stage/methods.js";
 import { fixture } from "./helpers.js";
 
 const methods = describeMethods(fixture.methods);
@@ -42,17 +54,36 @@ test("a pinned patch comes before a hovered one, and a dropped patch has no atte
 test("choices outlive a result as long as they mean the same", () => {
   const choices = () => ({ ...firstChoices(), block: 3, head: 2, pinned: 5, label: 1, method: "relevance" });
   const kept = choices();
-  keepChoices(kept, methods, result, { ...result });
+  keepChoices(kept, result, { ...result });
   assert.deepEqual(kept, choices());
   const finer = choices();
-  keepChoices(finer, methods, result, { ...result, rows: 14, columns: 14 });
+  keepChoices(finer, result, { ...result, rows: 14, columns: 14 });
   assert.deepEqual([finer.pinned, finer.block, finer.head], [null, 3, 2]);
   const other = choices();
-  keepChoices(other, methods, result, { ...result, numBlocks: 12, predictions: [{ index: 3 }] });
+  keepChoices(other, result, { ...result, numBlocks: 12, predictions: [{ index: 1, label: "goldfish" }] });
   assert.deepEqual([other.block, other.head, other.label, other.pinned], [11, -1, null, 5]);
-  const classless = choices();
-  keepChoices(classless, methods, result, { ...result, predictions: [] });
-  assert.equal(classless.method, "attention");
+});
+
+test("choices from an address that a result does not have are replaced", () => {
+  const sections = { isOffered: (name) => name === "attention" };
+  const valid = (choices, shown = result) => {
+    const found = { ...firstChoices(), ...choices };
+    validChoices(found, methods, sections, { numPatches: 49, ...shown });
+    return found;
+  };
+  const { section, method, block, head, pinned, label } = valid({
+    section: "weather",
+    method: "constructor",
+    block: 9,
+    head: 7,
+    pinned: 49,
+    label: 5,
+  });
+  assert.deepEqual([section, method, block, head, pinned, label], ["attention", "attention", 5, -1, null, null]);
+  assert.equal(valid({ block: null }).block, 5, "the last");
+  const good = { section: "attention", method: "relevance", block: 2, head: 3, pinned: 48, label: 1 };
+  assert.deepEqual(viewIn(valid(good)), { ...good, direction: "from" });
+  assert.equal(valid(good, { ...result, predictions: [] }).method, "attention");
 });
 
 test("a request names what matters to its method and nothing else", () => {
@@ -78,13 +109,19 @@ test("every registered method is on the page, one without words of its own too",
     Object.keys(methods),
     fixture.methods.map(({ name }) => name),
   );
-  assert.ok(methods[CLASS_METHOD].classSpecific);
+  assert.ok(methods[classMethod(methods)].classSpecific);
+  assert.deepEqual(recommendedMethods(methods), ["attention", "relevance"]);
   const added = {
     name: "new_method",
     title: "New method",
     description: "What is new.",
     class_specific: true,
     many_passes: false,
+    cost: "backward",
+    recommended: "",
+    signed: true,
+    floor: { value: 0.5, reason: "Too small.", per_token: true },
+    options: [{ name: "layer", kind: "layer" }],
   };
   const { new_method: method } = describeMethods([...fixture.methods, added]);
   const view = { label: 1 };
@@ -93,6 +130,9 @@ test("every registered method is on the page, one without words of its own too",
   assert.equal(method.subject(result, view), "for *one* · New method");
   assert.equal(method.sentence(result, view), "What is new.");
   assert.equal(method.reading(result, view, 0, 0.5), "*0.50*");
+  assert.equal(method.cost, "one extra pass and its gradient");
+  assert.deepEqual(method.uses, ["block"]);
+  assert.deepEqual(method.style({ numTokens: 50 }), { signed: true, floor: 0.01 });
 });
 
 test("every method has its words for every view", () => {

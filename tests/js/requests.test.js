@@ -46,7 +46,7 @@ test("a request is repeated until its result is there, and progress is passed on
 });
 
 test("a failed request is one sentence, and so is no reply", async () => {
-  const sentence = { error: "The server did not respond: try again." };
+  const sentence = { error: "The server did not respond: try again.", lost: true };
   assert.deepEqual(await sendRequest({ request: () => Promise.reject(new Error("lost")) }, {}), sentence);
   assert.deepEqual(await sendRequest({ request: async () => undefined }, {}), sentence);
   assert.deepEqual(await sendRequest({ request: async () => ({ error: "No." }) }, {}), { error: "No." });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { describeFit } from "../../vit_demo/web/components/model_view/main.js";
+import { describeFit } from "../../vit_demo/web/components/model_view/modelView.js";
 import { axisTop } from "../../vit_demo/web/components/stage/charts.js";
 import { faithfulnessText, randomizationText } from "../../vit_demo/web/components/stage/conclusions.js";
 import {
@@ -78,14 +78,16 @@ test("a heatmap is faithful where it does better than random orders on both side
   assert.match(both, /area 0.20 against 0.40 \(lower is better\)\. /);
   assert.match(both, /area 0.60 against 0.40 \(higher is better\), though 1 of the 3 random orders did as well\./);
   assert.match(text(side(0.2, 0.4, 3), side(0.3, 0.4, 0)), /^\*In part\*: the prediction needs/);
-  assert.match(text(side(0.5, 0.4, 0), side(0.6, 0.4, 3)), /^\*In part\*: the bright patches restore/);
+  assert.match(text(side(0.5, 0.4, 0), side(0.6, 0.4, 3)), /^\*In part\*: its strongest patches restore/);
   assert.match(text(side(0.5, 0.4, 0), side(0.3, 0.4, 0)), /^\*No better than random/);
 });
 
-test("randomization is read from its last correlation", () => {
-  assert.match(randomizationText([1, 0.6, 0.1]), /is 0.10 .*depends on what the model learned/);
-  assert.match(randomizationText([1, 0.9, 0.8]), /is 0.80 .*depends on the image/);
-  assert.match(randomizationText([1, -0.25]), /is −0.25 /);
+test("the verdict of randomization claims no more than its last correlation", () => {
+  assert.match(randomizationText([1, 0.6, 0.1], 49), /is 0.10 .*no more than chance gives with 49 patches\.$/);
+  assert.match(randomizationText([1, 0.6, 0.41], 49), /is 0.41 .*part of the order needs nothing that was learned\.$/);
+  assert.match(randomizationText([1, 0.9, 0.8], 49), /is 0.80 .*most of the order needs nothing that was learned\.$/);
+  assert.match(randomizationText([1, -0.5], 49), /is −0.50 .*partly reversed\.$/);
+  assert.match(randomizationText([1, 0.9], 4), /no more than chance gives with 4 patches\.$/);
 });
 
 test("the fit of a photo is described", () => {

@@ -1,8 +1,9 @@
 """A shape that cannot be built is refused when it is written down, not when it is used."""
 
 import pytest
+import torch
 
-from vit_demo.model import ViTConfig
+from vit_demo.model import ViT, ViTConfig
 
 NOT_WHOLE = [-1, 2.0, "2", None, True, [2], float("nan")]
 WHOLE = ["image_size", "patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "num_registers"]
@@ -51,3 +52,21 @@ def test_other_fields(changes, says):
 
 def test_what_can_be_built_is_accepted():
     ViTConfig(num_classes=0, num_registers=4, layer_scale=1e-5, pos_embed_grid=7, mlp_ratio=3, norm_eps=0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"num_classes": 0, "num_registers": 4, "pos_embed_prefix": False, "layer_scale": 1e-5},
+        {"pool": "mean", "class_token": False, "in_channels": 1, "mlp_ratio": 2.7},
+        {"pool": "cls+mean", "qkv_bias": False, "final_norm": False},
+        {"pool": "cls+next", "num_registers": 1, "pos_embed_grid": 9},
+        {"projection": "per_head", "pos_embed": "sincos"},
+    ],
+    ids=lambda changes: ",".join(changes) or "default",
+)
+def test_parameters_are_counted_as_in_the_network(changes):
+    config = ViTConfig(**{"image_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 4, **changes})
+    with torch.device("meta"):
+        assert config.num_parameters == sum(p.numel() for p in ViT(config).parameters())

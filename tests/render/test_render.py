@@ -1,14 +1,30 @@
 import numpy as np
+import pytest
+from matplotlib import colormaps
 from PIL import Image
 
-from vit_demo.render import colourise, contact_sheet, overlay
+from vit_demo.render import contact_sheet, heat_colours, ink_on_paper, overlay
+from vit_demo.render.colours import BERLIN, MAGMA, PAPER, PAPER_SIGNED
 
 
-def test_colours_get_lighter_with_the_value():
-    colours = colourise(np.linspace(0, 1, 32, dtype=np.float32)[None])
-    lightness = colours.astype(float) @ [0.2126, 0.7152, 0.0722]
-    assert colours.dtype == np.uint8 and colours.shape == (1, 32, 3)
-    assert (np.diff(lightness[0]) > 0).all()
+@pytest.mark.parametrize(
+    ("stops", "name", "start", "end"),
+    [
+        (MAGMA, "magma", 0.1, 0.98),
+        (BERLIN, "berlin", 0.04, 0.96),
+        (PAPER, "magma", 0.88, 0.48),
+        (PAPER_SIGNED, "RdBu_r", 0.1, 0.9),
+    ],
+)
+def test_the_colours_are_those_of_matplotlib(stops, name, start, end):
+    expected = 255 * colormaps[name](np.linspace(start, end, 9))[:, :3]
+    np.testing.assert_allclose(stops, expected, atol=0.5)
+
+
+def test_colours_over_a_photo_get_lighter_with_the_value():
+    colours = heat_colours(np.linspace(0, 1, 32), 1.0)
+    assert colours.shape == (32, 4)
+    assert (np.diff(colours[:, :3] @ [0.2126, 0.7152, 0.0722]) > 0).all() and (np.diff(colours[:, 3]) > 0).all()
 
 
 def test_an_overlay_has_the_shape_of_its_picture_and_is_brightest_where_the_map_is():
@@ -21,11 +37,37 @@ def test_an_overlay_has_the_shape_of_its_picture_and_is_brightest_where_the_map_
     assert np.unravel_index(cells.argmax(), cells.shape) == (1, 3)
 
 
-def test_a_map_of_zeros_and_an_opacity_of_zero_leave_the_picture():
-    picture = Image.effect_noise((448, 448), 60).convert("RGB")
-    for values, alpha in ((np.ones((3, 3), np.float32), 0.0),):
-        assert np.array_equal(np.asarray(overlay(picture, values, alpha=alpha)), np.asarray(picture))
-    assert overlay(picture, np.zeros((3, 3), np.float32)).size == (448, 448)
+def test_an_opacity_of_zero_and_on_paper_a_map_of_zeros_leave_the_picture():
+    photo = Image.effect_noise((448, 448), 60).convert("RGB")
+    assert np.array_equal(np.asarray(overlay(photo, np.ones((3, 3), np.float32), alpha=0.0)), np.asarray(photo))
+    drawing = Image.effect_noise((28, 28), 60)
+    shown = overlay(drawing, np.zeros((7, 7), np.float32), display_size=28)
+    assert np.array_equal(np.asarray(shown)[..., 0], np.asarray(ink_on_paper(drawing)))
+
+
+def test_a_drawing_is_dark_ink_on_light_paper_and_stays_readable_under_the_strongest_patch():
+    drawing = Image.fromarray(np.tile(np.array([0, 255], np.uint8), (28, 14)))
+    shown = np.asarray(overlay(drawing, np.eye(2, dtype=np.float32), display_size=28).convert("L"), int)
+    paper, ink = shown[:, ::2], shown[:, 1::2]
+    assert (paper - ink > 40).all()
+    assert paper[20, 2] > 240 and paper[2, 2] < 200
+
+
+def test_values_below_zero_have_their_own_colour():
+    shown = np.asarray(overlay(Image.new("L", (28, 28)), np.array([[1.0, -1.0], [0, 0.5]]), display_size=28), int)
+    positive, negative, zero = shown[3, 3], shown[3, 20], shown[20, 3]
+    assert positive[0] > positive[2] + 40 and negative[2] > negative[0] + 40
+    assert np.ptp(zero) == 0
+    flat = np.asarray(overlay(Image.new("L", (28, 28)), np.array([[1.0, -1.0]]), display_size=28, signed=False), int)
+    assert np.ptp(flat[3, 20]) == 0, "a method without signs shows them as 0"
+
+
+def test_a_map_below_its_floor_is_faint():
+    drawing = Image.new("L", (28, 28))
+    values = np.array([[0.0001, 0.0]])
+    strong, faint = (np.asarray(overlay(drawing, values, floor=floor), int)[5, 5] for floor in (0.0, 0.01))
+    paper = np.asarray(overlay(drawing, 0 * values), int)[5, 5]
+    assert np.abs(strong - paper).max() > 40 and np.abs(faint - paper).max() < 15
 
 
 def test_the_sheet_has_one_row_per_head_and_one_column_per_block():

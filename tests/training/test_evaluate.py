@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 
 from vit_demo.cli import main
+from vit_demo.errors import InputError
 from vit_demo.training.data import load_digits
 from vit_demo.training.evaluate import evaluate_outliers, rejection_rate
 from vit_demo.training.loop import Trainer
@@ -78,4 +79,4 @@ def test_wrong_arguments_are_one_line_on_stderr_and_exit_code_2(wrong, data, wei
 
 
 def _no_download(folder, **_):
-    raise FileNotFoundError(f"No mnist.npz in {folder}.")
+    raise InputError(f"No mnist.npz in {folder}.")

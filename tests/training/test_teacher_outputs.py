@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
+from vit_demo.errors import InputError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
 from vit_demo.training import teacher_outputs
@@ -155,7 +156,7 @@ def test_the_teacher_s_first_classes_are_those_of_the_photo_sets_in_their_order(
     assert torch.equal(teacher.head.weight[:4], model.head.weight[[900, 5, 900, 5]])
     assert torch.equal(teacher.head.weight[4:], model.head.weight[[7]]), "followed by all other classes"
     (photos / PRETRAINED_VIT).unlink()
-    with pytest.raises(FileNotFoundError, match=PRETRAINED_VIT):
+    with pytest.raises(InputError, match=PRETRAINED_VIT):
         load_pretrained_teacher(photos)
 
 

@@ -52,6 +52,10 @@ def test_only_the_documented_endpoints_are_public(client):
         "/overlay",
         "/explain_image",
         "/logit_lens",
+        "/similarity",
+        "/pca",
+        "/kmeans",
+        "/norms",
         "/drop_patches",
         "/faithfulness",
     }

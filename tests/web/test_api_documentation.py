@@ -66,14 +66,16 @@ def examples(kind: str) -> list[str]:
 
 def test_every_block_is_of_a_kind_that_is_run():
     assert {kind for kind, _ in BLOCKS} == {"python", "sh", "js", "json"}
-    assert [len(examples(kind)) for kind in ("python", "sh", "js", "json")] == [3, 2, 1, 1]
+    assert [len(examples(kind)) for kind in ("python", "sh", "js", "json")] == [4, 2, 1, 1]
 
 
 def test_python_examples(run):
-    first, many, agent = examples("python")
+    first, many, tokens, agent = examples("python")
     out = run("python", first)
     assert out.splitlines()[-2].startswith("7 {") and out.splitlines()[-1].startswith("lion ")
     assert run("python", many).splitlines()[-1] == "['7', '3']"
+    alike, found = run("python", tokens).splitlines()[-2:]
+    assert alike == "1.0 True lion" and found.endswith(" []") and 0 < int(found.split()[0]) < 100
     pytest.importorskip("mcp", reason="the last example needs the extra `mcp`")
     assert run("python", agent).splitlines()[-1].startswith('{"label": "lion"')
 

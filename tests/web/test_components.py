@@ -15,9 +15,9 @@ from PIL import Image
 
 import vit_demo.web
 from vit_demo.methods import METHODS
-from vit_demo.web.components.model_view import ModelView
+from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.modules import modules, version
-from vit_demo.web.components.pad import DIGITS, DigitPad, example_picture
+from vit_demo.web.components.pad import DIGITS, example_picture, to_data_url
 from vit_demo.web.components.stage import Stage, stylesheet, view_names
 
 from ..asynchronous import run
@@ -47,26 +47,25 @@ def test_example_is_black_ink_in_the_middle_of_white_paper(digit: int) -> None:
     assert abs(rows.min() + rows.max() - 279) < 30 and abs(columns.min() + columns.max() - 279) < 40
 
 
-def test_pad_opens_with_its_example_as_value() -> None:
-    value = DigitPad(example=3).value
-    with Image.open(io.BytesIO(base64.b64decode(value.removeprefix("data:image/png;base64,")))) as picture:
+def test_an_example_is_the_same_picture_as_a_data_url() -> None:
+    url = to_data_url(example_picture(3))
+    with Image.open(io.BytesIO(base64.b64decode(url.removeprefix("data:image/png;base64,")))) as picture:
         assert np.array_equal(np.asarray(picture), np.asarray(example_picture(3)))
 
 
-def test_pad_can_open_empty() -> None:
-    pad = DigitPad(example=None)
-    assert pad.value is None
-    assert pad.preprocess("") is None
+def make_inputs(**options: Any) -> Inputs:
+    return Inputs(on_request=echo, digits_preset="digits-tiny", **options)
 
 
-def test_the_browser_gets_the_name_of_the_stages_function_and_python_the_request() -> None:
-    config = Stage(on_request=echo).get_config()
+@pytest.mark.parametrize("component", [lambda: Stage(on_request=echo), make_inputs])
+def test_the_browser_gets_the_name_of_the_components_function_and_python_the_request(component: Any) -> None:
+    config = component().get_config()
     assert config["server_fns"] == ["request"] and "request" not in config
-    assert run(Stage(on_request=echo).request({"kind": "logit_lens"})) == {"result": {"kind": "logit_lens"}}
+    assert run(component().request({"kind": "logit_lens"})) == {"result": {"kind": "logit_lens"}}
 
 
 def test_configs_are_json() -> None:
-    for component in (DigitPad(), Stage(on_request=echo), Stage({"empty": True}, on_request=echo), ModelView()):
+    for component in (Stage(on_request=echo), Stage({"empty": True}, on_request=echo), make_inputs()):
         json.dumps(component.get_config())
 
 
@@ -75,18 +74,26 @@ def constants_of(component: HTML) -> dict[str, Any]:
     return json.loads(component.get_config()["js_on_load"].splitlines()[0].removeprefix("const constants = ")[:-1])
 
 
-@pytest.mark.parametrize("name", ["pad", "stage", "model_view"])
+@pytest.mark.parametrize("name", ["inputs", "stage"])
 def test_each_component_imports_its_own_main_module(name: str) -> None:
-    component = {"pad": DigitPad, "stage": lambda: Stage(on_request=echo), "model_view": ModelView}[name]()
+    component = {"inputs": make_inputs, "stage": lambda: Stage(on_request=echo)}[name]()
     assert f"/{version()}/{name}/main.js" in component.get_config()["js_on_load"]
     assert re.search(rb"export (async )?function mount\(", modules()[f"{name}/main.js"])
 
 
 def test_what_a_component_needs_to_start_is_in_its_script_which_no_update_changes() -> None:
-    for component in (DigitPad(), Stage(on_request=echo), ModelView()):
+    for component in (Stage(on_request=echo), make_inputs()):
         assert component.get_config()["props"] == {}
-    pad = DigitPad(example=4)
-    assert constants_of(pad) == {"digits": DIGITS, "opening": {"digit": 4, "value": pad.value}}
+    constants = constants_of(make_inputs(opening_digit=4))
+    assert constants["digits"] == DIGITS
+    assert constants["defaults"] == {"digits": "digits-tiny", "photos": "photos-tiny", "digit": 4}
+
+
+def test_the_inputs_hold_every_part_of_their_html() -> None:
+    html = make_inputs().get_config()["html_template"]
+    for name in ("pad", "photo", "fit", "model-view", "preset", "patch-size", "model", "tabs"):
+        assert html.count(f'id="{name}"') == 1
+    assert "<!--" not in html
 
 
 def test_the_stage_shows_every_registered_method_and_every_view(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +103,23 @@ def test_the_stage_shows_every_registered_method_and_every_view(monkeypatch: pyt
     assert [method["class_specific"] for method in constants["registered"]] == [
         m.class_specific for m in METHODS.values()
     ]
-    assert constants["viewNames"] == view_names() == ["about", "faithfulness", "headGrid", "logitLens", "predictions"]
+    assert (
+        constants["viewNames"]
+        == view_names()
+        == [
+            "about",
+            "build",
+            "compare",
+            "faithfulness",
+            "features",
+            "headGrid",
+            "keep",
+            "logitLens",
+            "predictions",
+            "steps",
+        ]
+    )
+    assert len(constants["stepCode"]) == 8 and constants["startingPoints"]["networks"]
 
 
 def test_every_style_sheet_is_part_of_the_stage() -> None:

@@ -18,9 +18,12 @@ from vit_demo.inference.engine import get_engine, reset_engines
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.jobs import report
 from vit_demo.methods import METHODS
-from vit_demo.web import map_requests
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web import map_requests, request_kinds, requested
+from vit_demo.web.components.pad import example_picture, to_data_url
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.model_info import model_entry
 from vit_demo.web.payload import block_payload, payload
+from vit_demo.web.request_kinds import KINDS
 from vit_demo.web.requests import ResultRequest, upload_source
 from vit_demo.weights import PRESETS
 
@@ -77,21 +80,45 @@ def test_attention_maps_take_block_head_patch_and_direction(result, source):
     )
 
 
-def test_faithfulness_is_that_of_the_requested_map_and_class(result, source):
+@pytest.mark.parametrize("baseline", ["mean", "blur", "black"])
+def test_faithfulness_is_that_of_the_requested_map_class_and_baseline(result, source, baseline):
     view = {"method": "attention", "block": 0, "head": 2, "query": None, "direction": "from"}
-    found = send(source, "faithfulness", label=8, **view)
-    wanted = result.faithfulness(result.attention(0, 2), label=8)
+    found = send(source, "faithfulness", label=8, baseline=baseline, **view)
+    wanted = result.faithfulness(result.attention(0, 2), label=8, baseline=baseline)
     assert found["fractions"] == wanted.fractions.tolist()
-    for side, curve, area, chance in (
-        ("deletion", wanted.deletion, wanted.deletion_area, wanted.random_deletion_area),
-        ("insertion", wanted.insertion, wanted.insertion_area, wanted.random_insertion_area),
-    ):
-        assert found[side]["curve"] == pytest.approx(curve.tolist(), abs=1e-6)
-        assert found[side]["area"] == pytest.approx(area) and found[side]["random_area"] == pytest.approx(chance)
-        assert len(found[side]["random"]) == 5 and 0 <= found[side]["orders_beaten"] <= 5
-    assert send(source, "randomization", method="attnlrp", label=8)["correlations"] == result.randomization(
-        "attnlrp", 8
-    )
+    assert found["deletion"]["curve"] == pytest.approx(wanted.deletion.tolist(), abs=1e-6)
+    assert found["insertion"]["area"] == pytest.approx(wanted.insertion_area)
+    for order in (0, 4):
+        random = send(source, "random_order", label=8, baseline=baseline, order=order)
+        assert random["deletion"]["curve"] == pytest.approx(wanted.random_deletion[order].tolist(), abs=1e-6)
+        assert random["insertion"]["curve"] == pytest.approx(wanted.random_insertion[order].tolist(), abs=1e-6)
+
+
+def test_random_orders_leave_dropped_patches_out(result, source):
+    left = result.drop_patches([(0, 1), (2, 2)])
+    wanted = left.faithfulness("rollout")
+    found = send({**source, "dropped": [1, 2 * result.grid[1] + 2]}, "random_order", label=left.target(), order=2)
+    assert found["deletion"]["curve"] == pytest.approx(wanted.random_deletion[2].tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"baseline": "noise"}, "no such baseline: choose one of mean, blur, black"),
+        ({"baseline": ["mean"]}, "no such baseline"),
+        ({"order": 5}, "no random order 5"),
+        ({"order": -1}, "order must be a whole number"),
+        ({"label": "7; drop"}, "label must be a whole number"),
+    ],
+)
+def test_wrong_choices_of_curves_are_refused(source, fields, words):
+    reply = run(map_requests.handle({"kind": "random_order", "source": source, **fields}))
+    assert words in reply["error"]
+
+
+def test_randomization_is_that_of_the_package(result, source):
+    found = send(source, "randomization", method="attnlrp", label=8)["correlations"]
+    assert found == result.randomization("attnlrp", 8)
 
 
 def test_logit_lens_returns_the_prediction_after_each_block(result, source):
@@ -123,6 +150,12 @@ def test_a_block_request_returns_the_trace_of_that_block(result, source):
         ({"kind": "map", "method": "attention", "block": 9}, "no block 9"),
         ({"kind": "map", "method": "attention", "query": 99}, "no patch"),
         ({"kind": "block", "block": 6}, "no block 6"),
+        ({"kind": "tokens"}, "block must be a whole number"),
+        ({"kind": "tokens", "block": 6}, "no block 6"),
+        ({"kind": "tokens", "block": -1}, "block must be a whole number"),
+        ({"kind": "tokens", "block": 0, "other": "a picture"}, "second picture has no source"),
+        ({"kind": "tokens", "block": 0, "other": {"digit": 5}}, "not a digit"),
+        ({"kind": "tokens", "block": 0, "other": {"upload": "/etc/passwd"}}, "not on the server"),
         ({"kind": "result", "dropped": [16]}, "no patch 16"),
         ({"kind": "result", "dropped": list(range(16))}, "At least one patch"),
         ({"kind": "result", "dropped": "all"}, "must be a list"),
@@ -133,11 +166,22 @@ def test_a_block_request_returns_the_trace_of_that_block(result, source):
         ({"kind": "result", "digit": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
         ({"kind": "result", "digit": {"path": "/etc/passwd"}}, "not a digit"),
         ({"kind": "result", "digit": None, "upload": "/etc/passwd"}, "not on the server"),
+        ({"kind": "result", "digit": None}, "must have one picture"),
+        ({"kind": "result", "example": "cat"}, "must have one picture"),
+        ({"kind": "result", "digit": None, "example": "../cat"}, "no such example: choose one of digit-0"),
+        ({"kind": "result", "digit": None, "example": ["cat"]}, "no such example"),
+        ({"kind": "result", "digit": None, "drawing": 3}, "not a drawing"),
+        ({"kind": "result", "digit": None, "drawing": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
+        ({"kind": "result", "digit": None, "drawing": "x" * 2_000_000}, "drawing"),
+        ({"kind": "model", "name": "cats"}, "not the name of a model on the Hub"),
+        ({"kind": "model", "name": "/etc"}, "not the name of a model on the Hub"),
+        ({"kind": "model", "name": {"path": "/etc"}}, "Enter a Vision Transformer"),
+        ({"kind": "model", "name": None}, "Enter a Vision Transformer"),
         ({"kind": "method_docs", "method": "magic"}, "no method 'magic'"),
     ],
 )
 def test_an_invalid_request_gets_a_message_and_the_next_one_works(source, changes, message):
-    fields = ("digit", "upload", "preset", "patch_size", "fit", "dropped")
+    fields = ("drawing", "digit", "example", "upload", "preset", "patch_size", "fit", "dropped")
     changed = {**source, **{name: value for name, value in changes.items() if name in fields}}
     assert message in complete({"source": changed, **{n: v for n, v in changes.items() if n not in fields}})["error"]
     assert len(send(source, "logit_lens")["predictions"]) == 7
@@ -152,9 +196,47 @@ def test_nothing_depends_on_what_is_cached(result, source):
     """A request contains all that is needed: a new engine without the picture computes it again."""
     wanted = map_values(source, method="relevance", label=5)
     map_requests._results.clear()
-    map_requests._maps.clear()
+    requested._maps.clear()
     reset_engines()
     np.testing.assert_array_equal(map_values(source, method="relevance", label=5), wanted)
+
+
+def test_a_drawing_gives_the_result_of_the_package(source):
+    sent = {**source, "digit": None, "drawing": to_data_url(example_picture(5))}
+    found = send(sent, "result")
+    wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
+    assert [p["label"] for p in found["predictions"]] == [label for label, _ in wanted.top(5)]
+    assert found["source"]["digit"] and "drawing" not in found["source"], "other requests repeat the digit"
+    np.testing.assert_array_equal(map_values(found["source"], method="relevance"), wanted.relevance())
+
+
+def test_without_ink_a_message_takes_the_place_of_the_result(source):
+    blank = {**source, "digit": None, "drawing": to_data_url(Image.new("L", (280, 280), 255))}
+    assert send(blank, "result") == {"empty": True, "message": request_kinds.NOTHING_DRAWN}
+    assert "empty" in complete({"kind": "logit_lens", "source": blank})["error"]
+
+
+@pytest.mark.parametrize("name", EXAMPLE_PHOTOS)
+def test_an_example_photo_is_identified_by_its_name_in_any_process(name):
+    sent = {"example": name, "preset": "photos-tiny", "patch_size": 20, "fit": "crop", "dropped": []}
+    found = send(sent, "result")
+    wanted = vit_demo.explore(EXAMPLE_PHOTOS[name].path, "photos-tiny", 20)
+    assert found["predictions"][0]["label"] == wanted.top(1)[0][0] and found["source"] == sent
+
+
+def test_an_example_digit_is_drawn_alike_on_every_server():
+    sent = {"example": "digit-5", "preset": "digits-tiny", "patch_size": 7, "fit": "crop", "dropped": []}
+    wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
+    assert send(sent, "result")["predictions"][0]["probability"] == pytest.approx(wanted.top(1)[0][1])
+
+
+def test_the_menu_gets_a_model_and_what_it_costs():
+    assert complete({"kind": "models"})["result"] == {"models": [model_entry(preset) for preset in PRESETS.values()]}
+    entry = complete({"kind": "model", "name": "digits-notebook"})["result"]
+    assert entry == model_entry(PRESETS["digits-notebook"]) and entry["on_machine"]
+    assert [size["size"] for size in entry["sizes"]] == [4, 7, 14]
+    assert ["1,642" in s["text"] for s in entry["sizes"]].count(True) == 1, "each size has weights of its own"
+    assert model_entry(PRESETS["vit-s16"])["megabytes"] == 88 and not model_entry(PRESETS["vit-s16"])["on_machine"]
 
 
 def test_a_photo_is_identified_by_its_upload_in_any_process(upload):
@@ -197,7 +279,7 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
         assert go_on.wait(30)
         return {"fine": True}
 
-    monkeypatch.setitem(map_requests.HANDLERS, "faithfulness", (work, True))
+    monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
     monkeypatch.setattr(map_requests, "POLL_SECONDS", 0.01)
     slow = [{"kind": "faithfulness", "source": source, "method": "rollout", "label": label} for label in range(10)]
 
@@ -211,7 +293,7 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
 
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, monkeypatch, caplog):
-    monkeypatch.setitem(map_requests.HANDLERS, "logit_lens", (lambda *_: {}["/secret/path"], False))
+    monkeypatch.setitem(KINDS, "logit_lens", request_kinds.Kind(lambda *_: {}["/secret/path"]))
     map_requests._results.clear()
     assert complete({"kind": "logit_lens", "source": source}) == {"error": map_requests.INTERNAL_ERROR}
     assert "/secret/path" in caplog.text
@@ -226,7 +308,7 @@ def test_progress_is_returned_until_the_result_is_there(source, monkeypatch):
         assert go_on.wait(10)
         return {"fine": True}
 
-    monkeypatch.setitem(map_requests.HANDLERS, "faithfulness", (work, True))
+    monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
     sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": 7}
     while (reply := run(map_requests.handle(sent))) != {"done": 3, "total": 10}:
         assert reply == {"done": 0, "total": 0}

@@ -55,7 +55,7 @@ def call(session) -> Callable[..., Any]:
 def test_every_endpoint_is_a_tool_with_a_description_of_each_parameter(session):
     tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
     names = {"presets", "methods", "predict", "explain", "overlay", "explain_image"}
-    names |= {"logit_lens", "drop_patches", "faithfulness"}
+    names |= {"logit_lens", "drop_patches", "faithfulness", "similarity", "pca", "kmeans", "norms"}
     assert set(tools) == names
     for tool in tools.values():
         jsonschema.Draft202012Validator.check_schema(tool.inputSchema)
@@ -98,6 +98,14 @@ def test_the_other_tools_answer_with_numbers(call, three):
     wanted = expected.drop_patches([(0, 0), (1, 2)]).top(1)[0]
     assert dropped["before"]["label"] == "3"
     assert dropped["after"]["confidences"][0]["confidence"] == pytest.approx(wanted[1], abs=1e-4)
+    lens = numbers("logit_lens", patches=True)
+    assert [one["label"] for one in lens[-1][2]] == [pairs[0][0] for pairs in expected.logit_lens(patches=True)[-1][2]]
+    alike = numbers("similarity", row=1, col=2, layer=3, other=drawn["image"])
+    np.testing.assert_allclose(alike["map"], expected.similarity((1, 2), 3), atol=1e-5)
+    components = [[patch or [np.nan] * 3 for patch in row] for row in numbers("pca", remove_background=True)["map"]]
+    np.testing.assert_allclose(components, expected.pca(remove_background=True), atol=1e-3)
+    assert numbers("kmeans", k=4)["map"] == expected.kmeans(4).tolist()
+    assert numbers("norms")["outliers"] == []
     areas = numbers("faithfulness", method="relevance")
     assert areas["deletion"] == pytest.approx(expected.faithfulness("relevance").deletion_area, abs=1e-4)
 

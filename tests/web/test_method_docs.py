@@ -1,5 +1,7 @@
 """The section of the documentation about each method, as HTML for the page."""
 
+import re
+
 import pytest
 
 from vit_demo.methods import METHODS
@@ -14,7 +16,15 @@ def test_the_docs_explain_every_method_with_formula_and_source():
         assert "<code>" in html and ("https://arxiv.org/abs/" in html or "This package's own" in html)
         specific = "Depends on the class." if METHODS[method].class_specific else "Does not depend on the class."
         assert specific in html
-        assert "`" not in html and "](" not in html and 500 < len(html) < 2500
+        assert "`" not in html and "](" not in html and 500 < len(html) < 3200
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_visitor_first_reads_two_sentences_and_a_formula(method):
+    first, _, details = method_html(method).partition("<details>")
+    sentences = re.sub(r"<pre>.*?</pre>", "", first, flags=re.DOTALL)
+    assert len(re.findall(r"[.](?:\s|</p>)", sentences)) == 2 and first.count("<pre>") == 1
+    assert "<a " not in first and "<summary>Source and details</summary>" in details
 
 
 @pytest.fixture
@@ -32,6 +42,7 @@ def test_markdown_becomes_html(render):
     html = render("A *star*, a **bold** `a*b* < c` [x](https://a.b/c_d).\n\nMore.")
     assert html.startswith("<p>A <em>star</em>, a <strong>bold</strong> <code>a*b* &lt; c</code> ")
     assert '<a href="https://a.b/c_d" target="_blank" rel="noopener">x</a>.</p>\n<p>More.</p>' in html
+    assert "<pre><code>f\n</code></pre>\n<details>" in render("Plain.\n\n```\nf\n```\n\nMore.")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def client() -> TestClient:
 
 def test_every_module_of_the_package_is_served_as_it_is(client: TestClient) -> None:
     names = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js")}
-    assert names == set(modules.modules()) and {"stage/main.js", "pad/main.js", "model_view/main.js"} <= names
+    assert names == set(modules.modules()) and {"stage/main.js", "inputs/main.js"} <= names
     for name in names:
         response = client.get(f"{BASE}/{name}")
         assert response.status_code == 200 and response.content == (FOLDER / name).read_bytes()

@@ -23,6 +23,7 @@ import vit_demo
 from vit_demo.web import launch, uploads
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_UPLOAD_BYTES
+from vit_demo.web.request_kinds import KINDS
 from vit_demo.web.security import Quota, RequestRefused, _client_address
 
 DRAWING = to_data_url(example_picture(3))
@@ -75,16 +76,12 @@ def event(page, number: int, data: list[Any]) -> str:
 def inputs_of(page) -> Iterator[tuple[int, list[Any]]]:
     """Every event of the page with valid inputs."""
     plain = {
-        "image": None, "dropdown": "digits-tiny", "radio": "4", "textbox": "", "file": None,
-        "number": -1, "html": DRAWING, "dataset": 0,
+        "dropdown": "digits-tiny", "textbox": "", "file": DRAWING, "number": -1,
     }  # fmt: skip
     for number, function in page.fns.items():
-        values = [
-            plain.get(type(block).__name__.lower(), plain.get(block.get_block_name())) for block in function.inputs
-        ]
         yield (
             number,
-            ["crop" if block.elem_id == "fit" else v for block, v in zip(function.inputs, values, strict=True)],
+            [plain.get(type(block).__name__.lower(), plain.get(block.get_block_name())) for block in function.inputs],
         )
 
 
@@ -149,22 +146,56 @@ def test_no_event_reads_a_file_of_the_server_or_reveals_whether_it_exists(page, 
     with ThreadPoolExecutor(4) as pool:  # each event spends most of its time waiting for Gradio's queue
         for case, (first, second) in zip(cases, pool.map(replies, cases), strict=True):
             assert first == second, case
-    assert "data:image" in event(page, *next((n, d) for n, d in inputs_of(page) if DRAWING in d)), "valid inputs work"
+    number = next(n for n, function in page.fns.items() if function.api_name == "predict")
+    assert '"label": "3"' in event(page, number, [DRAWING, "digits-tiny", 4]), "valid inputs work"
+
+
+def components(page) -> list[int]:
+    """The components with a function that the browser calls."""
+    return [block._id for block in page.blocks.values() if type(block).__name__ in ("Inputs", "Stage")]
+
+
+def call(page, sent: Any, component: int) -> tuple[int, bytes]:
+    """Sends a request of the page once."""
+    body = {"data": sent, "component_id": component, "fn_name": "request", "session_hash": "x"}
+    status, _, reply = request(page, "POST", "/gradio_api/component_server", body)
+    return status, reply
+
+
+def with_field(kind: str, field: str, value: Any) -> dict[str, Any]:
+    """A valid request, but for one field."""
+    source = {"drawing": DRAWING, "preset": "digits-tiny", "patch_size": 4, "fit": "crop", "dropped": []}
+    sent = {"kind": kind, "source": source, "method": "rollout", "name": "digits-tiny", "block": 0}
+    if field in ("drawing", "digit", "example", "upload"):
+        del source["drawing"]
+    return {**sent, field: value} if field in sent else {**sent, "source": {**source, field: value}}
+
+
+ATTACKED = {
+    **dict.fromkeys(KINDS, ("drawing", "digit", "example", "upload", "preset", "fit", "patch_size", "dropped")),
+    "model": ("name", "kind"),
+    "method_docs": ("method", "kind"),
+}
+"""The fields of each kind of request."""
+
+
+def test_every_component_has_the_same_kinds_of_requests(page):
+    assert len(components(page)) == 2
+    for component in components(page):
+        assert b'"error":"There is no request' in call(page, {"kind": "nothing"}, component)[1]
+        assert b"label" in call(page, with_field("result", "fit", "crop"), component)[1], "a valid one works"
 
 
 @pytest.mark.parametrize("wrap", range(11))
-def test_the_stage_reads_no_file_of_the_server(page, not_uploaded, wrap):
-    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
-    source = {"preset": "digits-tiny", "patch_size": 4, "fit": "crop", "dropped": []}
-    reply = []
-    for path in not_uploaded:
-        for field in ("digit", "upload", "preset", "fit"):
-            sent = {"kind": "logit_lens", "source": {**source, field: wrapped(path)[wrap]}}
-            body = {"data": sent, "component_id": stage, "fn_name": "request", "session_hash": "x"}
-            status, _, response = request(page, "POST", "/gradio_api/component_server", body)
-            assert b"predictions" not in response
-            reply.append(f"{status} {without_paths(response.decode(), *not_uploaded)}")
-    assert reply[:4] == reply[4:]
+def test_no_request_reads_a_file_of_the_server(page, not_uploaded, wrap):
+    for number, (kind, field) in enumerate((kind, field) for kind, fields in ATTACKED.items() for field in fields):
+        replies = []
+        for path in not_uploaded:
+            component = components(page)[number % 2]
+            status, reply = call(page, with_field(kind, field, wrapped(path)[wrap]), component)
+            assert b'"result"' not in reply and b"done" not in reply, (kind, field)
+            replies.append(f"{status} {without_paths(reply.decode(), *not_uploaded)}")
+        assert replies[0] == replies[1], (kind, field)
 
 
 def test_guessed_paths_in_the_upload_folder_reveal_nothing(page):
@@ -350,11 +381,10 @@ def test_healthz_does_not_reveal_custom_models(page):
 
 
 def test_only_pngs_are_accepted_as_drawings(page):
-    number, data = next((n, d) for n, d in inputs_of(page) if DRAWING in d)
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (4000, 40), np.uint8))
     for sent in (to_data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
-        reply = event(page, number, [sent if value == DRAWING else value for value in data])
-        assert "The drawing" in json.loads(reply)[-1][2]
+        _, reply = call(page, with_field("result", "drawing", sent), components(page)[0])
+        assert "The drawing" in json.loads(reply)["error"]
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,13 @@ from functools import partial
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-import gradio as gr
 import pytest
 
 from vit_demo.cli import main
 from vit_demo.inference.engine import reset_engines
 from vit_demo.web import build_page
 from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.page import explain
+from vit_demo.web.map_requests import handle
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
 from ..asynchronous import run
@@ -165,7 +164,12 @@ def test_a_damaged_checkpoint_is_a_message_and_the_rest_works(damaged):
     page = build_page()
     stage = next(block.value for block in page.blocks.values() if block.elem_id == "stage")
     assert stage["empty"] and re.search(r"digits-small.*(damaged|download)", stage["message"])
-    drawing = to_data_url(example_picture(3))
-    assert '"label": "3"' in json.dumps(run(explain(drawing, None, "digits-tiny", "4", "crop")))
-    with pytest.raises(gr.Error, match=r"digits-small.*damaged"):
-        run(explain(drawing, None, "digits-small", "4", "crop"))
+
+    def reply(preset: str) -> dict:
+        source = {"drawing": to_data_url(example_picture(3)), "preset": preset, "patch_size": 4, "fit": "crop"}
+        while "done" in (found := run(handle({"kind": "result", "source": source}))):
+            pass
+        return found
+
+    assert reply("digits-tiny")["result"]["predictions"][0]["label"] == "3"
+    assert re.search(r"digits-small.*damaged", reply("digits-small")["error"])

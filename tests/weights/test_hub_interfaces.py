@@ -16,12 +16,21 @@ import vit_demo
 from vit_demo.cli import main
 from vit_demo.inference.engine import Engine, get_engine, reset_engines
 from vit_demo.inference.inputs import Source
-from vit_demo.web import api, custom_model, handlers, model_info
+from vit_demo.web import api, model_info
+from vit_demo.web.components.inputs import Inputs
+from vit_demo.web.map_requests import handle
 from vit_demo.web.payload import payload
 from vit_demo.web.requests import ResultRequest
-from vit_demo.weights import PRESETS, find_preset
+from vit_demo.weights import PRESETS, find_preset, is_on_machine
 
 from ..asynchronous import run
+
+
+def complete(sent):
+    """Sends a request until its result is there, as the page does."""
+    while "done" in (reply := run(handle(sent))):
+        pass
+    return reply
 
 
 @pytest.fixture
@@ -102,7 +111,9 @@ def test_custom_models_can_be_disabled(cats, photo, upload, monkeypatch, setting
         if value:
             monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert (custom_model.MENU_ENTRY in custom_model.menu_choices("photos")) is allowed
+    config = Inputs(on_request=handle, digits_preset="digits-tiny").get_config()
+    assert f'"customModels": {str(allowed).lower()}' in config["js_on_load"]
+    assert ("result" in complete({"kind": "model", "name": cats})) is allowed
     if allowed:
         assert run(api.predict(upload(Image.open(photo)), cats, 8))["label"]
     else:
@@ -114,7 +125,7 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
     ex = vit_demo.explore(photo, headless)
     shown = payload(ex, ResultRequest(Source("it", lambda: None), headless, ex.patch_size, "crop"))
     assert shown["predictions"] == [] and shown["note"] == "" and shown["num_prefix_tokens"] == 5
-    assert "class token + 4 registers = **21 tokens**" in model_info.patch_size_summary(find_preset(headless), 7)
+    assert "class token + 4 registers = *21 tokens*" in model_info.patch_size_summary(find_preset(headless), 7)
     preset = replace(PRESETS["dinov2-s14"], **{
         field: getattr(find_preset(headless), field)
         for field in ("config", "repo", "source", "patch_sizes", "default_patch_size")
@@ -125,7 +136,8 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
     assert run(api.explain(sent, "dinov2-s14", 0, "rollout", -1, -1, -1, -1, ""))["label"] == ""
 
 
-def test_the_page_shows_the_progress_of_a_download(cats, monkeypatch):
+def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.map_requests.POLL_SECONDS", 0.02)
     go_on = threading.Event()
 
     def slowly(preset, progress):
@@ -133,21 +145,18 @@ def test_the_page_shows_the_progress_of_a_download(cats, monkeypatch):
         assert go_on.wait(10)
 
     monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
-    messages = []
-
-    async def download():
-        async for sentence in handlers.download_status(cats):
-            messages.append(sentence)
-            if sentence.endswith(" MB"):
-                go_on.set()
-
-    run(download())
-    assert messages[-1] == f"Downloading {cats} from the Hub: 1 of 3 MB"
-    assert not collect(handlers.download_status("photos-tiny"))
+    sent = {"kind": "model", "name": cats}
+    while (reply := run(handle(sent))) != {"done": 1_000_000, "total": 3_000_000}:
+        assert reply == {"done": 0, "total": 0} or set(reply) == {"done", "total"}
+    assert "result" in complete({"kind": "model", "name": "photos-tiny"}), "meanwhile everything else works"
+    go_on.set()
+    entry = complete(sent)["result"]
+    assert entry["name"] == cats and entry["task"] == "photos"
 
 
 def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
     monkeypatch.setattr("vit_demo.inference.jobs.GRACE", 0.05)
+    monkeypatch.setattr("vit_demo.web.map_requests.POLL_SECONDS", 0.02)
     started, stopped = threading.Event(), threading.Event()
 
     def slowly(preset, progress):
@@ -161,14 +170,23 @@ def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
             raise
 
     monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    while not started.is_set():
+        assert "done" in run(handle({"kind": "model", "name": cats}))
+    assert stopped.wait(10), "the visitor has left"
 
-    async def download():
-        sentences = handlers.download_status(cats)
-        await anext(sentences)
-        await sentences.aclose()  # the visitor leaves
 
-    run(download())
-    assert started.is_set() and stopped.wait(10)
+def test_a_model_whose_weights_are_here_needs_no_download(cats, hub):
+    assert not is_on_machine(replace(PRESETS["vit-s16"], repo="cats/tiny"))
+    entry = complete({"kind": "model", "name": cats})["result"]
+    assert entry["on_machine"] and is_on_machine(get_engine().ready(cats, trusted=False))
+    before = list(hub.seen)
+    assert "result" in complete({"kind": "model", "name": cats}) and hub.seen == before
+
+
+def test_the_photo_tab_opens_with_the_large_model_where_its_weights_are(monkeypatch):
+    assert model_info.default_photo_preset() == "photos-tiny"
+    monkeypatch.setattr(model_info, "is_on_machine", lambda preset: True)
+    assert model_info.default_photo_preset() == "vit-s16"
 
 
 def test_two_visitors_of_one_model_download_it_once(cats, photo, hub, upload):
@@ -182,15 +200,14 @@ def test_two_visitors_of_one_model_download_it_once(cats, photo, hub, upload):
     assert hub.gets("model.safetensors") == 1
 
 
-def test_the_reason_of_a_failed_download_is_shown(hub, photo, upload):
-    with pytest.raises(vit_demo.CheckpointError, match="not on the Hub"):
-        collect(handlers.download_status("vit-ti16"))
-    stage = run(handlers.explain_or_message(None, upload(Image.open(photo)), "vit-ti16", 16, "crop"))
-    assert stage["empty"] and "not on the Hub" in stage["message"]
+def test_the_reason_of_a_failed_download_is_told(hub, photo, upload):
+    assert "not on the Hub" in complete({"kind": "model", "name": "vit-ti16"})["error"]
+    source = {"upload": upload(Image.open(photo))["path"], "preset": "vit-ti16", "patch_size": 16, "fit": "crop"}
+    assert "not on the Hub" in complete({"kind": "result", "source": source})["error"]
 
 
 def test_the_menu_lists_bundled_presets_first():
-    names = [name for _, name in model_info.preset_choices("photos")]
+    names = [entry["name"] for entry in model_info.menu_entries() if entry["task"] == "photos"]
     assert names[0] == "photos-tiny" and names[1:] == [p.name for p in PRESETS.values() if p.source == "hub"]
 
 
@@ -200,12 +217,6 @@ def test_patch_sizes_that_were_never_trained_are_said():
         PRESETS["flexivit-s"], 8
     )
     assert "Resampled" not in trained
-
-
-def test_markdown_in_a_name_is_escaped():
-    assert custom_model.escape_markdown("[x](javascript:1) <b>*a*_b_`c`") == (
-        "\\[x\\]\\(javascript\\:1\\) \\<b\\>\\*a\\*\\_b\\_\\`c\\`"
-    )
 
 
 def test_old_models_are_evicted_from_memory(cats, headless, photo, monkeypatch):

@@ -1,12 +1,14 @@
 import pickle
 
 import pytest
+from torchvision.models import ViT_B_16_Weights
 
 import vit_demo
 from vit_demo.errors import PresetError
 from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, find_preset
+from vit_demo.weights.hub_presets import IMAGENET_LABELS
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
@@ -19,6 +21,10 @@ def test_a_preset_describes_its_network(preset):
     assert preset.default_patch_size in preset.patch_sizes
     assert all(preset.image_size % p == 0 for p in preset.patch_sizes)
     assert vit_demo.presets()[preset.name] is preset
+
+
+def test_labels_of_imagenet_are_those_of_torchvision():
+    assert tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]) == IMAGENET_LABELS
 
 
 def test_digits_are_normalised_as_they_were_trained():

@@ -1,5 +1,26 @@
-"""What can be read from the tokens of a network at each depth. Imports torch and the network."""
+"""What can be read from the tokens of a network at each depth. Imports torch, the network, and scipy for k-means."""
 
+from vit_demo.features.kmeans import MAX_SEGMENTS, MIN_SEGMENTS, choose_seeds, kmeans
 from vit_demo.features.logit_lens import logit_lens
+from vit_demo.features.norms import norm_outliers
+from vit_demo.features.patch_tokens import PatchTokens, patch_tokens
+from vit_demo.features.pca import foreground, pca
+from vit_demo.features.reduction import MAIN_COMPONENTS, ReducedTokens, reduce_tokens
+from vit_demo.features.similarity import similarity
 
-__all__ = ["logit_lens"]
+__all__ = [
+    "MAIN_COMPONENTS",
+    "MAX_SEGMENTS",
+    "MIN_SEGMENTS",
+    "PatchTokens",
+    "ReducedTokens",
+    "choose_seeds",
+    "foreground",
+    "kmeans",
+    "logit_lens",
+    "norm_outliers",
+    "patch_tokens",
+    "pca",
+    "reduce_tokens",
+    "similarity",
+]

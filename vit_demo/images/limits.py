@@ -11,6 +11,9 @@ MAX_SIDE = 2048
 MAX_BYTES = 50_000_000
 """Size of a file, in bytes."""
 
+MIN_PHOTO_SIDE = 16
+"""Shortest side of a photo, in pixels: one with fewer has fewer pixels than a single patch of most models."""
+
 MAX_DIMENSION = 65_535
 """Longest side of a picture before it is reduced, in pixels: the limit of JPEG."""
 

@@ -7,8 +7,29 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vit_demo.errors import PresetError
+from vit_demo.errors import ImageError, PresetError
 from vit_demo.images.geometry import Box, Geometry, Mode
+from vit_demo.images.limits import MIN_PHOTO_SIDE
+
+PLAIN_DEVIATION = 0.02
+"""Standard deviation of normalised pixels below which a picture is one plain colour: a few of 255 levels."""
+
+
+def check_photo(image: Image.Image) -> None:
+    """Refuses a picture with too few pixels to show anything.
+
+    Raises:
+        ImageError: A side has fewer than `MIN_PHOTO_SIDE` pixels.
+    """
+    if min(image.size) < MIN_PHOTO_SIDE:
+        width, height = image.size
+        least = f"choose one with at least {MIN_PHOTO_SIDE} pixels on each side"
+        raise ImageError(f"The picture is too small, {width} x {height} pixels: {least}.")
+
+
+def is_plain(pixels: torch.Tensor) -> bool:
+    """Whether a model's input `[1, C, H, W]`, normalised, is one plain colour, so that its prediction means nothing."""
+    return bool(pixels.std((2, 3)).max() < PLAIN_DEVIATION)
 
 
 def preprocess(

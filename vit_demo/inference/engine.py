@@ -6,8 +6,9 @@ It chooses the device, loads each model once and caches recent results; whatever
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,14 +17,15 @@ from torch import Tensor
 
 from vit_demo import images, methods
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
+from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import forward_with_trace, retry_with_less_memory, to_cpu
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
 from vit_demo.inference.jobs import Job, JobRunner, report
-from vit_demo.inference.limits import MODEL_BYTES, PREPARED_BYTES, RESULT_BYTES
+from vit_demo.inference.limits import MODEL_BYTES, PREPARED_BYTES, forward_bytes, result_bytes
 from vit_demo.model import ViT
-from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, load_model
+from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
 
 T = TypeVar("T")
 
@@ -41,7 +43,7 @@ class Engine:
         self.device = torch.device(device) if device else best_device()
         self.jobs = JobRunner()
         self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
-        self._results: ByteCache[Exploration] = ByteCache(_result_bytes(self.device), lambda result: result.num_bytes)
+        self._results: ByteCache[Exploration] = ByteCache(result_bytes(self.device), lambda result: result.num_bytes)
         self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
         self._execute_on_zero_gpu = zero_gpu(self._execute)
 
@@ -107,7 +109,7 @@ class Engine:
                 return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
             return self._explore(source, preset, patch_size, fit)
 
-        return self.cached(self._results, key, compute, preset.task, _forward_bytes(preset, patch_size))
+        return self.cached(self._results, key, compute, preset.task, forward_bytes(preset, patch_size))
 
     def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0) -> T:
         """The cached value of a key, or else the result of a job, which is then cached."""
@@ -121,9 +123,9 @@ class Engine:
         return self.jobs.run(key, work, lane, nbytes) if found is None else found
 
     def ready(self, name: str, *, trusted: bool = True) -> Preset | None:
-        """A preset that can be used at once, bundled or in memory; None if it must be prepared first."""
+        """A preset that needs no download; None if it must be prepared first."""
         preset = PRESETS.get(name) or self._prepared.get((name, trusted))
-        if preset is None or preset.source == "bundled":
+        if preset is None or is_on_machine(preset):
             return preset
         return preset if self._model_key(preset, preset.default_patch_size) in self._models else None
 
@@ -153,13 +155,18 @@ class Engine:
 
         return self.jobs.submit(("prepare", name, trusted), work, "downloads")
 
-    def warm_up(self, presets: Iterable[str]) -> None:
-        """Loads models and runs each once on a blank image, so that the first visitor does not wait."""
-        for name in presets:
-            preset = find_preset(name)
-            side = preset.image_size
-            blank = torch.zeros(1, preset.config.in_channels, side, side)
-            self.run_on_model(preset, preset.default_patch_size, forward_with_trace, blank)
+    def warm_up(self, name: str) -> Job[None]:
+        """Starts a job that loads a model and runs it on a blank image, so that the first visitor does not wait."""
+        preset = find_preset(name)
+
+        def work() -> None:
+            blank = torch.zeros(1, preset.config.in_channels, preset.image_size, preset.image_size)
+            try:
+                self.run_on_model(preset, preset.default_patch_size, forward_with_trace, blank)
+            except InputError as error:
+                logging.getLogger(__name__).error("The preset %s cannot be used: %s", name, error)
+
+        return self.jobs.submit(("warm up", name), work, preset.task)
 
     def model(self, preset: Preset, patch_size: int) -> ViT:
         """The network for a patch size, on this engine's device, loaded once."""
@@ -196,7 +203,7 @@ class Engine:
             return execute(preset, patch_size, function, arguments, options)
 
         lane = "slow" if slow else preset.task
-        nbytes = _forward_bytes(preset, patch_size) * (8 if slow else 3)
+        nbytes = forward_bytes(preset, patch_size) * (8 if slow else 3)
         return self.jobs.run(None, work, lane, nbytes)
 
     def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:
@@ -294,17 +301,3 @@ def _report(progress: methods.Progress | None, done: int, total: int) -> None:
 
 def _to(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, Tensor) else value
-
-
-def _result_bytes(device: torch.device) -> int:
-    """Limit of the cached results, whose traces stay on the device that computed them."""
-    if device.type != "cuda":
-        return RESULT_BYTES
-    return min(20 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
-
-
-def _forward_bytes(preset: Preset, patch_size: int) -> int:
-    """Estimated memory of one pass beside the weights: a dozen activations, and q, k and v of every block."""
-    config = preset.config
-    tokens = config.num_prefix_tokens + (config.image_size // patch_size) ** 2
-    return 4 * tokens * config.embed_dim * (12 + 3 * config.depth)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -13,10 +12,10 @@ from PIL import Image
 from torch import Tensor
 
 from vit_demo import features, images, metrics, render
-from vit_demo.errors import InputError, LabelError
+from vit_demo.inference import display, heatmaps, patch_features, sequence
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
-from vit_demo.methods import Progress, attention_from, find_method, to_grid
+from vit_demo.methods import Progress, find_method
 from vit_demo.model import Trace
 from vit_demo.weights import Preset
 
@@ -29,7 +28,7 @@ Query = tuple[int, int] | None
 Label = str | int | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Exploration:
     """The result of one image in one model: the prediction, and every map on demand.
 
@@ -80,12 +79,13 @@ class Exploration:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the prediction reaches the preset's ``confidence_threshold``; False without classes."""
-        return bool(self.probabilities.max(initial=0) >= self.preset.confidence_threshold)
+        """Whether the prediction reaches the preset's threshold; False without classes and for one plain colour."""
+        sure = float(self.probabilities.max(initial=0)) >= self.preset.confidence_threshold
+        return sure and not images.is_plain(self.pixels)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The most probable labels with their probabilities, highest first; empty for a model without classes."""
-        return _top(self.labels, self.probabilities, count)
+        return sequence.ranking(self.labels, self.probabilities, count)
 
     def attention(
         self, layer: int = -1, head: int | None = None, query: Query = None, direction: Direction = "from"
@@ -108,9 +108,7 @@ class Exploration:
 
     def attention_maps(self, query: Query = None) -> NDArray[np.float32]:
         """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``."""
-        token, blocks = self._token(-1, None, query), range(self.trace.num_blocks)
-        values = torch.stack([attention_from(self.trace, layer, token)[0] for layer in blocks])
-        return to_grid(values, self.trace).cpu().numpy()
+        return heatmaps.attention_maps(self, query)
 
     def rollout(self, query: Query = None) -> NDArray[np.float32]:
         """Attention rollout of one token; over all tokens, prefix included, it sums to 1."""
@@ -148,30 +146,75 @@ class Exploration:
             InputError: If there is no such method, it has no such option, or a value is out of range.
             LabelError: If there is no such class.
         """
-        chosen = find_method(method)
-        chosen.check_options(options)
-        # An unknown class is refused even if the map does not depend on it.
-        target = self.target(label) if chosen.class_specific or label is not None else None
-        token = self._token(options.get("layer", -1), options.get("head"), options.get("query"))
-        if chosen.offers("query"):
-            options["query"] = token
-        if chosen.cost == "trace":
-            return to_grid(chosen.function(self.trace, **options), self.trace)[0].cpu().numpy()
-        if chosen.reports_progress:
-            options["progress"] = progress
-        arguments = (self.pixels, target) if chosen.class_specific else (self.pixels,)
-        options["kept_patches"] = self._kept_patches()
-        return self.run_on_model(chosen.function, *arguments, slow=chosen.is_slow, **options)[0].numpy()
+        return heatmaps.heatmap(self, method, label, progress, options)
 
-    def logit_lens(self) -> list[list[tuple[str, float]]]:
-        """The prediction before the first block and after each: all (label, probability) pairs, highest first.
+    def logit_lens(self, patches: bool = False) -> list:
+        """The prediction before the first block and after each (logit lens), or that of each patch.
+
+        Returns:
+            For each depth all (label, probability) pairs, highest first. With ``patches``, for each depth, row and
+            column the five highest: what the head makes of that patch's token alone; none for a dropped patch. A head
+            that reads the class token was not trained on patches, so read those as a tendency.
 
         Raises:
             LabelError: If the model has no classes.
         """
         self.target(None)
-        logits = self._run(features.logit_lens)[0]  # [blocks + 1, K]
-        return [_top(self.labels, row, len(self.labels)) for row in logits.softmax(1).numpy()]
+        if patches:
+            return patch_features.logit_lens(self)
+        logits = self.run(features.logit_lens)[0]  # [blocks + 1, K]
+        return [sequence.ranking(self.labels, row, len(self.labels)) for row in logits.softmax(1).numpy()]
+
+    def similarity(
+        self, query: tuple[int, int], block: int = -1, other: Exploration | None = None
+    ) -> NDArray[np.float32]:
+        """Cosine similarity of one patch's token to that of every patch: float32 ``[rows, cols]``, from -1 to 1.
+
+        The tokens are those after a block and the final norm; NaN at a dropped patch, as in the next three.
+
+        Args:
+            query: (row, col) of the patch.
+            block: From 0; negative from the end.
+            other: Compare with the patches of this result of the same model, and return its grid.
+
+        Raises:
+            InputError: If there is no such patch or block, or the other model is another.
+        """
+        return patch_features.similarity(self, query, block, other)
+
+    def pca(
+        self, block: int = -1, components: int = 3, other: Exploration | None = None, remove_background: bool = False
+    ) -> NDArray[np.float32]:
+        """The first principal components of the patches' tokens: float32 ``[rows, cols, components]``.
+
+        Args:
+            block: As in ``similarity``.
+            components: How many; highest variance first, and the largest absolute value of each is positive.
+            other: Fit the components to this result's patches as well, so that both can be compared.
+            remove_background: Fit again, to the first 64 components of the patches on one side of zero of the first;
+                NaN elsewhere. See ``features.foreground``.
+
+        Raises:
+            InputError: If there is no such block, a token has fewer numbers, or the other model is another.
+        """
+        return patch_features.pca(self, block, components, other, remove_background)
+
+    def kmeans(self, k: int, block: int = -1, seed: int = 0) -> NDArray[np.int64]:
+        """Segments of similar tokens by k-means: int64 ``[rows, cols]``, from 0 to k - 1; -1 at a dropped patch.
+
+        Args:
+            k: How many segments, 2 to 12 and at most one a patch.
+            block: As in ``similarity``.
+            seed: Of the random choice of the patches from which the segments grow.
+
+        Raises:
+            InputError: If there is no such block, or k is out of range.
+        """
+        return patch_features.kmeans(self, k, block, seed)
+
+    def norms(self, block: int = -1) -> NDArray[np.float32]:
+        """The length of each patch's token before the final norm: float32 ``[rows, cols]``; see ``norm_outliers``."""
+        return patch_features.norms(self, block)
 
     def drop_patches(self, patches: Sequence[tuple[int, int]]) -> Exploration:
         """The result with some patches dropped: they leave the sequence, and nothing replaces them.
@@ -185,15 +228,11 @@ class Exploration:
         Raises:
             InputError: If there is no such patch, or none would be left.
         """
-        for patch in patches:
-            self._check_patch(patch)
-        dropped = tuple(sorted({*self.dropped, *((int(row), int(col)) for row, col in patches)}))
-        if len(dropped) == self.grid[0] * self.grid[1]:
-            raise InputError("At least one patch must stay.")
+        dropped = sequence.without(self, patches)
         if dropped == self.dropped:
             return self
         new = replace(self, dropped=dropped)
-        logits, trace, seconds = new._run(forward_with_trace)
+        logits, trace, seconds = new.run(forward_with_trace)
         return replace(new, logits=logits.numpy(), trace=trace, seconds=seconds)
 
     def faithfulness(
@@ -220,22 +259,15 @@ class Exploration:
             InputError: If there is no such method or baseline.
             LabelError: If there is no such class.
         """
-        target = self.target(label)
-        replacement = metrics.baseline_image(baseline, self.pixels, self.patch_size, self.preset.mean, self.preset.std)
-        values = np.asarray(self.heatmap(method, target) if isinstance(method, str) else method, np.float32)
-        if values.shape != self.grid:
-            raise InputError(f"A map for this image has the shape {self.grid}, not {values.shape}.")
-        options: dict[str, Any] = {"steps": steps, "seeds": seeds, "progress": progress}
-        return self._run(metrics.faithfulness, target, torch.from_numpy(values), replacement, slow=True, **options)
+        return heatmaps.faithfulness(self, method, label, baseline, steps=steps, seeds=seeds, progress=progress)
 
     def randomization(self, method: str, label: Label = None, progress: Progress | None = None) -> list[float]:
-        """How similar a map stays while the weights are randomized from the head down: Spearman correlations.
+        """Spearman correlations of a map while the weights are randomized from the head down.
 
-        Of the trained network (1), without its head, then without one more block each time; ``label`` as in
-        ``relevance``.
+        Of the trained network (1), without its head, then without one more block each time.
         """
         find_method(method)
-        return self._run(metrics.randomization, self.target(label), method, slow=True, progress=progress)
+        return self.run(metrics.randomization, self.target(label), method, slow=True, progress=progress)
 
     def target(self, label: Label = None) -> int:
         """The index of a class by its label or index; of the predicted class for None.
@@ -243,26 +275,26 @@ class Exploration:
         Raises:
             LabelError: If there is no such class.
         """
-        name = self.preset.name
-        if not self.preset.config.num_classes:
-            raise LabelError(f"{name} has no classes, so no map of it can be about one.")
-        if label is None:
-            return int(self.logits.argmax())
-        if isinstance(label, str):
-            if label in self.labels:
-                return self.labels.index(label)
-        elif 0 <= operator.index(label) < len(self.labels):
-            return operator.index(label)
-        raise LabelError(f"{name} has no class {label!r}: choose one of its {len(self.labels)} labels.")
+        return sequence.class_index(self, label)
 
-    def overlay(self, values: NDArray[np.floating], alpha: float = 0.6) -> Image.Image:
-        """A map over the picture, scaled to its own maximum for show, as an RGB image at display size.
+    def overlay(self, values: NDArray[np.floating], alpha: float = 0.6, method: str | None = None) -> Image.Image:
+        """A map over the picture, scaled by its largest value for show, as an RGB image at display size.
 
         Args:
-            values: ``[rows, cols]``; what is below 0 shows as 0.
-            alpha: Opacity of the brightest patch, in [0, 1].
+            values: ``[rows, cols]``; values below 0 get a colour of their own.
+            alpha: Opacity of the strongest patch, in [0, 1].
+            method: Whose map it is; if no value reaches the floor of its unit, the map is faint, as on the page.
         """
-        return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE)
+        style = find_method(method).style(self.trace.num_tokens) if method else {}
+        return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE, **style)
+
+    def __repr__(self) -> str:
+        found = "".join(f", {label} {100 * probability:.1f} %" for label, probability in self.top(1))
+        return f"<Exploration: {self.preset.name}, patches of {self.patch_size} px, grid {self.grid}{found}>"
+
+    def _repr_html_(self) -> str | None:
+        """The stage of the page, for notebooks: it reacts to the pointer and needs no server."""
+        return display.to_html(self)
 
     @property
     def num_bytes(self) -> int:
@@ -270,37 +302,6 @@ class Exploration:
         pictures = sum(p.width * p.height * len(p.getbands()) for p in (self.image, self.photo) if p is not None)
         return self.trace.num_bytes + self.pixels.nbytes + self.logits.nbytes + pictures
 
-    def _run(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        return self.run_on_model(function, self.pixels, *arguments, kept_patches=self._kept_patches(), **options)
-
-    def _kept_patches(self) -> Tensor | None:
-        """The patches of the sequence ``[1, K]``, counted row by row; None for all."""
-        if not self.dropped:
-            return None
-        gone = {row * self.grid[1] + col for row, col in self.dropped}
-        return torch.tensor([[i for i in range(self.grid[0] * self.grid[1]) if i not in gone]])
-
-    def _token(self, layer: int, head: int | None, query: Query) -> int | None:
-        """The index of the query in the sequence, once layer, head and query are checked."""
-        blocks, heads = self.trace.num_blocks, self.trace.num_heads
-        if not -blocks <= layer < blocks:
-            raise InputError(f"There is no block {layer}: this model has {blocks}, counted from 0.")
-        if head is not None and not 0 <= head < heads:
-            raise InputError(f"There is no head {head}: this model has {heads}, counted from 0.")
-        if query is None:
-            return 0 if self.preset.config.class_token else None
-        self._check_patch(query)
-        if tuple(query) in self.dropped:
-            raise InputError(f"The patch {tuple(query)} was dropped, so it has no attention.")
-        patch, kept_patches = query[0] * self.grid[1] + query[1], self._kept_patches()
-        return self.trace.num_prefix_tokens + (patch if kept_patches is None else kept_patches[0].tolist().index(patch))
-
-    def _check_patch(self, patch: tuple[int, int]) -> None:
-        (rows, cols), (row, col) = self.grid, patch
-        if not (0 <= row < rows and 0 <= col < cols):
-            raise InputError(f"There is no patch {tuple(patch)}: the grid has {rows} rows and {cols} columns.")
-
-
-def _top(labels: Sequence[str], probabilities: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
-    order = np.argsort(-probabilities, kind="stable")[:count]
-    return [(labels[i], float(probabilities[i])) for i in order]
+    def run(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Runs a function on the network and this result's input, without the dropped patches; see ``RunOnModel``."""
+        return self.run_on_model(function, self.pixels, *arguments, kept_patches=sequence.kept_patches(self), **options)

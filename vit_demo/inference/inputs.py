@@ -88,6 +88,7 @@ class ModelInput:
 
         Raises:
             EmptySketchError: If the preset is for digits and nothing is drawn.
+            ImageError: If a photo is too small.
             PresetError: If patch size and image size do not fit.
         """
         if preset.task == "digits":
@@ -95,6 +96,7 @@ class ModelInput:
             pixels, geometry = images.digit_to_tensor(digit)
             return cls(pixels, geometry, Image.fromarray(digit), None)
         photo = picture if isinstance(picture, Image.Image) else Image.fromarray(picture).convert("RGB")
+        images.check_photo(photo)
         pixels, geometry = images.preprocess(
             photo,
             image_size=preset.image_size,

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from vit_demo.weights import Preset
 
 GRACE = 5.0
 """Seconds for which a job goes on after it was last polled or waited for."""
@@ -41,8 +47,25 @@ MEMORY = 3 << 30
 RESULT_BYTES = 96 << 20
 """Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
 
+TOKEN_BYTES = 64 << 20
+"""Limit of the cached tokens of patches; those of all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB."""
+
 MODEL_BYTES = 5 << 30
 """Limit of the models in memory; the least recently used one is evicted."""
 
 PREPARED_BYTES = 8 << 20
 """Limit of the cached presets of the Hub, whose configuration is then read once."""
+
+
+def result_bytes(device: torch.device) -> int:
+    """Limit of the cached results, whose traces stay on the device that computed them."""
+    if device.type != "cuda":
+        return RESULT_BYTES
+    return min(20 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
+
+
+def forward_bytes(preset: Preset, patch_size: int) -> int:
+    """Estimated memory of one pass beside the weights: a dozen activations, and q, k and v of every block."""
+    config = preset.config
+    tokens = config.num_prefix_tokens + (config.image_size // patch_size) ** 2
+    return 4 * tokens * config.embed_dim * (12 + 3 * config.depth)

@@ -16,6 +16,7 @@ from vit_demo.model import Trace
     class_specific=False,
     cost="trace",
     unit="share of attention",
+    recommended="Where it looks",
     options=[LAYER, HEAD, QUERY, DIRECTION],
 )
 def attention(

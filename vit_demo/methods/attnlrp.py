@@ -26,7 +26,7 @@ GAMMA = 0.05
 where 0.02 and 0.1 did as well; at 0 the maps of a ViT are mostly noise."""
 
 
-@register("attnlrp", title="AttnLRP", class_specific=True, cost="backward", unit="logit")
+@register("attnlrp", title="AttnLRP", class_specific=True, cost="backward", unit="logit", signed=True)
 def attnlrp(
     model: ViT,
     images: Tensor,

@@ -18,6 +18,7 @@ from vit_demo.model import ViT
     class_specific=True,
     cost="many passes",
     unit="log-probability",
+    signed=True,
     options=[Option(name="window", kind="integer", bounds=(1, 99))],
 )
 def occlusion(

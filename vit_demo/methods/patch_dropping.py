@@ -40,6 +40,7 @@ aside for trials."""
     class_specific=True,
     cost="many passes",
     unit="standard deviations of the score",
+    signed=True,
     options=[
         Option(name="budget", kind="integer", bounds=(2 * len(KEEP_RATIOS), 10_000)),
         Option(name="seed", kind="integer", bounds=(0, 1_000_000)),

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from vit_demo.errors import InputError
 from vit_demo.methods.grid import to_grid
+from vit_demo.methods.units import Floor, floor_of
 from vit_demo.model import Trace, ViT
 
 F = TypeVar("F", bound=Callable[..., Tensor])
@@ -89,6 +90,8 @@ class Method:
         class_specific: Whether the map depends on the class.
         cost: See ``Cost``.
         unit: Of the values.
+        signed: Whether values below 0 mean the opposite of those above, so that both get a colour.
+        recommended: The plain words under which the page offers it first; empty for most methods.
         options: What can be chosen beside the class.
         description: One sentence: the first of the function's docstring.
         docs: The heading of its section in ``docs/explanations.md``.
@@ -103,6 +106,8 @@ class Method:
     class_specific: bool
     cost: Cost
     unit: str
+    signed: bool
+    recommended: str
     options: tuple[Option, ...]
     description: str
     docs: str
@@ -117,6 +122,15 @@ class Method:
     def reports_progress(self) -> bool:
         """Whether the function takes a ``progress`` callback."""
         return "progress" in inspect.signature(self.function).parameters
+
+    @property
+    def floor(self) -> Floor:
+        """The value that a map must reach to show anything that matters."""
+        return floor_of(self.unit)
+
+    def style(self, num_tokens: int) -> dict[str, Any]:
+        """How a map of so many tokens is coloured: the arguments ``signed`` and ``floor`` of ``render.overlay``."""
+        return {"signed": self.signed, "floor": self.floor.at(num_tokens)}
 
     def offers(self, option: str) -> bool:
         """Whether it has an option of that name."""
@@ -167,8 +181,9 @@ class Method:
 
     def to_dict(self) -> dict[str, Any]:
         """What people and programs choose by, as plain values for JSON."""
-        names = ("name", "title", "class_specific", "cost", "unit", "description")
-        return {name: getattr(self, name) for name in names} | {"options": [one.to_dict() for one in self.options]}
+        names = ("name", "title", "class_specific", "cost", "unit", "signed", "recommended", "description")
+        values = {name: getattr(self, name) for name in names}
+        return values | {"floor": self.floor.to_dict(), "options": [one.to_dict() for one in self.options]}
 
 
 METHODS: dict[str, Method] = {}
@@ -182,6 +197,8 @@ def register(
     class_specific: bool,
     cost: Cost,
     unit: str,
+    signed: bool = False,
+    recommended: str = "",
     options: Sequence[Option] = (),
     docs: str | None = None,
 ) -> Callable[[F], F]:
@@ -192,7 +209,9 @@ def register(
         title: For people.
         class_specific: Whether the map depends on the class.
         cost: What a map needs.
-        unit: Of the values.
+        unit: Of the values; ``units.FLOORS`` says from where on they matter.
+        signed: Whether values below 0 mean the opposite of those above.
+        recommended: Plain words under which the page offers the method first.
         options: What can be chosen; each is a parameter of the function, whose default it takes.
         docs: The heading of its section in ``docs/explanations.md``; the title by default.
 
@@ -213,6 +232,8 @@ def register(
             class_specific=class_specific,
             cost=cost,
             unit=unit,
+            signed=signed,
+            recommended=recommended,
             options=tuple(replace(option, default=_default(option, parameters)) for option in options),
             description=" ".join((inspect.getdoc(function) or title).split("\n\n")[0].split()),
             docs=docs or title,

@@ -39,6 +39,7 @@ from vit_demo.model import ViT
     class_specific=True,
     cost="backward",
     unit="logit",
+    recommended="Evidence for a class",
     options=[Option(name="average_heads_first", kind="flag")],
 )
 def relevance(

@@ -110,9 +110,8 @@ def faithfulness(
     grid, patches = sequence_patches(model, images, patch_size, kept_patches)
     n = len(patches)
     counts = torch.linspace(0, n, min(steps, n) + 1).round().long()
-    generator = torch.Generator().manual_seed(0)
     orders = [values.flatten().to(patches.device)[patches].argsort(descending=True, stable=True)]
-    orders += [torch.randperm(n, generator=generator).to(patches.device) for _ in range(seeds)]
+    orders += [order.to(patches.device) for order in random_orders(n, seeds)]
     rank = torch.stack(orders).argsort(1)  # [1 + seeds, n]: the position of each patch in its order
     replaced = rank[:, None] < counts.to(rank.device)[None, :, None]  # [1 + seeds, steps + 1, n]
     present = torch.stack([~replaced, replaced]).flatten(0, 2)  # deletion, then insertion
@@ -122,6 +121,12 @@ def faithfulness(
     probabilities = _probabilities(model, images, target, shown, baseline, patch_size, kept_patches, progress)
     curves = probabilities.cpu().numpy().reshape(2, 1 + seeds, len(counts))
     return Faithfulness(counts.numpy() / n, curves[0, 0], curves[1, 0], curves[0, 1:], curves[1, 1:])
+
+
+def random_orders(count: int, seeds: int) -> list[Tensor]:
+    """The random orders that a map is compared with: ``seeds`` permutations of ``count`` patches, always the same."""
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randperm(count, generator=generator) for _ in range(seeds)]
 
 
 @torch.inference_mode()

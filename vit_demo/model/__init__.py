@@ -1,8 +1,23 @@
-"""The network. Imports torch and nothing else."""
+"""The network. Imports torch and nothing else; ``ViTConfig`` is there without torch."""
 
-from vit_demo.model.compiling import compile_blocks
+from typing import TYPE_CHECKING
+
+from vit_demo.lazy import lazy_names
 from vit_demo.model.config import ViTConfig
-from vit_demo.model.trace import Trace
-from vit_demo.model.vit import AttentionFn, ViT
+
+if TYPE_CHECKING:
+    from vit_demo.model.compiling import compile_blocks
+    from vit_demo.model.trace import Trace
+    from vit_demo.model.vit import AttentionFn, ViT
 
 __all__ = ["AttentionFn", "Trace", "ViT", "ViTConfig", "compile_blocks"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AttentionFn": "vit_demo.model.vit",
+        "Trace": "vit_demo.model.trace",
+        "ViT": "vit_demo.model.vit",
+        "compile_blocks": "vit_demo.model.compiling",
+    },
+)

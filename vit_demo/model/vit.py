@@ -168,7 +168,8 @@ class ViT(nn.Module):
         self.norm = norm if before else nn.Identity()
         self.fc_norm = nn.Identity() if before else norm
         self.head = nn.Linear(config.num_features, config.num_classes) if config.num_classes else nn.Identity()
-        self._init_weights()
+        if not self.patch_embed.proj.weight.is_meta:  # there, torch would import its compiler, which takes seconds
+            self._init_weights()
 
     def forward(
         self,

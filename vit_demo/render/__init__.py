@@ -1,6 +1,8 @@
-"""Maps to pictures. Imports numpy, pillow and matplotlib."""
+"""Maps to pictures. Imports numpy and pillow."""
 
-from vit_demo.render.overlay import COLOUR_MAP, colourise, overlay
+from vit_demo.render.colours import heat_colours
+from vit_demo.render.comparison import ComparisonRow, comparison_sheet
+from vit_demo.render.overlay import ink_on_paper, overlay
 from vit_demo.render.sheet import contact_sheet
 
-__all__ = ["COLOUR_MAP", "colourise", "contact_sheet", "overlay"]
+__all__ = ["ComparisonRow", "comparison_sheet", "contact_sheet", "heat_colours", "ink_on_paper", "overlay"]

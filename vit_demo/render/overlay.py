@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import numpy as np
-from matplotlib import colormaps
 from numpy.typing import NDArray
 from PIL import Image
 
-COLOUR_MAP = "magma"
-"""Even steps of lightness, readable in grey and by the colour-blind."""
+from vit_demo.render.colours import BLACK_OF_INK, WHITE_OF_PAPER, heat_colours, scale_end
 
 COARSE_PATCHES = 100
-"""Maps of at most so many patches are drawn as cells, larger ones smoothly, as on the page."""
-
-
-def colourise(values: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Colours for a map scaled to its own maximum.
-
-    Args:
-        values: ``[rows, cols]``; values below 0 are drawn as 0.
-
-    Returns:
-        RGB, uint8 ``[rows, cols, 3]``.
-    """
-    return (colormaps[COLOUR_MAP](_scaled(values))[..., :3] * 255).round().astype(np.uint8)
+"""Maps of at most so many patches are drawn as cells, larger ones smoothed, as on the page."""
 
 
 def overlay(
-    image: Image.Image, values: NDArray[np.floating], *, alpha: float = 0.6, display_size: int = 448
+    image: Image.Image,
+    values: NDArray[np.floating],
+    *,
+    alpha: float = 0.6,
+    display_size: int = 448,
+    signed: bool | None = None,
+    floor: float = 0.0,
 ) -> Image.Image:
-    """Lays a map over a picture; patches with more weight are both brighter and more opaque.
+    """Lays a map over a picture; patches with a stronger value are painted more strongly.
 
     Args:
-        image: What the model saw.
-        values: ``[rows, cols]``, scaled to its own maximum for show; values below 0 are drawn as 0.
-        alpha: Opacity of the brightest patch, in [0, 1].
+        image: What the model saw: a photo, or a grey drawing, white on black, which is shown as ink on paper.
+        values: ``[rows, cols]``, scaled for show by the largest absolute value.
+        alpha: Opacity of the strongest patch, in [0, 1].
         display_size: Longest side of the result, in pixels.
+        signed: Whether values below 0 have a colour of their own; by default, whether there are any.
+        floor: The scale ends there if no value is larger, so that a map without meaningful values is faint.
 
     Returns:
         An RGB image in the shape of ``image``.
@@ -44,14 +38,16 @@ def overlay(
     size = (round(image.width * scale), round(image.height * scale))
     smooth = Image.Resampling.NEAREST if values.size <= COARSE_PATCHES else Image.Resampling.BICUBIC
     picture_filter = Image.Resampling.BICUBIC if image.width > 64 else Image.Resampling.NEAREST
-    picture = image.convert("RGB").resize(size, picture_filter)
-    heat = Image.fromarray(colourise(values)).resize(size, smooth)
-    opacity = alpha * (0.4 + 0.6 * _scaled(values))
-    mask = Image.fromarray((opacity * 255).round().astype(np.uint8)).resize(size, smooth)
-    return Image.composite(heat, picture, mask)
+    is_drawing = image.mode == "L"
+    picture = (ink_on_paper(image) if is_drawing else image).convert("RGB").resize(size, picture_filter)
+    signed = bool(values.min(initial=0) < 0) if signed is None else signed
+    heat = heat_colours(values / scale_end(values, floor), alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]
+    colours = Image.fromarray(heat[..., :3].round().astype(np.uint8)).resize(size, smooth)
+    mask = Image.fromarray((255 * heat[..., 3]).round().astype(np.uint8)).resize(size, smooth)
+    return Image.composite(colours, picture, mask)
 
 
-def _scaled(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """To [0, 1] by the maximum; a map without anything above 0 becomes zeros."""
-    peak = float(values.max())
-    return values.clip(0) / peak if peak > 0 else np.zeros_like(values)
+def ink_on_paper(image: Image.Image) -> Image.Image:
+    """A drawing, white on black as the model sees it, as dark ink on light paper: mode L, the same size."""
+    shares = np.asarray(image, np.float64) / 255
+    return Image.fromarray((WHITE_OF_PAPER + (BLACK_OF_INK - WHITE_OF_PAPER) * shares).round().astype(np.uint8))

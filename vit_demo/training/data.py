@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.images import to_mnist
 
 Split = Literal["train", "validation", "test"]
@@ -125,7 +126,7 @@ def load_digits(folder: Path, split: Split) -> ImageDataset:
         split: Which split to load.
 
     Raises:
-        FileNotFoundError: If the file is missing and MNIST cannot be downloaded.
+        InputError: If the file is missing and MNIST cannot be downloaded.
     """
     key = "test" if split == "test" else "train"
     path = find_file(folder, "mnist.npz")
@@ -169,7 +170,7 @@ def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarra
     try:
         data = MNIST(folder, train=train, download=True)
     except (RuntimeError, OSError) as error:
-        raise FileNotFoundError(f"No mnist.npz in {folder}, and MNIST could not be downloaded: {error}") from error
+        raise InputError(f"No mnist.npz in {folder}, and MNIST could not be downloaded: {error}") from error
     return data.data.numpy(), data.targets.numpy()
 
 

@@ -45,7 +45,7 @@ def evaluate_preset(
 
     Raises:
         CheckpointError: If the checkpoints cannot be used.
-        FileNotFoundError: If data is missing.
+        InputError: If data is missing.
     """
     if preset.task == "digits":
         datasets = {"mnist": load_digits(data, "test"), **load_other_digits(data)}

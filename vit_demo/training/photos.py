@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.images.photo_preprocess import preprocess
 from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset, Split, concat_datasets, find_file
 
@@ -61,7 +62,7 @@ def load_photos(folder: Path, split: Split, side: int) -> ImageDataset:
         side: Side in pixels; see ``load_photo_set``. Training photos are squeezed into the square.
 
     Raises:
-        FileNotFoundError: If a file of ``PHOTO_SETS`` is missing.
+        InputError: If a file of ``PHOTO_SETS`` is missing.
     """
     squeeze = split == "train"
     tiny, nette = (load_photo_set(folder, name, split, side, squeeze=squeeze) for name in PHOTO_SETS)
@@ -92,7 +93,7 @@ def load_photo_set(folder: Path, name: str, split: Split, side: int, *, squeeze:
             the page.
 
     Raises:
-        FileNotFoundError: If the set's file is missing.
+        InputError: If the set's file is missing.
     """
     path = _find_photo_set(folder, name)
     key = {"train": "train", "validation": "train", "test": "test" if name == TEST_PHOTOS else "val"}[split]
@@ -145,7 +146,7 @@ def load_wnids(folder: Path, name: str) -> list[str]:
     """The WordNet identifiers of the classes of one of ``PHOTO_SETS``.
 
     Raises:
-        FileNotFoundError: If the set's file is missing.
+        InputError: If the set's file is missing.
     """
     with np.load(_find_photo_set(folder, name)) as file:
         return [str(wnid) for wnid in file["wnids"]]
@@ -154,7 +155,7 @@ def load_wnids(folder: Path, name: str) -> list[str]:
 def _find_photo_set(folder: Path, name: str) -> Path:
     path = find_file(folder, f"{name}.npz")
     if path is None:
-        raise FileNotFoundError(f"No {name}.npz in {folder}: pass the folder that holds it with --data.")
+        raise InputError(f"No {name}.npz in {folder}: pass the folder that holds it with --data.")
     return path
 
 

@@ -67,7 +67,7 @@ def train_preset(
         The checkpoints written.
 
     Raises:
-        FileNotFoundError: If data is missing.
+        InputError: If data is missing.
         CheckpointError: If ``start`` cannot be read or holds a network that does not fit.
         InputError: If ``epochs`` or ``learning_rate`` is out of range, or ``resume`` finds the state of a run with
             other settings.

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vit_demo.errors import InputError
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
 from vit_demo.training.data import find_file
@@ -50,13 +51,11 @@ def load_pretrained_teacher(folder: Path) -> ViT:
             ``classes.csv`` with columns ``wnid`` and ``class_index``.
 
     Raises:
-        FileNotFoundError: If one of the files is missing.
+        InputError: If one of the files is missing.
     """
     weights, table = (find_file(folder, name, "vit_ti16_imagenet1k") for name in (PRETRAINED_VIT, "classes.csv"))
     if weights is None or table is None:
-        raise FileNotFoundError(
-            f"No {PRETRAINED_VIT} with its classes.csv in {folder}: photos-tiny is distilled from it."
-        )
+        raise InputError(f"No {PRETRAINED_VIT} with its classes.csv in {folder}: photos-tiny is distilled from it.")
     with np.load(weights) as file:
         state = {name: torch.from_numpy(file[name]) for name in file.files}
     with table.open(newline="") as lines:

@@ -13,6 +13,7 @@ from vit_demo.methods import METHODS, find_method
 from vit_demo.web import requests
 from vit_demo.web.api import Call
 from vit_demo.web.components.picture_parameter import picture_parameter
+from vit_demo.web.feature_endpoints import add_feature_endpoints
 from vit_demo.web.handlers import with_gradio_errors
 
 MAX_DROPPED = 10_000
@@ -53,24 +54,29 @@ async def explain_image(
             "cols": cols,
             "map": values.tolist(),
         }
-        return found, result.overlay(values)
+        return found, result.overlay(values, method=method)
 
     return await call.run(work, "slow" if chosen.is_slow else call.preset.task)
 
 
 @with_gradio_errors
-async def logit_lens(image: Any, preset: str, patch_size: int) -> list[list[dict[str, Any]]]:
-    """Predicts the class after each block of the network (logit lens).
+async def logit_lens(image: Any, preset: str, patch_size: int, patches: bool) -> list[list[Any]]:
+    """Predicts the class after each block of the network, of the whole picture or of each patch (logit lens).
 
     Args:
         image: The picture; for digits a drawing of one digit.
         preset: Name of the model, from presets.
         patch_size: Side of a patch in pixels; 0 for the model's default.
+        patches: Whether to predict from the token of each patch alone, and not from the whole picture.
 
     Returns:
-        One list before the first block and one after each, of the five most likely {"label", "confidence"}.
+        One list before the first block and one after each, of the five most likely {"label", "confidence"}. With
+        patches, each is a list of rows of the most likely {"label", "confidence"} of each patch.
     """
     call = await Call.parse(image, preset, patch_size)
+    if patches:
+        depths = await call.run(lambda: call.explore().logit_lens(patches=True), call.preset.task)
+        return [[[_confidences(patch[:1])[0] for patch in row] for row in depth] for depth in depths]
     rankings = await call.run(lambda: call.explore().logit_lens(), call.preset.task)
     return [_confidences(ranking[:5]) for ranking in rankings]
 
@@ -133,17 +139,19 @@ def add_analysis_endpoints() -> None:
     method = gr.Textbox("relevance", visible=False, label="method")
     label = gr.Textbox("", visible=False, label="label")
     patches = gr.JSON(visible=False, label="patches")
+    of_patches = gr.Checkbox(False, visible=False, label="patches")
     output = gr.JSON(visible=False, label="result")
     picture = gr.Image(visible=False, label="picture", format="png")
     for function, inputs, outputs in (
         (explain_image, [image, preset, patch_size, method, label], [output, picture]),
-        (logit_lens, [image, preset, patch_size], output),
+        (logit_lens, [image, preset, patch_size, of_patches], output),
         (drop_patches, [image, preset, patch_size, patches], output),
         (faithfulness, [image, preset, patch_size, method, label], output),
     ):
         gr.Button(visible=False).click(
             function, inputs, outputs, api_name=function.__name__, concurrency_limit=None, preprocess=False
         )
+    add_feature_endpoints()
 
 
 def _prediction(result: Exploration) -> dict[str, Any]:

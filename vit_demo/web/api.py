@@ -128,10 +128,10 @@ async def overlay(
         label: Class to explain; "" for the predicted one.
 
     Returns:
-        An image file, the map scaled to its own maximum.
+        An image file, the map scaled by its largest value.
     """
     result, values = await _map(image, preset, patch_size, method, layer, head, row, col, label)
-    return result.overlay(values)
+    return result.overlay(values, method=method)
 
 
 def add_endpoints() -> None:

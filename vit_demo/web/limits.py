@@ -37,3 +37,6 @@ RESULT_CACHE_BYTES = 16 << 20
 
 MAX_NAME_LENGTH = 200
 """Characters of a preset's, a method's or a class's name in a request."""
+
+MAX_SENT_TOKENS = 4096
+"""Patches, of both pictures together, whose tokens the page gets in one reply."""

@@ -1,20 +1,27 @@
-"""The answer to "How is this computed?": the section of ``docs/explanations.md`` about a method, as HTML."""
+"""The answer to "How is this computed?": the section of ``docs/explanations.md`` about a method, as HTML.
+
+A section begins with two plain sentences and a formula; the source and the details that follow are folded.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
-
-from markdown_it import MarkdownIt
+from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import InputError
 from vit_demo.methods import find_method
 from vit_demo.resources import resource_folder
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
 DOCS = resource_folder("docs") / "explanations.md"
 
 NOTATION = "Notation"
+
+FEATURES = "features"
+"""What the page calls the section about tokens, which belongs to no method."""
 
 
 @cache
@@ -29,21 +36,36 @@ def sections() -> dict[str, str]:
 
 
 def method_html(method: str) -> str:
-    """The section about a method as HTML, followed by the notation.
+    """The section about a method, or about ``FEATURES``, as HTML.
+
+    Of a method, all after the first formula is in a ``details`` element, and the notation, too.
 
     Raises:
         InputError: If there is no such method, or no documentation.
     """
-    chosen = find_method(method)
+    chosen = None if method == FEATURES else find_method(method)
     if not sections():
         raise InputError("The documentation is not part of this installation: see docs/explanations.md of the project.")
+    if chosen is None:
+        return _markdown().render(sections()["Features"])
     text = sections().get(chosen.docs, chosen.description)
-    return _markdown().render(f"{text}\n\n*{NOTATION}*: {sections()[NOTATION]}")
+    plain, formula, rest = _parts(text)
+    render = _markdown().render
+    details = render(f"{rest}\n\n*{NOTATION}*: {sections()[NOTATION]}".strip())
+    return f"{render(plain + formula)}<details><summary>Source and details</summary>\n{details}</details>"
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """The text before the first formula, which is a block of code, the formula, and what follows."""
+    found = re.match(r"(.*?)(^```.*?^```$)(.*)", text, re.MULTILINE | re.DOTALL)
+    return found.groups() if found else (text, "", "")  # type: ignore[return-value]
 
 
 @cache
 def _markdown() -> MarkdownIt:
     """CommonMark without raw HTML; links open in a new tab, so that the result on the page is not lost."""
+    from markdown_it import MarkdownIt  # here, because the page opens without it
+
     markdown = MarkdownIt("commonmark", {"html": False})
 
     def link_open(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:

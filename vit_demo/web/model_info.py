@@ -1,38 +1,62 @@
-"""The model menu, and the hints below it about the model and the patch size."""
+"""What the page's menu says about each model."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import gradio as gr
-
-from vit_demo.weights import PRESETS, Preset
-from vit_demo.weights.checkpoints import read_record
-from vit_demo.weights.preset import Task
+from vit_demo.weights import PRESETS, Preset, is_on_machine
+from vit_demo.weights.bundled_accuracy import accuracy_note
 from vit_demo.weights.resampled_accuracy import resampling_note
 
+BYTES_PER_PARAMETER = 4
+"""The Hub's weights are float32."""
 
-def preset_choices(task: Task) -> list[tuple[str, str]]:
-    """Presets of a task as entries of the model menu: (title, name)."""
-    return [(preset.title, preset.name) for preset in PRESETS.values() if preset.task == task]
+EMBEDDED_PHOTO_PRESET = "photos-tiny"
+"""Needs no network."""
 
-
-def model_panel(preset: Preset) -> tuple[Any, str, str]:
-    """Updates of the patch sizes and of the two hints, for a preset at its default patch size."""
-    size = preset.default_patch_size
-    sizes = gr.Radio(choices=[str(p) for p in preset.patch_sizes], value=str(size), interactive=True)
-    return sizes, model_summary(preset), patch_size_summary(preset, size)
+LARGE_PHOTO_PRESET = "vit-s16"
+"""The model with 1,000 classes that the photo tab offers; the default there once it is on this machine."""
 
 
-def model_summary(preset: Preset) -> str:
-    """Size and kind of a model in one line."""
-    count = preset.num_parameters
-    parameters = f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
-    return f"{parameters} parameters · {preset.num_blocks} blocks · {preset.num_heads} heads. {preset.note}"
+def default_photo_preset() -> str:
+    """The photo tab's model when the page opens."""
+    return LARGE_PHOTO_PRESET if is_on_machine(PRESETS[LARGE_PHOTO_PRESET]) else EMBEDDED_PHOTO_PRESET
+
+
+def menu_entries() -> list[dict[str, Any]]:
+    """The presets of the table, as ``model_entry`` describes them, in the order of the menu."""
+    return [model_entry(preset) for preset in PRESETS.values()]
+
+
+def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
+    """A model for the page's menu.
+
+    Args:
+        preset: The model.
+        name: By which requests name it, if that is not the preset's own name.
+
+    Returns:
+        ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
+        download), ``num_classes``, ``num_blocks``, ``default_patch_size``, ``summary`` (a sentence), and ``sizes``: a
+        list of ``{"size", "text"}`` for each patch size, where the text says what is special about it.
+    """
+    return {
+        "name": name or preset.name,
+        "title": preset.title,
+        "task": preset.task,
+        "on_machine": preset.source != "hub" or is_on_machine(preset),
+        "megabytes": round(BYTES_PER_PARAMETER * preset.num_parameters / 1e6),
+        "num_classes": len(preset.labels),
+        "num_blocks": preset.num_blocks,
+        "default_patch_size": preset.default_patch_size,
+        "summary": f"{preset.num_blocks} blocks · {preset.num_heads} heads. {preset.note}".rstrip(),
+        "sizes": [{"size": size, "text": patch_size_summary(preset, size)} for size in preset.patch_sizes],
+    }
 
 
 def patch_size_summary(preset: Preset, patch_size: int) -> str:
-    """Number of tokens and test accuracy at a patch size."""
+    """Parameters, tokens of a square picture, and test accuracy at a patch size; *stars* make words bold."""
+    count = preset.num_parameters_at(patch_size)
     side = preset.image_size // patch_size
     num_registers, num_prefix_tokens = preset.config.num_registers, preset.config.num_prefix_tokens
     parts = [f"{side} × {side} patches"]
@@ -40,10 +64,11 @@ def patch_size_summary(preset: Preset, patch_size: int) -> str:
         parts.append("class token")
     if num_registers:
         parts.append(f"{num_registers} registers")
-    text = f"{' + '.join(parts)} = **{side * side + num_prefix_tokens} tokens**."
-    text += f" {resampling_note(preset, patch_size)}".rstrip()
-    accuracy = read_record(preset, patch_size).get("test_accuracy", {}).get(str(patch_size))
-    if accuracy is not None:
-        data = "MNIST" if preset.task == "digits" else "its test photos"
-        text += f" Test accuracy {100 * accuracy:.1f} % ({data})."
-    return text
+    parameters = f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
+    sentences = [
+        f"{' + '.join(parts)} = *{side * side + num_prefix_tokens} tokens*.",
+        f"{parameters} parameters.",
+        resampling_note(preset, patch_size),
+        accuracy_note(preset, patch_size),
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,12 @@ from PIL import Image
 
 from vit_demo import methods
 from vit_demo.errors import InputError
+from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
-from vit_demo.web.requests import ResultRequest
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+
+if TYPE_CHECKING:
+    from vit_demo.web.requests import ResultRequest
 
 _runs = count(1)
 
@@ -29,14 +33,19 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
         result: The result.
         request: What it was computed for.
     """
+    return result_payload(result, source_of(result, request))
+
+
+def result_payload(result: Exploration, source: dict[str, Any]) -> dict[str, Any]:
+    """As ``payload``; ``source`` is what requests about the result repeat."""
     preset = result.preset
     trace = result.trace
     size = 4 * sum(q.numel() for q in trace.q)  # q and k, two bytes a number
     first = 0 if size <= ALL_BLOCKS_BYTES else trace.num_blocks - 1
     return {
         "run": next_run(),
-        "source": source_of(result, request),
-        "image": _data_url(result.image),
+        "source": source,
+        "image": data_url(result.image),
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
         "photo": _photo(result),
@@ -57,18 +66,20 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
 
 
 def next_run() -> str:
-    """A number that no other result has: Gradio does not redraw a component whose value is unchanged."""
+    """A number that no other result of this process has."""
     return str(next(_runs))
 
 
 def source_of(result: Exploration, request: ResultRequest) -> dict[str, Any]:
     """What every request about this result repeats; see ``ResultRequest``.
 
-    A digit is sent as the 28 x 28 pixels that the model saw, a photo as the path of its upload, which is known only to
-    the visitor who uploaded it.
+    A digit is sent as the 28 x 28 pixels that the model saw, an example photo by its name, and another photo as the
+    path of its upload, which is known only to the visitor who uploaded it.
     """
     columns = result.grid[1]
-    picture = {"digit": _data_url(result.image)} if result.photo is None else {"upload": request.source.reference}
+    reference = request.source.reference
+    field = "example" if reference in EXAMPLE_PHOTOS else "upload"
+    picture = {"digit": data_url(result.image)} if result.photo is None else {field: reference}
     return {
         **picture,
         "preset": request.name,
@@ -112,6 +123,8 @@ def _predictions(result: Exploration) -> list[dict[str, Any]]:
 def _note(result: Exploration) -> str:
     if result.is_sure or not result.labels:
         return ""
+    if is_plain(result.pixels):
+        return "The picture is one plain colour, so the prediction means nothing."
     if result.preset.task == "digits":
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
     return f"Low confidence: the model was trained on {len(result.labels)} classes, and this may be none of them."
@@ -124,7 +137,7 @@ def _photo(result: Exploration) -> dict[str, Any] | None:
     width, height = result.geometry.source_size
     left, top, right, bottom = result.geometry.box
     return {
-        "image": _data_url(result.photo),
+        "image": data_url(result.photo),
         "box": [left / width, top / height, right / width, bottom / height],
         "fit": result.geometry.mode,
     }
@@ -143,7 +156,8 @@ def encode(array: NDArray[Any]) -> str:
     return base64.b64encode(np.ascontiguousarray(little).tobytes()).decode("ascii")
 
 
-def _data_url(image: Image.Image) -> str:
+def data_url(image: Image.Image) -> str:
+    """A picture as a data URL: PNG for a grey one, WebP otherwise."""
     kind, options = ("png", {}) if image.mode == "L" else ("webp", {"quality": 85})
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)

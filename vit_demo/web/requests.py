@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,13 @@ from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
 from vit_demo.web import settings, uploads
+from vit_demo.web.components.pad import example_picture
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.limits import MAX_NAME_LENGTH, PICTURE_CACHE_BYTES
 from vit_demo.weights import PRESETS, Preset
+
+EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
+"""The names of the example digits."""
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 
@@ -93,14 +100,30 @@ def upload_source(payload: Any) -> Source:
         ImageError: If it was not uploaded to this server.
     """
     path = uploads.find(payload)
+    return Source(("upload", str(path)), lambda: _decode_once(path, lambda: uploads.read(path)), reference=str(path))
 
-    def read() -> Image.Image:
-        picture = _pictures.get(path)
-        if picture is None:
-            _pictures.put(path, picture := images.decode_image(uploads.read(path)))
-        return picture
 
-    return Source(("upload", str(path)), read, reference=str(path))
+def example_source(value: Any) -> Source:
+    """An example of the page by its name: a photo, or ``digit-0`` to ``digit-9``.
+
+    Raises:
+        ImageError: If there is no such example.
+    """
+    name = value if isinstance(value, str) else ""
+    if name in EXAMPLE_DIGITS:
+        return Source(("example", name), lambda: example_picture(EXAMPLE_DIGITS[name]))
+    photo = EXAMPLE_PHOTOS.get(name)
+    if photo is None:
+        raise ImageError(f"There is no such example: choose one of {', '.join([*EXAMPLE_DIGITS, *EXAMPLE_PHOTOS])}.")
+    return Source(("example", photo.name), lambda: _decode_once(photo.path, photo.read), reference=photo.name)
+
+
+def _decode_once(path: Path, read: Callable[[], bytes]) -> Image.Image:
+    """The picture of a file, decoded once for several patch sizes and fits."""
+    picture = _pictures.get(path)
+    if picture is None:
+        _pictures.put(path, picture := images.decode_image(read()))
+    return picture
 
 
 def image_source(value: Any) -> Source:
@@ -141,6 +164,15 @@ def digit_source(value: Any) -> Source:
     return Source(("digit", hashlib.sha256(value.encode(errors="replace")).digest()), read)
 
 
+PICTURE_FIELDS: dict[str, Callable[[Any], Source]] = {
+    "drawing": drawing_source,
+    "digit": digit_source,
+    "example": example_source,
+    "upload": upload_source,
+}
+"""The fields of a request that hold its picture; exactly one of them is given."""
+
+
 @dataclass(frozen=True)
 class ResultRequest:
     """Everything that is needed to compute a result, on this server or another one.
@@ -161,17 +193,18 @@ class ResultRequest:
 
     @classmethod
     def parse(cls, fields: Any) -> ResultRequest:
-        """Checks a description of a result that ``payload.source_of`` gave to the page.
+        """Checks the page's description of a result, its own or that of ``payload.source_of``.
 
         Raises:
             InputError: If a field is missing or invalid.
         """
         if not isinstance(fields, dict):
             raise InputError("The request has no source: reload the page.")
-        digit = fields.get("digit")
-        source = upload_source(fields.get("upload")) if digit is None else digit_source(digit)
+        given = [name for name in PICTURE_FIELDS if fields.get(name) is not None]
+        if len(given) != 1:
+            raise InputError(f"The request must have one picture: {', '.join(PICTURE_FIELDS)}.")
         return cls(
-            source,
+            PICTURE_FIELDS[given[0]](fields[given[0]]),
             preset_name(fields.get("preset")),
             integer(fields.get("patch_size"), "patch size", 1, 10_000),
             fit(fields.get("fit")),

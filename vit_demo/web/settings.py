@@ -34,3 +34,12 @@ def behind_proxy() -> bool:
 def allowed_origins() -> frozenset[str]:
     """Origins of other pages whose scripts may call this server: ``VIT_DEMO_ALLOWED_ORIGINS``, separated by spaces."""
     return frozenset(os.environ.get("VIT_DEMO_ALLOWED_ORIGINS", "").split())
+
+
+def source_url() -> str:
+    """Where the page links to its source: ``VIT_DEMO_SOURCE_URL``, else the files of the Space; empty without both."""
+    chosen = os.environ.get("VIT_DEMO_SOURCE_URL", "")
+    if chosen.startswith("https://"):
+        return chosen
+    space = os.environ.get("SPACE_ID", "")
+    return f"https://huggingface.co/spaces/{space}/tree/main" if space else ""

@@ -12,7 +12,7 @@ from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT
 from vit_demo.weights import visitor_cache
 from vit_demo.weights.convert import ConfigHints, convert
-from vit_demo.weights.hub import Progress, fetch
+from vit_demo.weights.hub import Progress, fetch, is_cached
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 
@@ -28,6 +28,13 @@ def fetch_weights(preset: Preset, progress: Progress | None = None) -> Path:
     if preset.source == "folder":
         return Path(preset.repo) / WEIGHTS_FILE
     return fetch(preset.repo, WEIGHTS_FILE, preset.revision, progress, trusted=preset.trusted)
+
+
+def is_on_machine(preset: Preset) -> bool:
+    """Whether a preset's weights need no download; their hash is not compared here."""
+    if preset.source != "hub":
+        return True
+    return is_cached(preset.repo, WEIGHTS_FILE, preset.revision, trusted=preset.trusted)
 
 
 def load_hf_model(preset: Preset, progress: Progress | None = None) -> ViT:

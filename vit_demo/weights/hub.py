@@ -102,6 +102,15 @@ def fetch(
     return path
 
 
+def is_cached(repo: str, filename: str, revision: str, *, trusted: bool = True) -> bool:
+    """Whether ``fetch`` with the same arguments would find the file in the cache."""
+    cache = visitor_cache.operator_folder() if trusted else visitor_cache.folder()
+    try:
+        return isinstance(try_to_load_from_cache(repo, filename, cache_dir=cache, revision=revision), str)
+    except HFValidationError:
+        return False
+
+
 def commit_of(path: Path) -> str:
     """The commit that a downloaded file belongs to."""
     return path.parent.name

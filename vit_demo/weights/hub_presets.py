@@ -7,14 +7,16 @@ validation set, as published by timm; for other patch sizes see ``resampled_accu
 
 from __future__ import annotations
 
-from torchvision.models import ViT_B_16_Weights
+from pathlib import Path
 
 from vit_demo.model import ViTConfig
 from vit_demo.weights.limits import MAX_GRID
 from vit_demo.weights.preset import Preset
 
-IMAGENET_LABELS: tuple[str, ...] = tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"])
-"""ImageNet's 1,000 classes, in the usual order."""
+IMAGENET_LABELS: tuple[str, ...] = tuple(
+    Path(__file__).with_name("imagenet_labels.txt").read_text(encoding="utf-8").splitlines()
+)
+"""ImageNet's 1,000 classes, in the usual order, with torchvision's names."""
 
 IMAGENET_INCEPTION_MEAN = IMAGENET_INCEPTION_STD = (0.5, 0.5, 0.5)
 IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

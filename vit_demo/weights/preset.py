@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
-import torch
-
 from vit_demo.errors import PresetError
-from vit_demo.model import ViT, ViTConfig
+from vit_demo.model import ViTConfig
 
 Task = Literal["digits", "photos"]
 
@@ -86,7 +83,7 @@ class Preset:
         Raises:
             PresetError: If the preset does not offer that size.
         """
-        return _count_parameters(self.config_at(self.check_patch_size(patch_size)))
+        return self.config_at(self.check_patch_size(patch_size)).num_parameters
 
     def check_patch_size(self, patch_size: int | None) -> int:
         """The patch size, or the default for None.
@@ -116,10 +113,3 @@ class Preset:
     @property
     def _has_one_checkpoint(self) -> bool:
         return self.flexible or self.source != "bundled"
-
-
-@lru_cache(maxsize=256)
-def _count_parameters(config: ViTConfig) -> int:
-    """Counts parameters without allocating them."""
-    with torch.device("meta"):
-        return sum(p.numel() for p in ViT(config).parameters())

@@ -29,7 +29,7 @@ const constants = CONSTANTS;
 const root = new URL(window.gradio_config?.root || ".", document.baseURI);
 const origin = root.hostname === location.hostname ? location.origin : root.origin; // as Gradio does behind a proxy
 const url = origin + root.pathname.replace(/\\/$/, "") + "PATH";
-import(url).then(({ mount }) => mount({ element, props, trigger, server, watch, ...constants }), (error) => {
+import(url).then(({ mount }) => mount({ element, props, trigger, server, watch, upload, ...constants }), (error) => {
   console.error(error);
   element.textContent = `This part of the page could not be loaded from ${new URL(url).host}: reload the page.`;
 });

@@ -1,20 +1,16 @@
-"""The drawing pad: a canvas in `gr.HTML` whose value is a PNG data URL.
+"""The ten example digits of the drawing pad: the strokes of `digits.json`, drawn alike in Python and in the browser.
 
-`pad/strokes.js` defines a drawing, `pad/paper.js` shows it and follows the pointer, `pad/main.js` keeps the history and
-the value. The ten examples are the strokes of `digits.json`, drawn alike in Python and in the browser.
+`pad/strokes.js` defines a drawing, `pad/paper.js` shows it and follows the pointer, `pad/pad.js` keeps the history.
 """
 
 import base64
 import io
 import json
 from itertools import pairwise
-from typing import Any
 
-import gradio as gr
 from PIL import Image, ImageDraw
 
 from vit_demo.web.assets import read
-from vit_demo.web.components.modules import load_script
 
 Point = tuple[float, float]
 
@@ -24,44 +20,6 @@ DIGITS: dict[str, list[list[Point]]] = json.loads(read("digits.json"))
 SIDE = 280
 PEN_WIDTH = 1 / 12
 OVERSAMPLING = 4
-
-
-class DigitPad(gr.HTML):
-    """Paper, pen and ten example digits.
-
-    The value is a PNG data URL of 280 x 280 pixels, black ink on white paper, or None for an empty pad. Each stroke,
-    undo, clear and example fires `input`. Setting the value to None from Python empties the pad.
-    """
-
-    def __init__(self, *, example: int | None = 7, **kwargs: Any) -> None:
-        """Makes a pad.
-
-        Args:
-            example: Digit on the paper when the page opens, which fires no event; None for an empty pad.
-            **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
-        """
-        value = None if example is None else to_data_url(example_picture(example))
-        super().__init__(
-            value=value,
-            html_template=read("components/pad/pad.html"),
-            css_template=read("components/pad/pad.css"),
-            js_on_load=load_script("pad", digits=DIGITS, opening={"digit": example, "value": value}),
-            apply_default_css=False,
-            **kwargs,
-        )
-        self.example = example
-
-    def preprocess(self, payload: str | None) -> str | None:
-        """Returns the picture's data URL, or None for an empty pad."""
-        return payload or None
-
-    def api_info(self) -> dict[str, Any]:
-        """Describes the value for callers of the API."""
-        return {"type": "string", "description": "PNG data URL of a drawing: black ink on white paper"}
-
-    def example_payload(self) -> str:
-        """Returns a value that callers of the API can try."""
-        return to_data_url(example_picture(7))
 
 
 def example_picture(digit: int) -> Image.Image:

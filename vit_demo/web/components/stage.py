@@ -15,10 +15,11 @@ import gradio as gr
 from vit_demo.methods import METHODS
 from vit_demo.web.assets import read
 from vit_demo.web.components.modules import load_script
+from vit_demo.web.components.server_function import Reply, server_function
+from vit_demo.web.networks import starting_points
+from vit_demo.web.steps import step_code
 
 FOLDER = Path(__file__).parent / "stage"
-
-Reply = dict[str, Any]
 
 
 class Stage(gr.HTML):
@@ -61,8 +62,14 @@ class Stage(gr.HTML):
             value=value,
             html_template=read("components/stage/stage.html"),
             css_template=stylesheet(),
-            js_on_load=load_script("stage", registered=method_entries(), viewNames=view_names()),
-            server_functions=[_server_function(on_request)],
+            js_on_load=load_script(
+                "stage",
+                registered=method_entries(),
+                viewNames=view_names(),
+                stepCode=step_code(),
+                startingPoints=starting_points(),
+            ),
+            server_functions=[server_function(on_request)],
             apply_default_css=False,
             **kwargs,
         )
@@ -87,19 +94,10 @@ def view_names() -> list[str]:
 def stylesheet() -> str:
     """The style of the stage, then that of each view."""
     views = sorted(path.name for path in (FOLDER / "views").glob("*.css"))
-    names = ["stage.css", "controls.css", *(f"views/{name}" for name in views)]
+    names = ["stage.css", "controls.css", "status.css", *(f"views/{name}" for name in views)]
     return "\n".join(read(f"components/stage/{name}") for name in names)
 
 
 def method_entries() -> list[dict[str, Any]]:
     """The registered explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
     return [{**method.to_dict(), "many_passes": method.is_slow} for method in METHODS.values()]
-
-
-def _server_function(on_request: Callable[[Any], Awaitable[Reply]]) -> Callable[[Any], Awaitable[Reply]]:
-    """A separate function for each stage, because Gradio marks the function it gets; its name is that in JavaScript."""
-
-    async def request(fields: Any) -> Reply:
-        return await on_request(fields)
-
-    return request

@@ -5,42 +5,37 @@ import { drawStrokes } from "./strokes.js";
 const ANIMATION = 220; // milliseconds in which an example is written
 const NEAREST = 0.002; // closer points are left out
 
-/** Keeps a canvas showing a drawing: `show(drawing)` at once, `write(drawing)` with an animation. */
+/** Keeps a canvas showing strokes: `show(strokes)` at once, `write(strokes)` with an animation. */
 export function createPaper(canvas) {
   const context = canvas.getContext("2d");
-  let shown = { base: null, strokes: [] };
+  let shown = [];
   let animationId = 0; // an animation runs only while this still has the value it started with
 
   function paint(progress = 1) {
     const side = canvas.width;
     context.clearRect(0, 0, side, side);
-    if (shown.base) context.drawImage(shown.base, 0, 0, side, side);
-    drawStrokes(context, shown.strokes, side, { progress });
+    drawStrokes(context, shown, side, { progress });
   }
 
-  function show(drawing) {
+  function show(strokes) {
     animationId++;
-    shown = drawing;
+    shown = strokes;
     paint();
   }
 
-  /** Resolves to false when another drawing was shown before the animation ended. */
-  function write(drawing) {
-    show(drawing);
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return Promise.resolve(true);
+  function write(strokes) {
+    show(strokes);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
     const ownId = animationId;
     const start = performance.now();
-    return new Promise((resolve) => {
-      const step = (now) => {
-        if (animationId !== ownId) return resolve(false);
-        const progress = Math.min(1, Math.max(0, now - start) / ANIMATION);
-        paint(progress);
-        if (progress < 1) requestAnimationFrame(step);
-        else resolve(true);
-      };
-      paint(0);
-      requestAnimationFrame(step);
-    });
+    const step = (now) => {
+      if (animationId !== ownId) return; // another drawing is shown meanwhile
+      const progress = Math.min(1, Math.max(0, now - start) / ANIMATION);
+      paint(progress);
+      if (progress < 1) requestAnimationFrame(step);
+    };
+    paint(0);
+    requestAnimationFrame(step);
   }
 
   new ResizeObserver(() => {

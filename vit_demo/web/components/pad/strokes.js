@@ -46,15 +46,13 @@ export function exampleStrokes(digits, digit) {
 
 const PICTURE_SIDE = 280;
 
-/** What the model gets: black ink on white paper, as a PNG data URL; null for an empty pad. */
-export function toDataUrl({ base, strokes }) {
-  if (!base && !strokes.length) return null;
+/** What the model gets: black ink on white paper, as a PNG data URL. */
+export function toDataUrl(strokes) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = PICTURE_SIDE;
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d", { willReadFrequently: true });
   context.fillStyle = "#fff";
   context.fillRect(0, 0, PICTURE_SIDE, PICTURE_SIDE);
-  if (base) context.drawImage(base, 0, 0, PICTURE_SIDE, PICTURE_SIDE);
   drawStrokes(context, strokes, PICTURE_SIDE, { ink: "#000" });
   return canvas.toDataURL("image/png");
 }

@@ -1,9 +1,9 @@
 // The caption of the picture: what is shown, the value under the pointer, and the way back to the default query.
 
 import { setText } from "../shared/dom.js";
-import { peakOf } from "./colours.js";
+import { heatGradient, isFaint, peakOf, scaleEnd } from "./colours.js";
 import { formatProbability, SPACE } from "./numbers.js";
-import { defaultQueryName } from "./text.js";
+import { defaultQueryName, placeOf } from "./text.js";
 
 /**
  * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
@@ -11,21 +11,52 @@ import { defaultQueryName } from "./text.js";
  */
 export function createCaption(element, { hasFailed }) {
   const find = (selector) => element.querySelector(selector);
-  const [subject, value, peak, back, picture] = [".subject", ".value", ".peak", ".back", ".picture"].map(find);
+  const [subject, value, back, picture, outdated, news] = [
+    ".subject",
+    ".value",
+    ".back",
+    ".picture",
+    ".outdated",
+    ".news",
+  ].map(find);
+  const legend = createLegend(element.querySelector(".scale"));
+
+  let isAnnounced = false; // whether the next frame is read out
+  let status = ""; // of a map that is being computed, as it was read out
 
   function update(drawing, entry, error) {
-    const { result, method, view, map, choices, chosenMethod } = drawing;
-    const words = method.subject(result, view);
-    setText(subject, words);
-    setText(value, error || valueText(drawing, entry));
-    setText(peak, map ? method.format(peakOf(map)) : "");
+    const { result, method, view, choices, chosenMethod } = drawing;
+    const subjectText = method.subject(result, view);
+    setText(subject, subjectText);
+    const words = error || valueText(drawing, entry);
+    setText(value, words);
+    announce(drawing, entry, subjectText, words);
+    const isOld = Boolean(entry && !entry.map && drawing.map);
+    find(".view").classList.toggle("old", isOld);
+    if (isOld) setText(outdated, `Still shown: *${method.label}*`);
+    legend.update(drawing);
     const name = result.hasClassToken ? "class token" : "all tokens";
     setText(back, `← ${name}`);
     back.setAttribute("aria-label", `Back to ${name}`);
     back.classList.toggle("invisible", choices.pinned === null || !chosenMethod.uses.includes("patch"));
-    const spoken = `The picture under its heatmap: ${words.replaceAll("*", "")}.`;
+    const spoken = `The picture under its heatmap: ${subjectText.replaceAll("*", "")}.`;
     picture.setAttribute("aria-label", `${spoken} Arrow keys choose a patch, Escape leaves it.`);
   }
+
+  /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
+  function announce({ result, chosenMethod, choices }, entry, subjectText, words) {
+    const isComputed = entry?.slow && !entry.map && !entry.error;
+    const next = entry?.error || (isComputed ? `Computing ${chosenMethod.label}.` : "");
+    if (next !== status) say(next || subjectText);
+    else if (isAnnounced) {
+      const place = choices.hovered === null ? subjectText : `Patch ${placeOf(result, choices.hovered)}`;
+      say(`${place}: ${words}.`);
+    }
+    status = next;
+    isAnnounced = false;
+  }
+
+  const say = (text) => setText(news, text.replaceAll("*", ""));
 
   function valueText({ result, method, view, map, choices, chosenMethod }, entry) {
     if (entry?.error) return entry.error;
@@ -38,14 +69,50 @@ export function createCaption(element, { hasFailed }) {
       const state = hasFailed(result, choices.block) ? "could not be loaded" : "is loading";
       return `The attention of this patch ${state}. Shown: the ${defaultQueryName(result)}.`;
     }
-    if (choices.hovered === null) return `brightest patch ${method.format(peakOf(map))}`;
+    if (choices.hovered === null) return peakText(method, map, method.style(result));
     if (result.tokenOf[choices.hovered] < 0) return "this patch is dropped";
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
 
   function clear() {
-    for (const node of [subject, value, peak]) setText(node, "");
+    for (const node of [subject, value]) setText(node, "");
+    legend.clear();
     back.classList.add("invisible");
+  }
+
+  /** Reads out the next frame: the patch and its value. */
+  function announceNext() {
+    isAnnounced = true;
+  }
+
+  return { update, clear, announceNext };
+}
+
+/** The strongest value; if it is below the floor of its unit, that the map is faint for this reason. */
+function peakText({ format }, map, style) {
+  const peak = `strongest patch ${format(peakOf(map))}`;
+  return isFaint(map, style) ? `faint: ${peak}, below ${format(style.floor)}` : peak;
+}
+
+/** The colour scale as it is painted in the picture, with the values at its ends. */
+function createLegend(element) {
+  const [low, bar, high] = element.children;
+  let painted = "";
+
+  function update({ result, method, map, choices: { opacity } }) {
+    if (!map) return clear();
+    const style = method.style(result);
+    const end = scaleEnd(map, style);
+    setText(high, method.format(end));
+    setText(low, style.signed ? method.format(-end) : "0");
+    bar.classList.toggle("signed", style.signed);
+    const key = `${opacity} ${style.signed} ${result.pixelated}`;
+    if (key !== painted) bar.style.background = heatGradient(opacity, { ...style, paper: result.pixelated });
+    painted = key;
+  }
+
+  function clear() {
+    for (const node of [low, high]) setText(node, "");
   }
 
   return { update, clear };

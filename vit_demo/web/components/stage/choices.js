@@ -1,30 +1,46 @@
 // What the visitor has chosen, and what of it can be shown.
 
+import { FIRST_VIEW } from "../shared/link.js";
+import { VIEW_FIELDS } from "../shared/pageState.js";
 import { hasMap } from "./attention.js";
-import { FIRST_SECTION } from "./sections.js";
 
 export const firstChoices = () => ({
-  section: FIRST_SECTION,
-  method: "attention",
-  block: 0,
-  head: -1, // the mean of all heads
-  direction: "from",
-  opacity: 0.65,
-  label: null, // the index of a class; null for the predicted one
-  pinned: null, // a patch
-  hovered: null,
+  ...FIRST_VIEW, // block null: the last; head -1: the mean of all; label null: the predicted class
+  opacity: 0.8,
+  hovered: null, // a patch
   dropping: false, // whether a click drops a patch
+  // Of the features: block null for the last; pinned {picture, patch}, where picture 1 is the second.
+  features: { mode: "similarity", block: null, k: 5, background: false, opacity: 0.75, pinned: null },
+  tour: { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false }, // null: one that suits
+  network: null, // what the visitor builds, as in build/network.js; null for the first starting point
 });
 
 /** Choices outlive a result as long as they mean the same for the next one. */
-export function keepChoices(choices, methods, before, after) {
+export function keepChoices(choices, before, after) {
   const sameNetwork = before.numBlocks === after.numBlocks && before.numHeads === after.numHeads;
   const sameGrid = before.rows === after.rows && before.columns === after.columns;
   if (!sameNetwork) Object.assign(choices, { block: after.numBlocks - 1, head: -1 });
   if (!sameGrid) Object.assign(choices, { pinned: null, hovered: null });
-  if (!after.predictions.some(({ index }) => index === choices.label)) choices.label = null;
-  if (!after.predictions.length && methods[choices.method].classSpecific) choices.method = "attention";
+  const named = ({ predictions }) => predictions?.find(({ index }) => index === choices.label)?.label;
+  if (named(before) !== named(after)) choices.label = null; // another model's class of the same number
 }
+
+/** Replaces choices that a result does not have; they may come from an address. */
+export function validChoices(choices, methods, sections, result) {
+  const { numBlocks, numHeads, numPatches, predictions } = result;
+  if (!sections.isOffered(choices.section)) choices.section = FIRST_VIEW.section;
+  if (!(choices.block !== null && choices.block < numBlocks)) choices.block = numBlocks - 1;
+  if (choices.head >= numHeads) choices.head = -1;
+  if (choices.pinned >= numPatches) choices.pinned = null;
+  if (choices.hovered >= numPatches) choices.hovered = null;
+  if (!predictions.some(({ index }) => index === choices.label)) choices.label = null;
+  const method = Object.hasOwn(methods, choices.method) ? methods[choices.method] : null;
+  if (!method || (method.classSpecific && !predictions.length)) choices.method = FIRST_VIEW.method;
+}
+
+/** The part of some choices that belongs to the page's state. */
+export const viewIn = (choices) =>
+  Object.fromEntries(VIEW_FIELDS.filter((name) => name in choices).map((name) => [name, choices[name]]));
 
 /** What can be shown of the choices now: until a block's trace is here, its class token. */
 export function viewOf(result, { block, head, direction, dropping, pinned, hovered, label }) {

@@ -1,57 +1,69 @@
-// Heatmap colours: magma, perceptually even from black to cream, so that brighter always means more.
+// A map as colours. Over a photo stronger is brighter; a drawing is ink on light paper, and stronger is deeper.
+//
+// A style is {signed, floor}: whether values below 0 have a colour of their own, and the least end of the scale, so that
+// a map without a meaningful value is faint. A grid is {rows, columns, pixelated}, pixelated for a drawing.
 
-const MAGMA = [
-  [0, 0, 4],
-  [28, 16, 68],
-  [79, 18, 123],
-  [129, 37, 129],
-  [181, 54, 122],
-  [229, 80, 100],
-  [251, 135, 97],
-  [254, 194, 135],
-  [252, 253, 191],
-];
+import { BERLIN, colourAt, MAGMA, PAPER, PAPER_SIGNED, WHITE_OF_PAPER } from "./colourScales.js";
 
-/** The colour of a value between 0 and 1 as [red, green, blue] from 0 to 255 and alpha from 0 to 1. */
-export function heatColour(value, opacity) {
-  // The very ends are left out: black hides the picture, and cream is taken for part of it.
-  const at = (0.1 + 0.88 * value) * (MAGMA.length - 1);
-  const below = Math.min(MAGMA.length - 2, Math.floor(at));
-  const colour = MAGMA[below].map((from, i) => from + (MAGMA[below + 1][i] - from) * (at - below));
-  // Hot patches cover more than cold ones, so that the picture stays readable where the map is low.
-  return [...colour, Math.min(1, opacity * (0.55 + 0.6 * value))];
+const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour
+const LEGEND_STOPS = 16;
+
+/**
+ * The colour of a share of the scale's end, from 0 to 1 (from -1 if signed), as [red, green, blue] from 0 to 255 and alpha
+ * from 0 to 1. On paper nothing is painted at 0, and the root makes equal steps of the value equal steps of lightness; a
+ * photo is covered less where the map is weak, so that it stays recognizable.
+ */
+export function heatColour(share, opacity, { signed = false, paper = false } = {}) {
+  const value = Math.min(1, Math.max(signed ? -1 : 0, share));
+  const scale = paper ? (signed ? PAPER_SIGNED : PAPER) : signed ? BERLIN : MAGMA;
+  const strength = Math.abs(value);
+  const alpha = opacity * (paper ? Math.sqrt(strength) : 0.45 + 0.55 * strength);
+  return [...colourAt(scale, signed ? (value + 1) / 2 : value), alpha];
 }
 
-/** The pixels of a map, RGBA, one for each patch: scaled by its maximum, negative values as 0. */
-export function heatPixels(map, opacity) {
+/** The largest value of a map without regard to its sign. */
+export const peakOf = (map) => map.reduce((peak, value) => Math.max(peak, Math.abs(value)), 0);
+
+/** The value at the strong end of a map's scale. */
+export const scaleEnd = (map, { floor = 0 } = {}) => Math.max(peakOf(map), floor, 1e-12);
+
+/** Whether a map has no value that matters, so that it is faint. */
+export const isFaint = (map, { floor = 0 } = {}) => peakOf(map) < floor;
+
+/** The pixels of a map, RGBA, one for each patch. */
+export function heatPixels(map, opacity, style = {}, paper = false) {
   const pixels = new Uint8ClampedArray(4 * map.length);
-  const scale = 1 / Math.max(peakOf(map), 1e-12);
+  const end = scaleEnd(map, style);
   for (let i = 0; i < map.length; i++) {
-    const [red, green, blue, alpha] = heatColour(Math.max(0, map[i] * scale), opacity);
+    const [red, green, blue, alpha] = heatColour(map[i] / end, opacity, { signed: style.signed, paper });
     pixels.set([red, green, blue, 255 * alpha], 4 * i);
   }
   return pixels;
 }
 
 /** A map as a canvas with one pixel for each patch; the caller enlarges it. */
-export function heatCanvas(map, { rows, columns }, opacity, canvas = document.createElement("canvas")) {
-  canvas.width = columns;
-  canvas.height = rows;
-  canvas.getContext("2d").putImageData(new ImageData(heatPixels(map, opacity), columns, rows), 0, 0);
+export function heatCanvas(map, grid, opacity, canvas = document.createElement("canvas"), style = {}) {
+  canvas.width = grid.columns;
+  canvas.height = grid.rows;
+  const pixels = heatPixels(map, opacity, style, Boolean(grid.pixelated));
+  canvas.getContext("2d").putImageData(new ImageData(pixels, grid.columns, grid.rows), 0, 0);
   return canvas;
 }
 
-/** The largest value of a map, at least 0. */
-export const peakOf = (map) => map.reduce((peak, value) => Math.max(peak, value), 0);
+/** The colour scale as a CSS gradient, as it is painted over paper, or over the grey of an average photo. */
+export function heatGradient(opacity, { signed = false, paper = false } = {}) {
+  const stops = Array.from({ length: LEGEND_STOPS + 1 }, (_, i) => {
+    const place = i / LEGEND_STOPS;
+    return `rgb(${paintedColour(signed ? 2 * place - 1 : place, opacity, { signed, paper }).join(" ")})`;
+  });
+  return `linear-gradient(to right, ${stops.join(", ")})`;
+}
 
-/** The colour scale as a CSS gradient. */
-export function heatGradient() {
-  const stops = Array.from({ length: 9 }, (_, i) =>
-    heatColour(i / 8, 1)
-      .slice(0, 3)
-      .map(Math.round),
-  );
-  return `linear-gradient(to right, ${stops.map((stop) => `rgb(${stop.join(" ")})`).join(", ")})`;
+/** The colour that a share of the scale's end has in the picture, over paper or grey. */
+export function paintedColour(share, opacity, { signed, paper }) {
+  const [red, green, blue, alpha] = heatColour(share, opacity, { signed, paper });
+  const ground = paper ? WHITE_OF_PAPER : PHOTO_GREY;
+  return [red, green, blue].map((part) => Math.round(ground + (part - ground) * alpha));
 }
 
 const COARSE_PATCHES = 100; // as in render/overlay.py

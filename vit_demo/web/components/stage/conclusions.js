@@ -8,17 +8,17 @@ export function faithfulnessText(name, { deletion, insertion }) {
   const inserts = insertion.area > insertion.random_area;
   return [
     conclusion(deletes, inserts),
-    `Deletion: with its brightest patches removed first, *${name}* is lost ${deletes ? "faster" : "no faster"} than in ` +
-      `random order: ${comparison(deletion, deletes, "lower")} Insertion: with its brightest patches inserted first, ` +
+    `Deletion: with its strongest patches removed first, *${name}* is lost ${deletes ? "faster" : "no faster"} than in ` +
+      `random order: ${comparison(deletion, deletes, "lower")} Insertion: with its strongest patches inserted first, ` +
       `it returns ${inserts ? "sooner" : "no sooner"}: ${comparison(insertion, inserts, "higher")}`,
   ];
 }
 
 function conclusion(deletes, inserts) {
-  if (deletes && inserts) return "*Yes, better than random*: the bright patches matter to the prediction.";
-  if (deletes) return "*In part*: the prediction needs the bright patches, but they do not restore it on their own.";
-  if (inserts) return "*In part*: the bright patches restore the prediction, but it also holds without them.";
-  return "*No better than random*: do not read the bright patches as the reason for the prediction.";
+  if (deletes && inserts) return "*Yes, better than random*: its strongest patches matter to the prediction.";
+  if (deletes) return "*In part*: the prediction needs its strongest patches, but they do not restore it on their own.";
+  if (inserts) return "*In part*: its strongest patches restore the prediction, but it also holds without them.";
+  return "*No better than random*: do not read its strongest patches as the reason for the prediction.";
 }
 
 /** Random orders differ, so a heatmap that does better than their mean may still do worse than some. */
@@ -28,11 +28,21 @@ function comparison({ area, random_area: randomArea, random, orders_beaten: orde
   return `area ${formatArea(area)} against ${formatArea(randomArea)} (${goodSide} is better)${caveat}.`;
 }
 
-/** What it means how similar a heatmap stays when all weights are random. */
-export function randomizationText(correlations) {
+/**
+ * How similar a heatmap stays when all weights are random, and no more than that: `correlations` as the weights are
+ * randomized, for a map of `numPatches`.
+ */
+export function randomizationText(correlations, numPatches) {
   const last = correlations.at(-1);
   const value = formatArea(last).replace("-", "−");
-  const meaning =
-    last > 0.5 ? "much of it depends on the image, not on what was learned" : "it depends on what the model learned";
-  return `With all weights randomized, its rank correlation with this heatmap is ${value} (1: the same, 0: unrelated): ${meaning}.`;
+  return `With all weights randomized, its rank correlation with this heatmap is ${value} (1: the same order of patches, 0: unrelated): ${similarity(last, numPatches)}.`;
+}
+
+/** Two unrelated maps of n patches correlate by less than 2 / √(n - 1) in 95 % of all cases. */
+function similarity(correlation, numPatches) {
+  const chance = 2 / Math.sqrt(Math.max(1, numPatches - 1));
+  if (Math.abs(correlation) <= chance) return `no more than chance gives with ${numPatches} patches`;
+  if (correlation < 0) return "the order is partly reversed";
+  if (correlation > 0.7) return "most of the order needs nothing that was learned";
+  return "part of the order needs nothing that was learned";
 }

@@ -1,93 +1,37 @@
-// Controls in plain HTML: radio buttons that look like one bar, a select where there are too many, sliders.
+// The controls below the picture.
 
-import { make, setText } from "../shared/dom.js";
+import { createMethodChoice } from "./methodChoice.js";
 import { SPACE } from "./numbers.js";
+import { choice, MOST_SEGMENTS, slider } from "./widgets.js";
 
-const MOST_SEGMENTS = 7;
+/** Why a control has no effect on the maps of a method. */
+const REASONS = {
+  block: (label) => `${label} covers all blocks`,
+  head: (label) => `${label} covers all heads`,
+  direction: (label) => `${label} has no direction`,
+};
 
-/** Fills `host` with one choice among `options`, a list of [value, label]; returns {set(value), enable(flag)}. */
-function choice(host, name, group, options, onChange) {
-  const build = options.length > MOST_SEGMENTS ? selectChoice : segmentChoice;
-  return build(host, name, group, options, onChange);
-}
-
-/** Bars of one `group` are one choice in several rows. */
-function segmentChoice(host, name, group, options, onChange) {
-  const bar = make("div", { className: "segments" });
-  bar.setAttribute("role", "radiogroup");
-  bar.setAttribute("aria-label", name);
-  const inputs = options.map(([value, label]) => {
-    const input = make("input", { type: "radio", name: group });
-    input.dataset.value = value;
-    input.addEventListener("change", () => onChange(value));
-    const face = make("label", { textContent: label }, input);
-    face.dataset.label = label; // a hidden bold copy keeps the width, so that choosing moves nothing
-    bar.append(face);
-    return input;
-  });
-  host.replaceChildren(bar);
-  return {
-    set(value) {
-      inputs.forEach((input, i) => {
-        input.checked = options[i][0] === value;
-      });
-    },
-    enable(flag) {
-      for (const input of inputs) input.disabled = !flag;
-    },
-  };
-}
-
-function selectChoice(host, name, _group, options, onChange) {
-  const select = make("select", {}, ...options.map(([, label], i) => make("option", { value: i, textContent: label })));
-  select.setAttribute("aria-label", name);
-  select.addEventListener("change", () => onChange(options[select.selectedIndex][0]));
-  host.replaceChildren(select);
-  return {
-    set(value) {
-      select.selectedIndex = options.findIndex(([option]) => option === value);
-    },
-    enable(flag) {
-      select.disabled = !flag;
-    },
-  };
-}
-
-/** A slider with its value written beside it by `format(value)`. */
-function slider(input, id, format, onChange) {
-  const host = input.parentElement;
-  const label = host.previousElementSibling;
-  label.htmlFor = input.id = id;
-  input.addEventListener("input", () => onChange(Number(input.value)));
-  return {
-    set(value, most = input.max) {
-      input.max = most;
-      input.value = value;
-      const range = Math.max(1, input.max - input.min);
-      input.style.setProperty("--filled", `${(100 * (value - input.min)) / range}%`);
-      setText(host.querySelector("span"), format(value));
-      input.setAttribute("aria-valuetext", format(value));
-    },
-    enable(flag) {
-      input.disabled = !flag;
-    },
-  };
+/** Puts the reason why a control does not apply in its place; none if it applies. */
+function explain(host, reason) {
+  host.title = reason;
+  host.classList.toggle("inapplicable", Boolean(reason));
+  host.dataset.why = reason;
 }
 
 /**
- * Builds all controls. `idPrefix` is different for each stage of a page; `onChange(part)` gets the choices that change.
+ * Builds all controls. `idPrefix` is different for each stage of a page; `onChange(part)` gets the choices that change,
+ * `retry()` is called when a method is chosen, even the one that is shown. `sectionNames` are the sections of the stage.
  * `update(choices, shape, result)` shows the choices for a network of that shape, {numBlocks, numHeads}.
  */
-export function createControls(element, methods, idPrefix, onChange) {
+export function createControls(element, methods, idPrefix, { onChange, retry, sectionNames }) {
   const control = (name) => element.querySelector(`[data-control=${name}]`);
   const group = (name) => `${idPrefix}-${name}`;
-  const methodChoice = (host, name, classSpecific) => {
-    const offered = Object.entries(methods).filter(([, method]) => method.classSpecific === classSpecific);
-    const options = offered.map(([id, { label }]) => [id, label]);
-    return segmentChoice(control(host), name, group("method"), options, (method) => onChange({ method }));
-  };
-  const method = methodChoice("method", "Show", false);
-  const classMethod = methodChoice("class-method", "Show for a class", true);
+  const method = createMethodChoice(control("method"), control("all-methods"), methods, {
+    group,
+    sectionNames,
+    onChange,
+    retry,
+  });
   const directions = [
     ["from", "where it looks"],
     ["to", "who looks at it"],
@@ -111,19 +55,24 @@ export function createControls(element, methods, idPrefix, onChange) {
     head = choice(control("head"), "Head", group("head"), options, (value) => onChange({ head: value }));
   }
 
+  const hosts = {
+    block: control("block").parentElement,
+    head: control("head"),
+    direction: control("direction"),
+  };
+
   function update(choices, shape, result) {
     if (shape.numHeads !== numHeads) offerHeads(shape.numHeads);
-    const { uses } = methods[choices.method];
-    method.set(choices.method);
-    classMethod.set(choices.method);
+    const { uses, label } = methods[choices.method];
+    method.update(choices, result);
     direction.set(choices.direction);
     block.set(choices.block + 1, shape.numBlocks);
     opacity.set(Math.round(100 * choices.opacity));
     head.set(choices.head);
-    for (const each of [method, opacity]) each.enable(Boolean(result));
-    classMethod.enable(Boolean(result?.predictions.length));
+    opacity.enable(Boolean(result));
     for (const [use, each] of Object.entries({ block, head, direction })) {
       each.enable(Boolean(result) && uses.includes(use));
+      explain(hosts[use], uses.includes(use) ? "" : REASONS[use](label));
     }
   }
 

@@ -9,6 +9,8 @@ export function decodeBytes(text) {
 
 export const decodeFloat32 = (text) => new Float32Array(decodeBytes(text).buffer);
 
+export const decodeUint32 = (text) => new Uint32Array(decodeBytes(text).buffer);
+
 export function decodeFloat16(text) {
   float16Table ??= Float32Array.from({ length: 1 << 16 }, (_, bits) => float16ToNumber(bits));
   return Float32Array.from(new Uint16Array(decodeBytes(text).buffer), (bits) => float16Table[bits]);

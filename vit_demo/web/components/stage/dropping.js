@@ -14,12 +14,12 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
   let confirmed = new Set(); // the patches that the shown result is without
   let error = "";
 
-  /** Begins with a result that has all its patches. */
+  /** Begins with a result, which has all its patches, or is shown where they cannot be restored. */
   function start(result) {
     requests.start();
     whole = result;
-    dropped = new Set();
-    confirmed = new Set();
+    dropped = new Set(result.dropped);
+    confirmed = new Set(result.dropped);
     error = "";
   }
 
@@ -56,6 +56,17 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     onChange();
   }
 
+  /** Drops or restores a patch under a brush; the model runs when the brush is lifted (`commit`). */
+  function brush(patch, isDropped) {
+    const patches = new Set(dropped);
+    if (isDropped) patches.add(patch);
+    else patches.delete(patch);
+    if (patches.size === whole.numPatches) return setError("At least one patch must stay.");
+    dropped = patches;
+    error = "";
+    onChange();
+  }
+
   /** Drops a patch, or restores it. */
   function toggle(patch) {
     const patches = new Set(dropped);
@@ -67,6 +78,8 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
   return {
     start,
     toggle,
+    brush,
+    commit: update,
     restoreAll: () => setDropped(new Set()),
     dropped: () => dropped,
     whole: () => whole,

@@ -1,25 +1,29 @@
 // The stage: the visitor's choices, the model's result, and the picture that follows from both.
 
-import { clickedPatch, modelInput } from "../shared/channels.js";
+import { clickedPatch, modelInput, newResult, shownResult } from "../shared/channels.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { middlePatch, neighbour } from "../shared/geometry.js";
+import { PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { createBlockTraces } from "./blockTraces.js";
 import { createCaption, setHeadline } from "./caption.js";
-import { firstChoices, keepChoices, viewOf } from "./choices.js";
-import { heatGradient } from "./colours.js";
+import { firstChoices, keepChoices, validChoices, viewIn, viewOf } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
 import { createMapRequests } from "./mapRequests.js";
-import { CLASS_METHOD, describeMethods, mapFields } from "./methods.js";
+import { classMethod, describeMethods, mapFields } from "./methods.js";
 import { fitCanvas, paintResult } from "./picture.js";
 import { followPatches } from "./pointing.js";
 import { createRequestIds, sendRequest } from "./requests.js";
 import { openResult } from "./result.js";
 import { createSections, FIRST_SECTION } from "./sections.js";
+import { followStatus } from "./status.js";
 import { defaultQueryName, placeOf, targetOf } from "./text.js";
 
+/** Choices that are steps of the browser's history. */
+const STEPS = ["section", "method", "head", "direction", "label"];
+
 /** Starts the stage in its element; called by Gradio for each stage of a page (see components/modules.py). */
-export async function mount({ element, props, server, watch, registered, viewNames }) {
+export async function mount({ element, props, server, watch, registered, viewNames, stepCode, startingPoints }) {
   const find = (selector) => element.querySelector(selector);
   const [stage, canvas, picture] = [".stage", ".picture", ".view"].map(find);
   const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}.js`)));
@@ -27,15 +31,19 @@ export async function mount({ element, props, server, watch, registered, viewNam
   const choices = firstChoices();
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
   let result = null;
+  let openedPayload = null; // that of the result with all its patches
+  let latestPayload = null; // the same, once it is opened
   let shape = { numBlocks: 1, numHeads: 4 }; // of the last result, or a first guess
   let scene = null; // what the picture shows: {result, method, view, map}
   let frame = 0;
+  let isErasing = true; // whether the brush drops patches or restores them
 
   const request = (fields, options) => sendRequest(server, fields, options);
   const mapRequests = createMapRequests(request, () => change({}));
   const blockTraces = createBlockTraces(request, (owner) => owner === result && render());
   const dropping = createDropping(request, { prepare, show: showResult, onChange: () => change({ pinned: null }) });
-  const controls = createControls(element, methods, element.id, change);
+  const sectionNames = viewModules.flatMap(({ sections = [FIRST_SECTION] }) => sections);
+  const controls = createControls(element, methods, element.id, { onChange: change, retry, sectionNames });
   const caption = createCaption(element, blockTraces);
   const views = addViews();
   const cards = [[find(".look"), [FIRST_SECTION]], ...views.map(({ card, sections }) => [card, sections])];
@@ -43,7 +51,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
 
   /** Adds the cards of all views, in their order. */
   function addViews() {
-    const context = { request, methods, pickClass, pickHead };
+    const context = { request, methods, pickClass, pickHead, change, stepCode, startingPoints };
     viewModules.sort((a, b) => a.order - b.order);
     return viewModules.map(({ html, create, sections = [FIRST_SECTION] }) => {
       const card = make("template", { innerHTML: html.trim() }).content.firstElementChild;
@@ -56,9 +64,15 @@ export async function mount({ element, props, server, watch, registered, viewNam
   function change(part) {
     const isNewBlock = part.block !== undefined && part.block !== choices.block;
     Object.assign(choices, part);
+    publishView(part);
     if ("pinned" in part) publishInput();
     if (isNewBlock && result) blockTraces.load(result, choices.block);
     if (!frame) frame = requestAnimationFrame(render);
+  }
+
+  /** Tells the page's state what the visitor chose; sliders and the pointer add no steps to the browser's history. */
+  function publishView(part, how = STEPS.some((name) => name in part) ? PUSH : REPLACE) {
+    if (result && pageState.get()) pageState.changeView(viewIn(part), how);
   }
 
   /** Shows what is chosen; a map that the server still computes leaves the scene of before. */
@@ -77,7 +91,14 @@ export async function mount({ element, props, server, watch, registered, viewNam
     const { opacity, hovered, pinned } = choices;
     const queried = method.uses.includes("patch") && !choices.dropping ? (pinned ?? hovered) : null;
     const size = fitCanvas(canvas, picture, result.size);
-    paintResult(canvas, size, result, { map, opacity, queried, hovered, dropped: dropping.dropped() });
+    paintResult(canvas, size, result, {
+      map,
+      style: method.style(result),
+      opacity,
+      queried,
+      hovered,
+      dropped: dropping.dropped(),
+    });
     updatePicture(entry);
     const pinnedView = viewOf(result, { ...choices, hovered: null });
     const drawing = { result, method, view, map, choices, chosenMethod, pinnedView };
@@ -99,7 +120,14 @@ export async function mount({ element, props, server, watch, registered, viewNam
   /** Shows the evidence for a class; choosing the shown class again goes back to the predicted one. */
   function pickClass(index) {
     retry();
-    if (!methods[choices.method].classSpecific) change({ method: CLASS_METHOD, label: index });
+    const isShown = choices.section === FIRST_SECTION && methods[choices.method].classSpecific;
+    const section = FIRST_SECTION;
+    if (!isShown)
+      change({
+        section,
+        method: methods[choices.method].classSpecific ? choices.method : classMethod(methods),
+        label: index,
+      });
     else change({ label: targetOf(result, choices.label).index === index ? null : index });
   }
 
@@ -122,9 +150,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
 
   function pin(patch) {
     change({ pinned: patch });
-    const news =
-      patch === null ? `Back to the ${defaultQueryName(result)}.` : `Pinned patch ${placeOf(result, patch)}.`;
-    setText(find(".news"), news);
+    if (patch === null) setText(find(".news"), `Back to the ${defaultQueryName(result)}.`);
   }
 
   function toggleDropped(patch) {
@@ -134,7 +160,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
   }
 
   function showEmpty(message) {
-    result = scene = null;
+    result = scene = openedPayload = null;
     mapRequests.release();
     setText(find(".message"), message || "Draw a digit or choose a photo.");
     setHeadline(find(".headline"), null);
@@ -148,8 +174,10 @@ export async function mount({ element, props, server, watch, registered, viewNam
     render();
   }
 
-  function showResult(next) {
-    keepChoices(choices, methods, shape, next);
+  /** `before` is the shape that the choices were made for; null where they came with the result. */
+  function showResult(next, before = shape) {
+    if (before) keepChoices(choices, before, next);
+    validChoices(choices, methods, sections, next);
     result = shape = next;
     blockTraces.load(result, choices.block);
     setText(find(".message"), "");
@@ -159,6 +187,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
     render();
     publishInput();
     Object.assign(stage.dataset, { run: result.run, top1: result.predictions[0]?.label ?? "", ready: "true" });
+    shownResult.publish(result);
   }
 
   /** Shows the pad which digit the model saw, and the small photo which part of which photo. */
@@ -176,20 +205,31 @@ export async function mount({ element, props, server, watch, registered, viewNam
     await mapRequests.prefetch(next, mapFields(methods, next, { ...choices, pinned: null }));
   }
 
-  async function showPayload(payload) {
-    const isCurrent = opened.start();
-    if (!payload || payload.empty) return showEmpty(payload?.message);
+  /** Shows a payload, or the latest one again, with the view of the page's state, if it has any for it. */
+  async function showNext({ payload, view, restored, isNewest = () => true, onShown = () => {} }) {
+    const isLatest = opened.start();
+    const isCurrent = () => isLatest() && isNewest();
+    latestPayload = payload ?? latestPayload ?? props.value;
+    if (!latestPayload || latestPayload.empty) {
+      showEmpty(latestPayload?.message);
+      return onShown();
+    }
     try {
       // The old result stays until the new one is complete, so that nothing flickers.
-      const next = await openResult(payload);
-      await prepare(next);
+      const isOpen = latestPayload === openedPayload;
+      const next = isOpen ? dropping.whole() : await openResult(latestPayload);
+      if (!isOpen) await prepare(next);
       if (!isCurrent()) return;
+      Object.assign(choices, view);
+      openedPayload = latestPayload;
       dropping.start(next);
-      showResult(next);
+      showResult(next, restored ? null : shape);
+      if (view) publishView(choices, REPLACE);
     } catch (error) {
       console.error(error);
       if (isCurrent()) showEmpty("This result could not be shown.");
     }
+    if (isCurrent()) onShown();
   }
 
   followPatches(canvas, () => result, {
@@ -198,8 +238,18 @@ export async function mount({ element, props, server, watch, registered, viewNam
     move(step) {
       const from = choices.pinned ?? choices.hovered;
       const patch = from === null ? middlePatch(result) : neighbour(from, step, result);
+      caption.announceNext();
       if (usesPatch() && !choices.dropping) pin(patch);
       else change({ hovered: patch });
+    },
+    brush: {
+      isOn: () => choices.dropping,
+      start(patch) {
+        isErasing = !dropping.dropped().has(patch);
+        dropping.brush(patch, isErasing);
+      },
+      over: (patch) => dropping.brush(patch, isErasing),
+      end: () => dropping.commit(),
     },
     press: () => choices.dropping && choices.hovered !== null && toggleDropped(choices.hovered),
     leave() {
@@ -208,21 +258,18 @@ export async function mount({ element, props, server, watch, registered, viewNam
     },
   });
   clickedPatch.follow(element, clickPatch);
-  for (const bar of element.querySelectorAll("[data-control=method], [data-control=class-method]")) {
-    bar.addEventListener("click", (event) => event.target.matches("input") && retry());
-    bar.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
-  }
   find(".drop").addEventListener("click", () => change({ dropping: !choices.dropping, pinned: null }));
   find(".restore").addEventListener("click", () => dropping.restoreAll());
   find(".back").addEventListener("click", () => {
     pin(null);
     canvas.focus({ preventScroll: true });
   });
-  find(".scale i").style.background = heatGradient();
   new ResizeObserver(() => change({})).observe(picture);
 
-  watch("value", () => showPayload(props.value));
-  showPayload(props.value);
+  followStatus(element, stage);
+  newResult.follow(element, showNext);
+  watch("value", () => showNext({ payload: props.value, view: null, restored: false }));
+  showNext(newResult.latest() ?? { payload: props.value, view: null, restored: false }); // the inputs may have been first
 
   // For tests: the state, and any map by name.
   stage.__stage = {

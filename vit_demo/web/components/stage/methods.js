@@ -1,7 +1,7 @@
 // How each explanation method is shown. Python's registry decides which methods there are; a method without an entry here
 // is shown with general words. An entry may have:
 //   label       on its button; by default the method's title
-//   uses        which of block, head, direction and patch the map depends on
+//   hasQuery    whether the map is about the patch under the pointer
 //   map         (result, view) => the value of each patch, computed in the browser; else the server computes it
 //   subject     (result, view) => the caption
 //   sentence    (result, view) => what one is looking at; *stars* make words bold
@@ -14,12 +14,9 @@ import { attentionMap, hasMap, rolloutMap } from "./attention.js";
 import { formatNumber, formatProbability, formatShare } from "./numbers.js";
 import { className, defaultQueryName, headName, placeOf, queryName, targetOf } from "./text.js";
 
-/** What a click on a class shows while the heatmap does not depend on the class: the most faithful one (benchmarks/). */
-export const CLASS_METHOD = "patch_dropping";
-
 const ENTRIES = {
   attention: {
-    uses: ["block", "head", "direction", "patch"],
+    hasQuery: true,
     map: attentionMap,
     subject: (result, { block, head, query }) =>
       `*${queryName(result, query)}* · block ${block + 1} of ${result.numBlocks} · ${headName(result, head)}`,
@@ -38,12 +35,11 @@ const ENTRIES = {
   },
   value_weighted: {
     label: "Value-weighted",
-    uses: ["block"],
     subject: (result, { block }) =>
       `*${queryName(result, null)}* · value-weighted attention · block ${block + 1} of ${result.numBlocks}`,
     sentence: (result, { block }) =>
       `What each patch *adds* to the ${defaultQueryName(result)} in block ${block + 1}: attention times the length ` +
-      "of the value vector. A patch that gets attention but has little to add stays dark.",
+      "of the value vector. A patch that gets attention but has little to add gets little colour.",
     reading: (_result, _view, _patch, value) => `adds a vector of length *${formatNumber(value)}*`,
   },
   relevance: {
@@ -66,7 +62,7 @@ const ENTRIES = {
   occlusion: {
     subject: (result, view) => `for *${className(result, view)}* · each patch left out once`,
     sentence: (result, view) =>
-      `How much the probability of *${className(result, view)}* falls when one patch is left out. A dark patch may still ` +
+      `How much the probability of *${className(result, view)}* falls when one patch is left out. A patch without colour may still ` +
       "matter: often a neighbour carries the same evidence.",
     reading: occlusionReading,
   },
@@ -80,28 +76,63 @@ const ENTRIES = {
   },
 };
 
+/** What a map costs, in words; the keys are those of the registry. */
+const COSTS = {
+  trace: "no extra pass",
+  forward: "one extra pass",
+  backward: "one extra pass and its gradient",
+  "many passes": "many passes, some seconds",
+};
+
 /**
  * The methods of Python's registry with how each is shown, by name.
- * `registered` is a list of {name, title, description, class_specific, many_passes}.
+ * `registered` is a list of Method.to_dict() of methods/registry.py, with `many_passes`.
  */
 export function describeMethods(registered) {
   return Object.fromEntries(registered.map((method) => [method.name, describe(method)]));
 }
 
-function describe({ name, title, description, class_specific: classSpecific, many_passes: manyPasses }) {
+function describe(method) {
+  const { name, title, description, class_specific: classSpecific, floor, signed, unit } = method;
   const about = (result, view) => (classSpecific ? `for *${className(result, view)}* · ` : "");
-  return {
+  const entry = {
     label: title,
-    uses: [],
+    hasQuery: false,
     map: null,
     subject: (result, view) => `${about(result, view)}${title}`,
     sentence: () => description,
     reading: (_result, _view, _patch, value) => `*${formatNumber(value)}*`,
     format: formatNumber,
     ...ENTRIES[name],
-    classSpecific,
-    manyPasses,
   };
+  return {
+    ...entry,
+    classSpecific,
+    unit,
+    manyPasses: method.many_passes,
+    recommended: method.recommended,
+    cost: COSTS[method.cost] ?? method.cost,
+    faintReason: floor.reason,
+    uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],
+    /** How its maps are coloured; see colours.js. */
+    style: ({ numTokens }) => ({ signed, floor: floor.per_token ? floor.value / numTokens : floor.value }),
+  };
+}
+
+/** Which control of the page sets an option of a method, if any. */
+function controlOf({ name, kind }) {
+  if (kind === "layer") return ["block"];
+  if (kind === "head") return ["head"];
+  return name === "direction" ? ["direction"] : [];
+}
+
+/** The names of the methods that are offered first, under plain words. */
+export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);
+
+/** What a click on a class shows while the heatmap does not depend on the class. */
+export function classMethod(methods) {
+  const offered = Object.keys(methods).filter((name) => methods[name].classSpecific);
+  return offered.find((name) => methods[name].recommended) ?? offered[0];
 }
 
 /** The fields of a request for the map that is chosen: only those that matter to its method. */
@@ -109,7 +140,9 @@ export function mapFields(methods, result, { method, block, head, direction, pin
   const { uses, classSpecific } = methods[method];
   const fields = { method };
   if (uses.includes("block")) fields.block = block;
-  if (uses.includes("head")) Object.assign(fields, { head, direction, query: pinned });
+  if (uses.includes("head")) fields.head = head;
+  if (uses.includes("direction")) fields.direction = direction;
+  if (uses.includes("patch")) fields.query = pinned;
   if (classSpecific) fields.label = targetOf(result, label).index;
   return fields;
 }
@@ -125,10 +158,10 @@ function attentionSentence(result, { block, head, direction, query }) {
   }
   const token = query === null ? "*class token*" : `*patch at ${placeOf(result, query)}*`;
   if (direction === "to") {
-    return `Which patches look at the ${token} in ${where}. The brighter a patch, the more of its attention goes there.`;
+    return `Which patches look at the ${token} in ${where}. The stronger its colour, the more of a patch's attention goes there.`;
   }
   const reason = query === null ? " The class token becomes the prediction after the last block." : "";
-  return `Where the ${token} looks in ${where}. The brighter a patch, the more attention it gets.${reason}`;
+  return `Where the ${token} looks in ${where}. The stronger its colour, the more attention a patch gets.${reason}`;
 }
 
 function attentionReading(result, view, patch, value) {

@@ -20,9 +20,9 @@ export function fitCanvas(canvas, host, pictureSize) {
 
 /**
  * Paints a result.
- * `map` is one value for each patch, or null; `queried` and `hovered` are patches, or null; `dropped` is a set of them.
+ * `map` is one value for each patch, or null, and `style` how it is coloured (see colours.js); `queried` and `hovered` are patches, or null; `dropped` is a set of them.
  */
-export function paintResult(canvas, [width, height], result, { map, opacity, queried, hovered, dropped }) {
+export function paintResult(canvas, [width, height], result, { map, style, opacity, queried, hovered, dropped }) {
   const context = canvas.getContext("2d");
   context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
   context.clearRect(0, 0, width, height);
@@ -31,7 +31,7 @@ export function paintResult(canvas, [width, height], result, { map, opacity, que
   context.drawImage(result.picture, 0, 0, width, height);
   context.imageSmoothingEnabled = !isCoarse(result);
   // Until the map of a new picture is computed, the picture is shown without one.
-  if (map) context.drawImage(heatCanvas(map, result, opacity), 0, 0, width, height);
+  if (map) context.drawImage(heatCanvas(map, result, opacity, undefined, style), 0, 0, width, height);
 
   const box = { left: 0, top: 0, width, height };
   if (dropped.size) hatchPatches(context, box, result, dropped);
@@ -40,7 +40,7 @@ export function paintResult(canvas, [width, height], result, { map, opacity, que
   if (queried !== null) outlinePatch(context, patchBox(queried, box, result), 2.5);
 }
 
-function paintGrid(context, { width, height }, { rows, columns }) {
+export function paintGrid(context, { width, height }, { rows, columns, pixelated }) {
   context.beginPath();
   for (let column = 1; column < columns; column++) {
     const x = (column * width) / columns;
@@ -52,13 +52,13 @@ function paintGrid(context, { width, height }, { rows, columns }) {
     context.moveTo(0, y);
     context.lineTo(width, y);
   }
-  context.strokeStyle = "rgb(255 255 255 / 16%)";
+  context.strokeStyle = pixelated ? "rgb(0 0 0 / 12%)" : "rgb(255 255 255 / 16%)";
   context.lineWidth = 1;
   context.stroke();
 }
 
 /** Dropped patches: grey, hatched, nothing of the picture left. */
-function hatchPatches(context, box, result, dropped) {
+export function hatchPatches(context, box, result, dropped) {
   context.save();
   context.beginPath();
   for (const patch of dropped) {
@@ -80,7 +80,7 @@ function hatchPatches(context, box, result, dropped) {
 }
 
 /** White with a dark halo, so that it stands out from any picture and heatmap; never too small to find. */
-function outlinePatch(context, patch, weight) {
+export function outlinePatch(context, patch, weight) {
   const width = Math.max(patch.width, SMALLEST_OUTLINE);
   const height = Math.max(patch.height, SMALLEST_OUTLINE);
   const x = patch.left + (patch.width - width) / 2;

@@ -14,8 +14,9 @@ export function createRequestIds() {
 /**
  * Sends a request, again and again until its result is there, since one call waits only for a moment.
  *
- * Resolves to {result} or {error: one sentence}, or to null as soon as `isCurrent()` is false: then a reply that still
- * arrives is dropped. `onProgress(progress)` is called while it is computed, with 0 to 1, or null where that is not known.
+ * Resolves to {result} or {error: one sentence}, with {lost: true} if no reply came, or to null as soon as `isCurrent()`
+ * is false: then a reply that still arrives is dropped. `onProgress(progress, reply)` is called while it is computed, with
+ * 0 to 1, or null where that is not known.
  */
 export async function sendRequest(server, fields, { isCurrent = () => true, onProgress = () => {} } = {}) {
   for (;;) {
@@ -23,9 +24,9 @@ export async function sendRequest(server, fields, { isCurrent = () => true, onPr
     const reply = await server.request(fields).catch(() => null);
     if (!isCurrent()) return null;
     // Gradio resolves to undefined when the request failed.
-    if (!reply) return { error: "The server did not respond: try again." };
+    if (!reply) return { error: "The server did not respond: try again.", lost: true };
     if (reply.error || reply.result) return reply;
-    onProgress(reply.total ? reply.done / reply.total : null);
+    onProgress(reply.total ? reply.done / reply.total : null, reply);
   }
 }
 

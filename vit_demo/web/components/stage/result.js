@@ -1,13 +1,19 @@
 // A result: the payload of one forward pass, decoded, with everything that can be drawn without another request.
 
 import { decodeMaps, decodeTrace } from "./decode.js";
+import { inkOnPaper } from "./ink.js";
 
-/** Decodes a payload and its picture. */
+/**
+ * Decodes a payload and its picture.
+ * `image` is the address of what the model saw; `picture` is what is shown below the heatmap, with its address.
+ */
 export async function openResult(payload) {
-  const picture = new Image();
-  picture.src = payload.image;
-  await picture.decode();
-  return { ...decodeResult(payload), picture };
+  const seen = new Image();
+  seen.src = payload.image;
+  await seen.decode();
+  const picture = payload.pixelated ? inkOnPaper(seen) : seen;
+  const pictureUrl = payload.pixelated ? picture.toDataURL() : payload.image;
+  return { ...decodeResult(payload), picture, pictureUrl };
 }
 
 export function decodeResult(payload) {

@@ -16,7 +16,7 @@ export const FIRST_SECTION = SECTIONS[0][0];
 /**
  * Adds a button for each section of `cards`, a list of [element, names of its sections].
  *
- * Returns `{open(name)}`, which shows that section's cards and hides the others; `onChoose(name)` is called when a
+ * Returns `{open(name), isOffered(name)}`; opening a section shows its cards and hides the others. `onChoose(name)` is called when a
  * visitor chooses one.
  */
 export function createSections(bar, cards, onChoose) {
@@ -36,5 +36,7 @@ export function createSections(bar, cards, onChoose) {
     for (const [card, names] of cards) card.classList.toggle("elsewhere", !names.includes(name));
   }
 
-  return { open };
+  const isOffered = (name) => offered.some(([each]) => each === name);
+
+  return { open, isOffered };
 }

@@ -1,14 +1,17 @@
 // What one is looking at, how to look around, and how the map is computed: the section of the project's docs.
 
 import { setText } from "../../shared/dom.js";
+import { isFaint } from "../colours.js";
+import { createTooltip, setExplainedText } from "../glossary.js";
 
 export const order = 20;
+export const offline = true;
 
 export const html = `
   <section class="card about">
     <h2>What you are looking at</h2>
     <p class="sentence"></p>
-    <p class="pill"></p>
+    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span></p>
     <p class="hint mouse"></p>
     <p class="hint touch"></p>
     <details class="method-docs">
@@ -19,17 +22,21 @@ export const html = `
 
 export function create(card, { request }) {
   const find = (selector) => card.querySelector(selector);
+  const tooltip = createTooltip(card);
   const docs = createMethodDocs(find(".method-docs"), request);
 
   function show(result) {
     if (result) return;
     setText(find(".sentence"), "Nothing yet. The colours will show where the model looks.");
-    setText(find(".pill"), "");
+    for (const name of [".dependence", ".cost"]) setText(find(name), "");
   }
 
-  function draw({ result, method, view, choices, chosenMethod }) {
-    setText(find(".sentence"), method.sentence(result, view));
-    setText(find(".pill"), method.classSpecific ? "depends on the class" : "does not depend on the class");
+  function draw({ result, method, view, map, choices, chosenMethod }) {
+    const faint = map && isFaint(map, method.style(result)) ? ` *The map is faint:* ${method.faintReason}` : "";
+    setExplainedText(find(".sentence"), method.sentence(result, view) + faint, tooltip);
+    const dependence = method.classSpecific ? "depends on the class" : "does not depend on the class";
+    setText(find(".dependence"), dependence);
+    setText(find(".cost"), method.cost);
     const { mouse, touch } = hints(choices, chosenMethod, result);
     setText(find(".hint.mouse"), mouse);
     setText(find(".hint.touch"), touch);
@@ -43,8 +50,9 @@ export function create(card, { request }) {
 function hints({ dropping }, { uses }, { hasClassToken }) {
   if (dropping) {
     return {
-      mouse: "Click a patch to drop it, click again to restore it. Arrow keys and Enter do the same.",
-      touch: "Tap a patch to drop it, tap again to restore it.",
+      mouse:
+        "Click a patch, or brush over several, to drop them; again restores them. Arrow keys and Enter do the same.",
+      touch: "Tap a patch, or brush over several, to drop them; again restores them.",
     };
   }
   if (!uses.includes("patch")) {
@@ -61,7 +69,7 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
 }
 
 /** Loads the section about a method when it is opened, and again when a request failed. */
-function createMethodDocs(panel, request) {
+export function createMethodDocs(panel, request) {
   const text = panel.querySelector(".text");
   const sections = new Map(); // method -> HTML
   let current = "";

@@ -3,15 +3,24 @@
 import { setProgress, setText } from "../../shared/dom.js";
 import { lineChart } from "../charts.js";
 import { faithfulnessText, randomizationText } from "../conclusions.js";
+import { BASELINES, compare, createCurves, NUM_ORDERS } from "../faithfulnessTest.js";
 import { isDefaultMap, mapFields } from "../methods.js";
+import { createMethodTable } from "../methodTable.js";
 import { formatArea } from "../numbers.js";
 import { targetOf } from "../text.js";
+import { segmentChoice } from "../widgets.js";
 
 const WHAT_IT_DOES =
-  "Remove its brightest patches first, or insert them first, and compare the prediction with random orders.";
-const BASELINE =
-  "A removed patch is replaced by the colour that normalization maps to 0: nearly black for digits, plain grey " +
-  "for most models of photos.";
+  "Remove its strongest patches first, or insert them first, and compare the prediction with random orders.";
+
+/** What a removed patch becomes. */
+const REPLACEMENTS = {
+  mean:
+    "A removed patch is replaced by the colour that normalization maps to 0: nearly black for digits, plain grey for " +
+    "most models of photos.",
+  blur: "A removed patch is replaced by the picture without its details.",
+  black: "A removed patch is replaced by black.",
+};
 
 export const order = 30;
 
@@ -22,7 +31,8 @@ export const html = `
         <h2>Is this heatmap faithful?</h2>
         <p class="status" aria-live="polite"></p>
       </div>
-      <button type="button" class="quiet">Test this heatmap</button>
+      <div class="baseline"><span class="name">Removed patches become</span><div></div></div>
+      <button type="button" class="quiet test">Test this heatmap</button>
       <div class="progress" aria-hidden="true"><i></i></div>
     </div>
     <div class="findings" hidden>
@@ -32,57 +42,88 @@ export const html = `
       <div class="charts"></div>
       <p class="randomization"></p>
     </div>
+    <div class="every">
+      <button type="button" class="quiet" disabled>Compare all methods</button>
+      <p class="table-status" aria-live="polite"></p>
+      <div class="progress" aria-hidden="true"><i></i></div>
+      <div class="scroller"><table hidden></table></div>
+    </div>
   </section>`;
 
 export function create(card, { request, methods }) {
   const find = (selector) => card.querySelector(selector);
-  const button = find("button");
+  const button = find(".test");
+  const curves = createCurves(request);
+  const table = createMethodTable(find(".every"), methods, curves);
   const tests = new WeakMap(); // result -> Map from the map's fields to its test
   let current = null; // {result, fields, subject, className}: the heatmap that can be tested now
-  let drawn = null; // {result, test, correlations}: what the charts show
+  let drawn = null; // what the charts show: {result, test, version}
+  let baseline = BASELINES[0][0];
+
+  const group = `baseline-${Math.random().toString(36).slice(2)}`;
+  const bar = segmentChoice(find(".baseline div"), "Removed patches become", group, BASELINES, (chosen) => {
+    baseline = chosen;
+    if (current) setCurrent(current);
+  });
+  bar.set(baseline);
 
   const testsOf = (result) => tests.get(result) ?? tests.set(result, new Map()).get(result);
   const keyOf = ({ fields }) => JSON.stringify(fields);
+  const testOf = (heatmap) => heatmap && testsOf(heatmap.result).get(keyOf(heatmap));
 
   async function run() {
     const heatmap = current;
+    if (testOf(heatmap)?.running) return cancel(heatmap);
     const { result, fields, subject, className } = heatmap;
-    const test = { running: true, progress: null, subject, className, result: null, correlations: null, error: "" };
+    const test = { running: true, progress: null, version: 0, subject, className, found: null, correlations: null };
+    Object.assign(test, { error: "", baseline: fields.baseline });
     testsOf(result).set(keyOf(heatmap), test);
-    update();
-    const options = {
-      isCurrent: () => current?.result === result && testsOf(result).get(keyOf(current)) === test,
-      onProgress(progress) {
-        test.progress = progress;
-        update();
-      },
+    const put = (part) => {
+      Object.assign(test, part);
+      update();
     };
-    const send = (kind) => request({ ...fields, kind, source: result.source }, options);
-    let reply = await send("faithfulness");
-    if (reply?.result) {
-      test.result = reply.result;
-      if (!methods[fields.method].manyPasses && isDefaultMap(result, fields)) {
-        update();
-        test.progress = null;
-        reply = await send("randomization");
-        test.correlations = reply?.result?.correlations ?? null;
-      }
+    const isCurrent = () => current?.result === result && testOf(current) === test;
+    const onProgress = (progress) => put({ progress });
+    update();
+    const reply = await steps();
+    if (!test.found && !reply?.error) testsOf(result).delete(keyOf(heatmap)); // the visitor went elsewhere
+    put({ running: false, error: reply?.error ?? "" });
+
+    /** The heatmap's own curves, then each random order, then randomization; resolves to the last reply. */
+    async function steps() {
+      const own = await curves.ofMap(result, fields, { isCurrent, onProgress });
+      if (!own?.result) return own;
+      const draw = (randoms) =>
+        put({ found: compare(own.result, randoms), version: randoms.length, progress: randoms.length / NUM_ORDERS });
+      draw([]);
+      const others = await curves.ofRandomOrders(result, fields, { isCurrent, onOrder: draw });
+      if (!others?.randoms || methods[fields.method].manyPasses || !isDefaultMap(result, fields)) return others;
+      put({ progress: null });
+      const last = await request(
+        { ...fields, kind: "randomization", source: result.source },
+        { isCurrent, onProgress },
+      );
+      put({ correlations: last?.result?.correlations ?? null, version: NUM_ORDERS + 1 });
+      return last;
     }
-    test.running = false;
-    test.error = reply?.error ?? "";
-    if (!test.result && !test.error) testsOf(result).delete(keyOf(heatmap)); // the visitor went elsewhere
+  }
+
+  /** What is computed stops when nobody waits for it. */
+  function cancel({ result, fields }) {
+    testsOf(result).delete(keyOf({ fields }));
+    drawFindings(null);
     update();
   }
 
   function update() {
-    const test = current && testsOf(current.result).get(keyOf(current));
-    const isDone = test?.result && !test.error;
-    button.disabled = !current || Boolean(test?.running || isDone);
-    button.textContent = test?.running ? "Testing …" : isDone ? "Tested" : "Test this heatmap";
-    setProgress(find(".progress"), Boolean(test?.running), test?.progress);
+    const test = testOf(current);
+    const isDone = test?.found && !test.running && !test.error;
+    button.disabled = !current || Boolean(isDone);
+    button.textContent = test?.running ? "Cancel" : isDone ? "Tested" : "Test this heatmap";
+    setProgress(find(".start .progress"), Boolean(test?.running), test?.progress);
     if (drawn && drawn.result !== current?.result) drawFindings(null);
-    if (test?.result && (drawn?.test !== test || drawn.correlations !== test.correlations)) {
-      drawFindings({ result: current.result, test, correlations: test.correlations });
+    if (test?.found && (drawn?.test !== test || drawn.version !== test.version)) {
+      drawFindings({ result: current.result, test, version: test.version });
     }
     card.classList.toggle("stale", Boolean(drawn && drawn.test !== test));
     setText(find(".status"), test?.error || WHAT_IT_DOES);
@@ -92,28 +133,34 @@ export function create(card, { request, methods }) {
     drawn = next;
     find(".findings").hidden = !next;
     if (!next) return;
-    const { result, correlations, subject, className } = next.test;
-    const [conclusion, measurements] = faithfulnessText(className, result);
-    setText(find(".subject"), subject);
-    setText(find(".conclusion"), conclusion);
-    setText(find(".measurements"), `${measurements} ${BASELINE}`);
+    const { found, correlations, subject, className, running } = next.test;
+    const isCompared = found.deletion.random.length === NUM_ORDERS;
+    const [conclusion, measurements] = isCompared ? faithfulnessText(className, found) : ["", ""];
+    setText(find(".findings .subject"), subject);
+    setText(find(".conclusion"), conclusion || (running ? "Random orders are being computed." : ""));
+    setText(find(".measurements"), `${measurements} ${REPLACEMENTS[next.test.baseline]}`.trim());
     const chart = (title, { curve, random, area, random_area: randomArea }, ends) => {
-      const legend = [`this heatmap ${formatArea(area)}`, `random ${formatArea(randomArea)}`];
-      return lineChart({ title, places: result.fractions, curve, randoms: random, ends, legend });
+      const legend = [
+        `this heatmap ${formatArea(area)}`,
+        ...(random.length ? [`random ${formatArea(randomArea)}`] : []),
+      ];
+      return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend });
     };
     const charts = [
-      chart(`${className}: patches removed`, result.deletion, ["all patches", "none left"]),
-      chart(`${className}: patches inserted`, result.insertion, ["no patch", "all patches"]),
+      chart(`${className}: patches removed`, found.deletion, ["all patches", "none left"]),
+      chart(`${className}: patches inserted`, found.insertion, ["no patch", "all patches"]),
     ];
     if (correlations) charts.push(randomizationChart(correlations));
     find(".charts").replaceChildren(...charts);
-    setText(find(".randomization"), correlations ? randomizationText(correlations) : "");
+    const text = correlations ? randomizationText(correlations, next.result.numPatches) : "";
+    setText(find(".randomization"), text);
   }
 
   /** Without a result there is nothing to test; with one, the next frame says what. */
   function show(result) {
     current = null;
     card.hidden = Boolean(result && !result.predictions.length);
+    if (!result) table.show(null);
     update();
   }
 
@@ -121,7 +168,12 @@ export function create(card, { request, methods }) {
     if (!result.predictions.length) return;
     const { index, label: className } = targetOf(result, choices.label);
     const fields = { label: index, ...mapFields(methods, result, choices) };
-    current = { result, fields, subject: chosenMethod.subject(result, pinnedView), className };
+    setCurrent({ result, fields, subject: chosenMethod.subject(result, pinnedView), className });
+  }
+
+  function setCurrent(heatmap) {
+    current = { ...heatmap, fields: { ...heatmap.fields, baseline } };
+    table.show({ result: current.result, label: current.fields.label, className: current.className, baseline });
     update();
   }
 

@@ -9,6 +9,7 @@ const HEADS_SHOWN = 4;
 const OPACITY = 0.8; // small pictures need more heat than the large one
 
 export const order = 40;
+export const offline = true;
 
 export const html = `
   <section class="card head-grid">
@@ -17,7 +18,7 @@ export const html = `
     <button type="button" class="more" hidden></button>
   </section>`;
 
-export function create(card, { pickHead }) {
+export function create(card, { pickHead, methods }) {
   const grid = card.querySelector(".cells");
   const more = card.querySelector(".more");
   let cells = []; // cells[head][block]
@@ -78,11 +79,12 @@ export function create(card, { pickHead }) {
     const nextShape = `${result.numBlocks} ${result.numHeads}`;
     if (nextShape !== shape) build(result);
     shape = nextShape;
-    grid.style.setProperty("--picture", `url("${result.image}")`);
+    grid.style.setProperty("--picture", `url("${result.pictureUrl}")`);
     grid.style.setProperty("--aspect", result.size[0] / result.size[1]);
     grid.classList.toggle("coarse", isCoarse(result));
     grid.classList.toggle("pixelated", Boolean(result.pixelated));
-    eachCell((button, b, h) => heatCanvas(classTokenMap(result, b, h), result, OPACITY, button.firstChild));
+    const style = methods.attention.style(result);
+    eachCell((button, b, h) => heatCanvas(classTokenMap(result, b, h), result, OPACITY, button.firstChild, style));
   }
 
   /** Outlines what the picture shows; the mean of the heads is the whole column. */

@@ -9,13 +9,17 @@ const INVITATION = "Click a class to see the evidence for it.";
 const NO_CLASSES = "This model has no classifier head: it predicts no class, and no heatmap can be about one.";
 
 export const order = 10;
+export const offline = true;
+
+export const sections = ["attention", "features"];
 
 export const html = `
   <section class="card predictions">
     <h2>Prediction</h2>
     <ol class="bars"></ol>
     <p class="note"></p>
-    <p class="timing"></p>
+    <p class="timing grid"></p>
+    <p class="timing pass"></p>
     <p class="visually-hidden spoken" aria-live="polite"></p>
   </section>`;
 
@@ -46,8 +50,8 @@ export function create(card, { pickClass }) {
     const note = result ? noteOf(result, whole) : "";
     setText(find(".note"), note || (result ? INVITATION : ""));
     find(".note").classList.toggle("subdued", !note);
-    const timing = () => `${Math.max(1, Math.round(result.milliseconds))} ms on ${result.device}`;
-    setText(find(".timing"), result ? timing() : "");
+    setText(find(".grid"), result ? tokensOf(result) : "");
+    setText(find(".pass"), result ? `${Math.max(1, Math.round(result.milliseconds))} ms on ${result.device}` : "");
     const [first] = predictions;
     const spoken = first ? `Prediction: ${first.label}, ${(100 * first.probability).toFixed(1)} percent. ` : "";
     setText(find(".spoken"), spoken + note.replaceAll("*", ""));
@@ -65,11 +69,15 @@ export function create(card, { pickClass }) {
   return { show, draw };
 }
 
+/** The grid of this picture, which depends on the shape of a photo that keeps its aspect ratio, and its tokens. */
+const tokensOf = ({ rows, columns, numTokens }) => `${rows} × ${columns} patches, ${numTokens} tokens in all`;
+
 /** A remark on a prediction; none in most cases. */
 function noteOf({ predictions, dropped, note }, whole) {
   if (!predictions.length) return NO_CLASSES;
   if (!dropped.length) return note;
-  const [before] = whole.predictions;
   const patches = dropped.length === 1 ? "one patch" : `${dropped.length} patches`;
+  if (whole.dropped.length) return `Without ${patches}.`;
+  const [before] = whole.predictions;
   return `Without ${patches}. With all patches: *${before.label}* at ${formatProbability(before.probability)}.`;
 }

@@ -1,0 +1,153 @@
+"""axe-core finds nothing in what the page adds to Gradio, on desktop and phone, light and dark, in every panel."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from vit_demo.web import launch
+
+from .choosing import method_button
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = [ROOT / "node_modules", *map(Path, filter(None, os.environ.get("NODE_PATH", "").split(os.pathsep)))]
+AXE = next((path for folder in FOLDERS if (path := folder / "axe-core" / "axe.min.js").is_file()), None)
+
+GRADIOS_OWN = {"aria-prohibited-attr", "color-contrast", "label-content-name-mismatch", "image-redundant-alt"}
+"""Rules that Gradio's own elements break."""
+
+FIND = """async (own) => {
+  const found = await axe.run(document, { resultTypes: ["violations"] });
+  return found.violations.flatMap(({ id, nodes }) => nodes
+    .filter(({ target }) => {
+      const element = document.querySelector(target[0]);
+      return element?.closest(".html-container, #header") || !own.includes(id);
+    })
+    .map(({ target, failureSummary }) => `${id}: ${target[0]}: ${failureSummary.split("\\n")[1]}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def address():
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+def problems(page: Page) -> list[str]:
+    page.wait_for_timeout(400)  # transitions of colours have ended
+    return page.evaluate(FIND, sorted(GRADIOS_OWN))
+
+
+def open_panels(page: Page) -> None:
+    """Shows everything that is folded: all methods, how the map is computed, tests of the heatmap, the logit lens."""
+    method_button(page, "Rollout").check()
+    page.get_by_text("How is this computed?").click()
+    page.get_by_text("Source and details").click()
+    page.locator(".method-docs a").first.wait_for()
+    page.get_by_text("Prediction after each block (logit lens)").click()
+    page.locator(".logit-lens li").first.wait_for()
+    page.get_by_role("button", name="Test this heatmap").click()
+    page.locator(".findings .randomization", has_text="randomized").wait_for()
+
+
+@pytest.mark.skipif(AXE is None, reason="needs `npm install --no-save axe-core`")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("screen", ["desktop", "phone"])
+def test_axe_finds_nothing_of_ours(browser: Browser, address: str, screen: str, theme: str) -> None:
+    sizes: dict[str, dict[str, Any]] = {
+        "desktop": {"viewport": {"width": 1440, "height": 900}},
+        "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
+    }
+    context = browser.new_context(reduced_motion="reduce", color_scheme=theme, bypass_csp=True, **sizes[screen])
+    page = context.new_page()
+    assert AXE is not None
+    found = []
+    for tab in ("Draw a digit", "Photo"):
+        page.goto(f"{address}?__theme={theme}")
+        page.wait_for_selector('.stage[data-ready="true"]')
+        page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+        if tab == "Photo":
+            run = page.locator(".stage").get_attribute("data-run")
+            page.get_by_role("tab", name=tab).click()
+            page.wait_for_selector(f'.stage[data-ready="true"]:not([data-run="{run}"])')
+        for panels in ("closed", "open"):
+            if panels == "open":
+                open_panels(page)
+            found += [f"{tab}, panels {panels}: {problem}" for problem in problems(page)]
+    context.close()
+    assert not found, "\n".join(found)
+
+
+def test_arrow_keys_choose_within_each_group_and_patches_are_read_out(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    page.get_by_role("radio", name="where it looks", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_role("radio", name="who looks at it").is_checked()
+    page.locator(".picture").focus()
+    news = page.locator(".look .news")
+    for key, place in (("ArrowRight", "row 4, column 4"), ("ArrowDown", "row 5, column 4")):
+        page.keyboard.press(key)
+        page.wait_for_function("place => document.querySelector('.look .news').innerText.includes(place)", arg=place)
+        assert "%" in news.inner_text()
+    page.get_by_role("radio", name="Evidence for a class").check()
+    page.locator(".look .subject", has_text="relevance").wait_for()
+    page.locator(".picture").focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("document.querySelector('.look .news').innerText.includes('evidence for')")
+
+
+def test_forced_colours_keep_bars_tracks_and_the_scale(browser: Browser, address: str) -> None:
+    context = browser.new_context(forced_colors="active", viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    colours = page.evaluate(
+        """() => {
+      const colour = (selector) => getComputedStyle(document.querySelector(selector)).backgroundColor;
+      const image = getComputedStyle(document.querySelector(".scale i")).backgroundImage;
+      return [colour(".bars .track"), colour(".bars .track i"), image];
+    }"""
+    )
+    context.close()
+    assert colours[0] != colours[1], "a bar differs from its track"
+    assert "gradient" in colours[2]
+
+
+def test_the_theme_is_switched_in_sight_and_kept(page: Page, address: str) -> None:
+    def is_dark() -> bool:
+        return page.evaluate("document.body.classList.contains('dark')")
+
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    before = is_dark()
+    page.get_by_role("button", name="Switch between light and dark").click()
+    assert is_dark() != before
+    page.reload()
+    page.wait_for_selector('.stage[data-ready="true"]')
+    assert is_dark() != before
+    page.goto(f"{address}?__theme={'dark' if before else 'light'}")
+    page.wait_for_selector('.stage[data-ready="true"]')
+    assert is_dark() == before, "an address with a theme has its own"
+
+
+def test_terms_are_explained_on_hover_and_with_the_keyboard(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    term = page.locator(".sentence .term", has_text="class token")
+    tooltip = page.get_by_role("tooltip")
+    term.hover()
+    assert "becomes the prediction" in tooltip.inner_text()
+    page.mouse.move(5, 5)
+    tooltip.wait_for(state="hidden")
+    page.locator(".sentence .term", has_text="block").focus()
+    assert "One layer of the network" in tooltip.inner_text()
+    page.keyboard.press("Escape")
+    tooltip.wait_for(state="hidden")

@@ -1,0 +1,98 @@
+"""The section Build, as a visitor uses it: counts that follow the fields, sentences, and code that runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+import torch
+
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.model.config import VIT_TINY
+from vit_demo.web import launch
+from vit_demo.weights import PRESETS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture
+def build(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    page.get_by_role("button", name="Build", exact=True).click()
+    return page
+
+
+def fields(page: Page) -> Locator:
+    return page.locator(".build .fields")
+
+
+def wait_for_parameters(page: Page, config: ViTConfig) -> None:
+    with torch.device("meta"):
+        expected = sum(parameter.numel() for parameter in ViT(config).parameters())
+    page.wait_for_function("n => document.querySelector('.build .totals dd').title === n", arg=f"{expected:,}")
+
+
+def total(page: Page, name: str) -> str:
+    return page.locator(".build .totals div", has_text=name).locator("dd").get_attribute("title") or ""
+
+
+def test_it_opens_with_vit_tiny_and_follows_every_field(build: Page) -> None:
+    assert total(build, "Parameters") == "5,717,416"
+    fields(build).get_by_label("Depth").fill("1")
+    wait_for_parameters(build, replace(VIT_TINY, depth=1))
+    fields(build).get_by_label("The head reads").select_option(label="the mean of the patches")
+    fields(build).get_by_label("Positions").select_option(label="sines and cosines")
+    wait_for_parameters(build, replace(VIT_TINY, depth=1, pool="mean", pos_embed="sincos"))
+
+
+@pytest.mark.parametrize("name", ["digits-small", "photos-tiny", "vit-b16"])
+def test_a_preset_has_its_published_size(build: Page, name: str) -> None:
+    fields(build).get_by_label("Start from").select_option(label=name)
+    expected = f"{PRESETS[name].num_parameters:,}"
+    build.wait_for_function("n => document.querySelector('.build .totals dd').title === n", arg=expected)
+
+
+def test_what_does_not_fit_gets_a_sentence_and_nothing_else_is_lost(build: Page) -> None:
+    heads = fields(build).get_by_label("Heads")
+    heads.fill("5")
+    build.get_by_text("A width of 192 cannot be shared equally by 5 heads").wait_for()
+    assert build.get_by_role("button", name="Copy as Python").is_disabled()
+    heads.fill("")
+    build.get_by_text("The number of heads must be a whole number").wait_for()
+    heads.press_sequentially("6")
+    build.wait_for_function("document.querySelector('.build .problem').innerText === ''")
+    assert total(build, "Parameters") == "5,717,416"
+
+
+def test_the_code_runs_and_gives_the_shape(build: Page) -> None:
+    fields(build).get_by_label("Start from").select_option(label="digits-tiny")
+    fields(build).get_by_label("Classes").fill("3")
+    build.wait_for_function("document.querySelector('.build pre').innerText.includes('num_classes=3')")
+    build.get_by_role("button", name="Copy as Python").click()
+    build.locator(".build .code .news", has_text=".").wait_for()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(build.locator(".build pre").inner_text(), {})
+    assert printed.getvalue().strip() == "torch.Size([1, 3])"
+
+
+def test_a_phone_never_scrolls_sideways(phone: Page, address: str) -> None:
+    phone.goto(address)
+    phone.wait_for_selector('.stage[data-ready="true"]')
+    phone.get_by_role("button", name="Build", exact=True).tap()
+    fields(phone).get_by_label("Image size").fill("2048")
+    phone.wait_for_function("document.querySelector('.build .totals div:nth-child(3) dd').title === '16,385'")
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,83 @@
+"""The section "Compare" on the real page, against the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import vit_demo
+from vit_demo.web.components.pad import example_picture
+from vit_demo.web.page import build_page
+
+if TYPE_CHECKING:
+    import gradio as gr
+    from playwright.sync_api import Locator, Page
+
+
+@pytest.fixture(scope="module")
+def address(launch: Callable[[gr.Blocks], str]) -> str:
+    return launch(build_page())
+
+
+@pytest.fixture
+def compare(page: Page, address: str) -> Iterator[Page]:
+    page.goto(address)
+    page.wait_for_selector("#stage .stage[data-ready=true]")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    wait_for(page, 3)
+    yield page
+
+
+def wait_for(page: Page, count: int) -> None:
+    page.wait_for_function(
+        "n => document.querySelectorAll('.compare .column dl dd').length === 7 * n"
+        " && !document.querySelector('.compare .pending')",
+        arg=count,
+    )
+
+
+def column(page: Page, number: int) -> Locator:
+    return page.get_by_role("region", name=f"Column {number}")
+
+
+def facts(page: Page, number: int) -> dict[str, str]:
+    part = column(page, number)
+    return dict(zip(part.locator("dt").all_inner_texts(), part.locator("dd").all_inner_texts(), strict=True))
+
+
+def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page) -> None:
+    for number, size in enumerate((2, 4, 7), 1):
+        expected = vit_demo.explore(example_picture(7), "digits-small", size)
+        found = facts(compare, number)
+        assert found["Prediction"].startswith("7, ") and found["Tokens"] == str(1 + expected.attention().size)
+        assert found["Deletion ↓"] == "–"
+    sent: list[str] = []
+    compare.on("request", lambda request: sent.append(request.url))
+    column(compare, 2).locator("canvas").scroll_into_view_if_needed()
+    box = column(compare, 2).locator("canvas").bounding_box()
+    assert box is not None
+    compare.mouse.move(box["x"] + 4.5 / 7 * box["width"], box["y"] + 2.5 / 7 * box["height"])
+    for number, (size, row, col) in enumerate(((2, 5, 9), (4, 2, 4), (7, 1, 2)), 1):
+        value = vit_demo.explore(example_picture(7), "digits-small", size).attention()[row, col]
+        text = f"row {row + 1}, column {col + 1}: {100 * value:.{1 if value >= 0.01 else 2}f}\u00a0%"
+        column(compare, number).locator(".at", has_text=text).wait_for()
+    assert not sent, "hovering needs no request"
+
+
+def test_another_model_method_and_faithfulness(compare: Page) -> None:
+    column(compare, 1).get_by_label("Model").select_option(label="Digits, tiny")
+    column(compare, 1).get_by_label("Method").select_option(label="Relevance")
+    column(compare, 3).get_by_role("button", name="Remove").click()
+    wait_for(compare, 2)
+    compare.get_by_role("button", name="Measure deletion and insertion").click()
+    compare.wait_for_function("document.querySelector('.compare .column dl').innerText.match(/Insertion.*\\d/s)")
+    wait_for(compare, 2)
+    expected = vit_demo.explore(example_picture(7), "digits-tiny", 2)
+    found = expected.faithfulness(expected.relevance(), seeds=0)
+    assert facts(compare, 1)["Deletion ↓"] == f"{found.deletion_area:.2f}"
+    assert facts(compare, 1)["Insertion ↑"] == f"{found.insertion_area:.2f}"
+    assert np.isfinite(float(facts(compare, 2)["Deletion ↓"]))
+    assert column(compare, 1).get_by_role("button", name="Remove").is_hidden(), "two columns are the fewest"

@@ -1,0 +1,176 @@
+"""The section "Features" on the real page: values against the package, keys, and no request while looking around."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+import vit_demo
+from vit_demo.web import launch
+from vit_demo.web.components.pad import example_picture
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def seven() -> vit_demo.Exploration:
+    return vit_demo.explore(example_picture(7), "digits-small", 4)
+
+
+def open_features(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector("#stage .stage[data-ready=true]")
+    page.get_by_role("button", name="Features", exact=True).click()
+    page.locator("#stage .features .of", has_text="block 6 of 6").wait_for()
+    return page
+
+
+@pytest.fixture
+def features(page: Page, address: str) -> Page:
+    return open_features(page, address)
+
+
+def card(page: Page) -> Locator:
+    return page.locator("#stage .features .look")
+
+
+def reading(page: Page) -> str:
+    """The value under the pointer, once it is painted: the browser hands over moves and paints in different frames."""
+    page.evaluate("new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+    return card(page).locator(".at").inner_text()
+
+
+def point_at(page: Page, row: int, column: int, picture: int = 0, grid: int = 7) -> tuple[float, float]:
+    canvas = card(page).locator("canvas").nth(picture)
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return box["x"] + (column + 0.5) * box["width"] / grid, box["y"] + (row + 0.5) * box["height"] / grid
+
+
+def choose(page: Page, mode: str) -> None:
+    """Chooses a mode with the keyboard, so that the pointer stays where it is."""
+    card(page).get_by_role("radio", name=mode).press(" ")
+
+
+def number(text: str) -> float:
+    found = re.search(r"[−-]?\d+(\.\d+)?", text)
+    assert found, text
+    return float(found[0].replace("−", "-"))
+
+
+@pytest.fixture
+def requests(features: Page) -> Iterator[list[str]]:
+    """Addresses that the page requests from now on."""
+    found: list[str] = []
+    features.on("request", lambda request: found.append(request.url) if "heartbeat" not in request.url else None)
+    yield found
+
+
+def test_similarity_to_a_pinned_patch_is_the_packages(features: Page, seven: vit_demo.Exploration) -> None:
+    features.mouse.click(*point_at(features, 2, 4))
+    expected = seven.similarity((2, 4))
+    for row, column in ((2, 4), (3, 3), (0, 6), (6, 3)):
+        features.mouse.move(*point_at(features, row, column))
+        assert number(reading(features)) == pytest.approx(expected[row, column], abs=6e-3)
+        assert card(features).locator(".of").inner_text().startswith("patch row 3, column 5 ")
+
+
+def test_hovering_and_choosing_costs_no_request(features: Page, requests: list[str]) -> None:
+    for row in range(7):
+        features.mouse.move(*point_at(features, row, row))
+    assert card(features).locator(".of").inner_text().startswith("patch row 7, column 7 ")
+    for mode in ("PCA", "Segments", "Norms", "Predictions"):
+        choose(features, mode)
+        features.mouse.move(*point_at(features, 3, 3))
+        assert reading(features)
+    choose(features, "Segments")
+    for k in ("2", "7", "12"):
+        features.locator(".features [data-feature=k]").fill(k)
+        features.evaluate("new Promise(requestAnimationFrame)")
+        assert card(features).locator(".chip").count() == int(k)
+    choose(features, "PCA")
+    features.get_by_role("button", name="Remove the background").click()
+    features.get_by_label("Colours", exact=True).fill("30")
+    assert requests == []
+
+
+def test_norms_segments_and_predictions_are_the_packages(features: Page, seven: vit_demo.Exploration) -> None:
+    norms, segments, lens = seven.norms(), seven.kmeans(5), seven.logit_lens(patches=True)[-1]
+    for row, column in ((2, 3), (5, 1)):
+        choose(features, "Norms")
+        features.mouse.move(*point_at(features, row, column))
+        assert number(reading(features)) == pytest.approx(norms[row, column], rel=5e-3)
+        choose(features, "Segments")
+        size = (segments == segments[row, column]).sum()
+        assert reading(features) == f"segment {segments[row, column] + 1}: {size} patches"
+        choose(features, "Predictions")
+        label, probability = lens[row][column][0]
+        first = reading(features).split(", ")[0].replace("\xa0", " ")
+        assert first.startswith(f"{label} ") and number(first.split()[1]) == pytest.approx(100 * probability, abs=0.06)
+
+
+def test_another_block_is_requested_once(features: Page, seven: vit_demo.Exploration) -> None:
+    choose(features, "Norms")
+    slider = features.get_by_label("After block")
+    features.mouse.move(*point_at(features, 1, 1))
+    for block in (2, 6, 2):
+        slider.fill(str(block))
+        card(features).locator(".of", has_text=f"block {block} of 6").wait_for()
+        features.wait_for_function(
+            "wanted => Math.abs(parseFloat(document.querySelector('.features .at').innerText.slice(7)) - wanted) < 0.5",
+            arg=float(seven.norms(block - 1)[1, 1]),
+        )
+
+
+def test_keys_move_the_patch_and_escape_leaves_it(features: Page) -> None:
+    card(features).locator("canvas").first.focus()
+    for key in ("ArrowUp", "ArrowUp", "ArrowRight"):
+        features.keyboard.press(key)
+    features.locator(".features .announcement", has_text="patch row 3, column 5").wait_for(state="attached")
+    assert "cosine similarity 1.00" in features.locator(".features .announcement").inner_text()
+    features.keyboard.press("Escape")
+    features.locator(".features .of", has_text="patch row 4, column 4").wait_for()
+
+
+def test_a_kept_picture_stands_beside_the_next(features: Page, seven: vit_demo.Exploration) -> None:
+    size = "card => [card.offsetWidth, card.offsetHeight]"
+    before = card(features).evaluate(size)
+    features.get_by_role("button", name="Keep beside the next").click()
+    run = features.locator("#stage .stage").get_attribute("data-run")
+    features.locator("#pad").get_by_role("button", name="Example 3").click()
+    features.wait_for_selector(f"#stage .stage:not([data-run='{run}'])")
+    features.locator(".features .of", has_text="(left)").wait_for()
+    features.mouse.click(*point_at(features, 3, 3))
+    features.mouse.move(*point_at(features, 2, 3, picture=1))
+    three = vit_demo.explore(example_picture(3), "digits-small", 4)
+    assert number(reading(features)) == pytest.approx(three.similarity((3, 3), other=seven)[2, 3], abs=6e-3)
+    assert card(features).evaluate(size) == before
+    features.get_by_role("button", name="Remove the second picture").click()
+    card(features).locator("canvas").nth(1).wait_for(state="hidden")
+
+
+def test_a_class_leads_to_its_evidence(features: Page) -> None:
+    features.locator("#stage .predictions").get_by_role("button").nth(1).click()
+    features.locator("#stage .look .subject", has_text="relevance through").wait_for()
+
+
+def test_nothing_overflows_on_a_phone_and_a_tap_chooses_a_patch(phone: Page, address: str) -> None:
+    open_features(phone, address)
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    labels = card(phone).locator(".segments label")
+    assert labels.evaluate_all("all => all.every(each => each.scrollWidth <= each.offsetWidth)")
+    phone.locator(".features canvas").first.scroll_into_view_if_needed()
+    phone.touchscreen.tap(*point_at(phone, 2, 2))
+    phone.locator(".features .of", has_text="patch row 3, column 3").wait_for()

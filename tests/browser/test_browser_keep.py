@@ -1,0 +1,104 @@
+"""The card "Keep" on the real page: every file holds the map that the package computes, and the copied code runs."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.cli import main
+from vit_demo.web.components.pad import example_picture
+from vit_demo.web.page import build_page
+
+if TYPE_CHECKING:
+    import gradio as gr
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(scope="module")
+def address(launch: Callable[[gr.Blocks], str]) -> str:
+    return launch(build_page())
+
+
+@pytest.fixture
+def relevance(page: Page, address: str) -> Iterator[Page]:
+    """The page with the evidence for a class, chosen by a link."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=3&method=relevance")
+    page.wait_for_function(
+        "document.querySelector('.stage')?.__stage?.scene()?.map"
+        " && document.querySelector('.stage')?.__stage?.choices.method === 'relevance'"
+    )
+    page.locator(".keep button").first.wait_for()
+    yield page
+
+
+def expected() -> vit_demo.Exploration:
+    return vit_demo.explore(example_picture(3), "digits-tiny", 7)
+
+
+def saved(page: Page, name: str) -> bytes:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name, exact=True).click()
+    return download.value.path().read_bytes()
+
+
+def copied(page: Page, name: str) -> str:
+    page.get_by_role("button", name=name, exact=True).click()
+    page.get_by_text("copied.").wait_for()
+    return page.evaluate("navigator.clipboard.readText()")
+
+
+def test_the_files_hold_the_packages_values(relevance: Page) -> None:
+    result = expected()
+    values = json.loads(saved(relevance, "JSON"))
+    np.testing.assert_allclose(values["map"], result.relevance(), rtol=1e-5)
+    assert (values["preset"], values["patch_size"], values["method"]) == ("digits-tiny", 7, "relevance")
+    assert values["label"] == result.top(1)[0][0] and values["class_specific"] is True
+    with np.load(io.BytesIO(saved(relevance, "NPZ"))) as arrays:
+        assert set(arrays) == {"map", "probabilities"} and arrays["map"].dtype == np.float32
+        np.testing.assert_allclose(arrays["map"], result.relevance(), rtol=1e-5)
+        np.testing.assert_allclose(arrays["probabilities"], [p for _, p in result.top(5)], atol=1e-6)
+    assert np.array_equal(Image.open(io.BytesIO(saved(relevance, "Input picture"))), result.image)
+
+
+def test_the_pictures_have_a_caption(relevance: Page) -> None:
+    png = Image.open(io.BytesIO(saved(relevance, "PNG")))
+    assert png.width == 896 and png.height > 896, "the caption is below the picture"
+    assert np.asarray(png.convert("L"))[900:].min() < 80
+    svg = ElementTree.fromstring(saved(relevance, "SVG"))
+    words = " ".join(text.text or "" for text in svg.iter("{http://www.w3.org/2000/svg}text"))
+    assert "Relevance" in words and "for 3" in words and "digits-tiny, patches of 7 × 7 pixels" in words
+    report = saved(relevance, "HTML report").decode()
+    assert "<script" not in report and "digits-tiny" in report and report.count("data:image/png") == 2
+
+
+def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "drawing.png").write_bytes(saved(relevance, "Input picture"))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(copied(relevance, "Copy as Python"), names)
+    np.testing.assert_allclose(names["values"], expected().relevance(), rtol=1e-5)
+    assert (tmp_path / "relevance.png").exists()
+    command = copied(relevance, "Copy as command").split()
+    assert command[:3] == ["python", "-m", "vit_demo"] and main([*command[3:], "--out", "out"]) == 0
+    assert list((tmp_path / "out").glob("*relevance*"))
+
+
+def test_a_map_that_the_command_line_cannot_compute_gets_a_sentence(relevance: Page) -> None:
+    relevance.evaluate("location.hash = 'tab=digits&model=digits-tiny&patch_size=7&digit=3&block=2&head=1&patch=6'")
+    relevance.wait_for_function("document.querySelector('.stage')?.__stage?.choices.head === 0")
+    relevance.get_by_role("button", name="Copy as command", exact=True).click()
+    relevance.get_by_text("default map").wait_for()
+    names: dict[str, object] = {}
+    code = copied(relevance, "Copy as Python")
+    exec(code[: code.index("image =")], names)
+    assert "layer=1, head=0, query=(1, 1)" in code

@@ -1,0 +1,210 @@
+"""The address holds the state of the page: links, Back and Forward, reload, and what each tab remembers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import vit_demo
+from vit_demo.web import launch
+from vit_demo.web.components.pad import DIGITS, smooth
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+
+from .choosing import method_button
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+READY = '.stage[data-ready="true"]'
+LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
+STAGE = "document.querySelector('.stage').__stage"
+
+
+@pytest.fixture(scope="module")
+def address():
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture
+def opened(page: Page, address: str) -> Page:
+    return open_page(page, address)
+
+
+def open_page(page: Page, url: str) -> Page:
+    page.goto(url)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    page.locator("#tabs").click(trial=True)
+    return page
+
+
+def shown(page: Page) -> dict:
+    """What the page shows, once its newest result is there."""
+    page.wait_for_selector('.stage[data-state="done"]')
+    page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+    return page.evaluate(
+        f"""() => {{
+            const result = {STAGE}.current();
+            const {{ section, method, block, head, direction, pinned, label }} = {STAGE}.choices;
+            const text = (selector) => document.querySelector(selector)?.innerText;
+            return {{
+                tab: document.querySelector("[role=tab][aria-selected=true]").id,
+                model: document.querySelector("#preset").value,
+                size: document.querySelector("#patch-size :checked").value,
+                fit: document.querySelector("#fit :checked").value,
+                view: {{ section, method, block, head, direction, pinned, label }},
+                predictions: result?.predictions,
+                grid: [result?.rows, result?.columns],
+                subject: text(".look .subject"),
+                photo: result?.source.example ?? null,
+            }};
+        }}"""
+    )
+
+
+def draw(page: Page, digit: int) -> None:
+    box = page.locator(".paper").bounding_box()
+    assert box
+    for stroke in DIGITS[str(digit)]:
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in smooth(stroke, 3)]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point)
+        page.mouse.up()
+    page.wait_for_selector(f'.stage[data-top1="{digit}"][data-state="done"]')
+
+
+def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: Page, browser: Browser):
+    draw(opened, 3)
+    opened.locator("#patch-size").get_by_text("7", exact=True).click()
+    opened.wait_for_function(f"{STAGE}.current().rows === 4")
+    method_button(opened, "Rollout").check()
+    opened.locator(".bars button").nth(1).click()
+    opened.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for ')")
+    first = shown(opened)
+    assert len(opened.url) < 2200
+    other = browser.new_context().new_page()
+    open_page(other, opened.url)
+    assert shown(other) == first
+    other.context.close()
+
+
+def test_a_link_holds_the_photo_the_fit_and_the_view(page: Page, address: str):
+    link = "tab=photos&model=photos-tiny&patch_size=15&fit=keep&photo=church&block=3&head=2&direction=to&patch=2"
+    found = shown(open_page(page, f"{address}#{link}"))
+    assert (found["tab"], found["model"], found["size"], found["fit"]) == ("tab-photos", "photos-tiny", "15", "keep")
+    assert found["photo"] == "church" and found["grid"][0] != found["grid"][1]
+    view = {"block": 2, "head": 1, "direction": "to", "pinned": 1, "method": "attention"}
+    assert view.items() <= found["view"].items()
+    assert found["subject"].startswith("patch row 1, column 2 · block 3 of 6 · head 2")
+
+
+NONSENSE = [
+    "tab=photos&model=nothing&patch_size=99999999&fit=wide&photo=../../etc&block=0&head=-3&patch=1e9&class=x",
+    "tab=digits&strokes=" + "A" * 5000,
+    "tab=digits&strokes=%00%FF&digit=77&section=__proto__&method=constructor",
+    "tab=digits&model=photos-tiny&patch_size=3",
+    "tab=letters",
+    "%E0%A4%A",
+]
+
+
+@pytest.mark.parametrize("link", NONSENSE)
+def test_nonsense_in_the_address_is_as_if_it_were_not_there(page: Page, address: str, link: str):
+    found = shown(open_page(page, f"{address}#{link}"))
+    is_photo = link.startswith("tab=photos")
+    assert found["model"] == ("photos-tiny" if is_photo else "digits-small")
+    assert found["predictions"][0]["label"] == (LION if is_photo else "7")
+    assert found["view"]["method"] == "attention" and found["view"]["section"] == "attention"
+    assert found["size"] == ("12" if is_photo else "4") and found["fit"] == "crop"
+
+
+def test_back_forward_and_reload(opened: Page):
+    steps = [shown(opened)]
+
+    def step(action) -> None:
+        action()
+        opened.wait_for_timeout(50)
+        steps.append(shown(opened))
+
+    step(lambda: opened.locator("#patch-size").get_by_text("7", exact=True).click())
+    step(lambda: method_button(opened, "Rollout").check())
+    step(lambda: opened.get_by_role("tab", name="Photo").click())
+    step(lambda: opened.get_by_role("button", name="Goldfish").click())
+    for expected in steps[-2::-1]:
+        opened.go_back()
+        opened.wait_for_timeout(50)
+        assert shown(opened) == expected
+    for expected in steps[1:]:
+        opened.go_forward()
+        opened.wait_for_timeout(50)
+        assert shown(opened) == expected
+    opened.reload()
+    opened.wait_for_selector(READY)
+    opened.wait_for_function(f"{STAGE}?.current()?.source.example === 'goldfish'")
+    assert shown(opened) == steps[-1]
+    opened.get_by_role("tab", name="Draw a digit").click()
+    opened.wait_for_function(f"{STAGE}.current().pixelated")
+    assert shown(opened)["size"] == "7", "a reload keeps the other tab, too"
+
+
+def test_each_tab_remembers_its_picture_model_and_size(opened: Page):
+    draw(opened, 3)
+    opened.get_by_label("Model", exact=True).select_option("digits-tiny")
+    opened.locator("#patch-size").get_by_text("7", exact=True).click()
+    opened.get_by_role("tab", name="Photo").click()
+    opened.get_by_role("button", name="Goldfish").click()
+    opened.locator("#patch-size").get_by_text("20", exact=True).click()
+    photos = shown(opened)
+    assert photos["size"] == "20" and photos["photo"] == "goldfish"
+    opened.keyboard.press("Shift+Tab")
+    tab = opened.get_by_role("tab", name="Photo")
+    tab.focus()
+    tab.press("ArrowLeft")
+    opened.wait_for_function(f"{STAGE}.current().pixelated")
+    digits = shown(opened)
+    assert (digits["model"], digits["size"], digits["predictions"][0]["label"]) == ("digits-tiny", "7", "3")
+    opened.get_by_role("tab", name="Draw a digit").press("End")
+    opened.wait_for_function(f"!{STAGE}.current().pixelated")
+    assert shown(opened) == photos
+
+
+def test_a_class_does_not_stay_for_the_next_digit(opened: Page):
+    opened.locator(".bars button").nth(2).click()
+    opened.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for ')")
+    assert shown(opened)["view"]["label"] is not None
+    opened.get_by_role("button", name="Example 3").click()
+    opened.wait_for_selector('.stage[data-top1="3"]')
+    opened.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for 3 ')")
+    assert shown(opened)["view"]["label"] is None
+
+
+def test_copy_link_says_what_is_not_in_it(browser: Browser, address: str):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = open_page(context.new_page(), address)
+    page.get_by_role("button", name="Example 5").click()
+    page.wait_for_selector('.stage[data-top1="5"]')
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("Link copied.", exact=True).wait_for()
+    assert (
+        page.evaluate("navigator.clipboard.readText()")
+        == f"{address}#tab=digits&model=digits-small&patch_size=4&digit=5"
+    )
+    page.get_by_role("tab", name="Photo").click()
+    page.locator("#photo input[type=file]").first.set_input_files(EXAMPLE_PHOTOS["lion"].path)
+    page.wait_for_function(f"{STAGE}.current()?.source.upload")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("without your photo").wait_for()
+    assert "upload" not in page.evaluate("navigator.clipboard.readText()") and "vit_demo-" not in page.url
+    context.close()
+
+
+def test_the_page_is_english_whatever_the_browser_speaks(browser: Browser, address: str):
+    context = browser.new_context(locale="de-DE")
+    page = open_page(context.new_page(), address)
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.documentElement.lang") == "en"
+    context.close()

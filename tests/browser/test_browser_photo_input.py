@@ -1,0 +1,119 @@
+"""Photos get onto the page by choosing, dropping, pasting and a webcam, and leave it with their prediction."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.web import launch
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+READY = '.stage[data-ready="true"]'
+SOURCE = "document.querySelector('.stage').__stage.current()?.source"
+LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
+"""What the model says of the first example."""
+
+GIVE = """([kind, selector, content]) => {
+  const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
+  const data = new DataTransfer();
+  data.items.add(new File([bytes], "photo.jpg", { type: "image/jpeg" }));
+  const target = document.querySelector(selector);
+  const options = { bubbles: true, cancelable: true };
+  if (kind === "paste") return target.dispatchEvent(new ClipboardEvent(kind, { ...options, clipboardData: data }));
+  for (const name of ["dragenter", "dragover", "drop"]) {
+    target.dispatchEvent(new DragEvent(name, { ...options, dataTransfer: data }));
+  }
+}"""
+
+
+@pytest.fixture(scope="module")
+def address():
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector(READY)
+    page.locator(".paper").click(trial=True)
+    return page
+
+
+def photo_of(name: str) -> str:
+    """A smaller copy of an example, encoded for the browser."""
+    buffer = io.BytesIO()
+    Image.open(EXAMPLE_PHOTOS[name].path).resize((300, 200)).save(buffer, "JPEG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def wait_for_upload(page: Page, name: str) -> None:
+    expected = vit_demo.explore(base64.b64decode(photo_of(name)), "photos-tiny").top(1)[0][0]
+    page.wait_for_function(
+        f"label => {SOURCE}?.upload && document.querySelector('.stage').dataset.top1 === label", arg=expected
+    )
+    assert page.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"), [("drop", ".picture"), ("drop", "h1"), ("paste", "body"), ("paste", ".paper")]
+)
+def test_a_photo_is_dropped_or_pasted_anywhere(opened: Page, kind: str, where: str):
+    opened.evaluate(GIVE, [kind, where, photo_of("goldfish")])
+    wait_for_upload(opened, "goldfish")
+    assert opened.locator("img.preview").get_attribute("alt") == "Your photo"
+    assert opened.locator(".veil").is_hidden()
+
+
+def test_removing_the_photo_removes_its_prediction(opened: Page):
+    opened.evaluate(GIVE, ["paste", "body", photo_of("goldfish")])
+    wait_for_upload(opened, "goldfish")
+    opened.get_by_role("button", name="Remove photo").click()
+    opened.wait_for_selector('.stage[data-ready="empty"]')
+    assert opened.locator(".bars .first").count() == 0
+    assert opened.locator(".message").inner_text().startswith("Drop, paste or take a photo")
+    opened.get_by_role("button", name="Lion").click()
+    opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
+
+
+def test_what_is_no_picture_gets_a_sentence_and_leaves_the_rest(opened: Page, tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("words")
+    opened.get_by_role("tab", name="Photo").click()
+    opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
+    opened.locator("#photo input[type=file]").first.set_input_files(tmp_path / "notes.txt")
+    opened.get_by_text("This is not a picture: choose a photo.").wait_for()
+    assert opened.locator(".stage").get_attribute("data-top1") == LION
+
+
+def test_examples_have_names_and_their_source_is_shown(opened: Page):
+    opened.get_by_role("tab", name="Photo").click()
+    names = opened.locator("#photos img").evaluate_all("all => all.map(image => image.alt)")
+    assert names == [photo.title for photo in EXAMPLE_PHOTOS.values()]
+    opened.get_by_role("button", name="Cathedral of Reims").click()
+    opened.get_by_text("Cathedral of Reims: Mattana, public domain").wait_for()
+    small = opened.locator("#photos button").evaluate_all("all => all.filter(b => b.clientWidth < 44).length")
+    ways = opened.locator(".way:visible").evaluate_all("all => all.filter(b => b.offsetHeight < 44).length")
+    assert small == ways == 0
+
+
+def test_a_webcam_takes_a_photo(browser: Browser, address: str):
+    """The test's browser has a webcam that shows a moving pattern."""
+    context = browser.new_context(permissions=["camera"])
+    page = context.new_page()
+    page.goto(f"{address}#tab=photos")
+    page.wait_for_selector(READY)
+    page.get_by_role("button", name="Webcam").click()
+    page.get_by_role("button", name="Take the photo").click()
+    page.wait_for_function(f"{SOURCE}?.upload?.endsWith('webcam.jpg')")
+    assert page.locator("video.preview").is_hidden()
+    context.close()

@@ -1,0 +1,182 @@
+"""The section Step by step, as a visitor walks through it: keyboard, clicks and questions, against the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import vit_demo
+from vit_demo.web import launch
+from vit_demo.web.components.pad import example_picture
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+READY = '.stage[data-ready="true"]'
+TITLES = [
+    "Cut the picture into patches",
+    "Turn each patch into a token",
+    "Say where each patch belongs",
+    "Attention: what a token takes from the others",
+    "Put the heads together",
+    "Work on each token by itself",
+    "Repeat, block by block",
+    "Read the answer",
+]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+def open_tour(page: Page, address: str, tab: str = "Draw a digit") -> list[str]:
+    """Opens the section and returns the list into which errors of the console go."""
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(address)
+    page.wait_for_selector(READY)
+    if tab != "Draw a digit":
+        run = page.locator(".stage").get_attribute("data-run")
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_function("run => document.querySelector('.stage').dataset.run !== run", arg=run)
+    page.get_by_role("button", name="Step by step").click()
+    figure(page).locator("canvas").first.wait_for()
+    return errors
+
+
+def figure(page: Page) -> Locator:
+    return page.locator(".steps .figure")
+
+
+def wait_for_step(page: Page, step: int) -> None:
+    page.wait_for_function("t => document.querySelector('.steps .title').innerText === t", arg=TITLES[step - 1])
+
+
+def tour(page: Page) -> dict[str, object]:
+    return page.evaluate("document.querySelector('.stage').__stage.choices.tour")
+
+
+def go_to(page: Page, step: int) -> None:
+    page.locator(".steps .dots button").nth(step - 1).click()
+    wait_for_step(page, step)
+
+
+@pytest.mark.parametrize("tab", ["Draw a digit", "Photo"])
+def test_the_arrow_keys_walk_through_all_eight_steps(page: Page, address: str, tab: str) -> None:
+    errors = open_tour(page, address, tab)
+    page.locator(".steps .dots button").first.focus()
+    figures = [""]
+    is_new = "text => document.querySelector('.steps .figure').innerText !== text"
+    for step in range(1, 9):
+        wait_for_step(page, step)
+        assert page.locator(".steps .dots [aria-current=step]").inner_text() == str(step)
+        page.wait_for_function(is_new, arg=figures[-1])
+        figures.append(figure(page).inner_text())
+        assert page.locator(".steps .shapes code").count() == 2
+        assert 1 <= page.locator(".steps .code pre").count() <= 2
+        page.keyboard.press("ArrowRight")
+    wait_for_step(page, 8)  # there is nothing after it
+    for key, step in (("ArrowLeft", 7), ("Home", 1), ("End", 8)):
+        page.keyboard.press(key)
+        wait_for_step(page, step)
+    assert len(set(figures)) == 9
+    assert not errors
+
+
+def test_arrow_keys_on_the_picture_choose_a_patch_and_leave_the_step(page: Page, address: str) -> None:
+    open_tour(page, address)
+    page.locator(".steps .tour-picture").click(position={"x": 10, "y": 10})
+    assert tour(page)["patch"] == 0
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("document.querySelector('.stage').__stage.choices.tour.patch === 8")
+    wait_for_step(page, 1)
+    figure(page).get_by_text("Patch 9 of 49: row 2, column 2.").wait_for()
+
+
+def test_one_head_is_that_of_the_package(page: Page, address: str) -> None:
+    open_tour(page, address)
+    go_to(page, 4)
+    page.locator(".steps select[data-key=block]").select_option("1")
+    page.locator(".steps select[data-key=head]").select_option("2")
+    page.locator(".steps .tour-picture").click(position={"x": 5, "y": 5})
+    page.mouse.move(0, 0)
+    page.locator(".steps .picture-caption", has_text="row 1, column 1 takes, head 3 of block 2").wait_for()
+    expected = vit_demo.explore(example_picture(7), "digits-small").attention(1, 2, (0, 0))
+    shares = page.locator(".steps .share-row:not(.total)").all_inner_texts()[1:]
+    for row in shares:
+        name, _, share = (*row.split("\n"), "")[:3]
+        if name.startswith("row "):
+            i, j = (int(word) - 1 for word in name.replace("row ", "").split(", column "))
+            assert float(share.split("\u00a0")[0]) == pytest.approx(100 * expected[i, j], abs=0.06)
+
+
+def test_a_question_hides_the_answer_until_it_is_answered(page: Page, address: str) -> None:
+    open_tour(page, address)
+    go_to(page, 7)
+    rows = figure(page).locator(".rows")
+    assert "veiled" in (rows.get_attribute("class") or "") and rows.get_attribute("aria-hidden") == "true"
+    page.locator(".steps .option").first.click()
+    page.locator(".steps .why", has_text="It leads").wait_for()
+    assert "veiled" not in (rows.get_attribute("class") or "")
+    assert page.locator(".steps .option.right").count() == 1
+    words = [row.split("\n")[1] for row in rows.locator("li").all_inner_texts()]
+    ranking = vit_demo.explore(example_picture(7), "digits-small").logit_lens()
+    assert words == [depth[0][0] for depth in ranking]
+    go_to(page, 1)
+    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .why", has_text="196. Each patch becomes four").wait_for()
+    go_to(page, 7)
+    page.locator(".steps .why", has_text="It leads").wait_for()
+
+
+def test_the_marked_patch_is_where_the_class_token_looks(page: Page, address: str) -> None:
+    open_tour(page, address)
+    go_to(page, 4)
+    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .picture-caption", has_text="the class token takes").wait_for()
+    attention = vit_demo.explore(example_picture(7), "digits-small").attention()
+    row, column = np.unravel_index(attention.argmax(), attention.shape)
+    assert page.locator(".steps .option.right").inner_text().endswith(f"row {row + 1}, column {column + 1}")
+    assert tour(page)["block"] == 5
+
+
+def test_hovering_costs_no_request(page: Page, address: str) -> None:
+    open_tour(page, address)
+    go_to(page, 3)
+    page.get_by_role("button", name="Show me").click()
+    caption = page.locator(".steps .picture-caption")
+    caption.get_by_text("Similarity of positions").wait_for()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    picture = page.locator(".steps .tour-picture")
+    for place in (20, 120, 220, 300):
+        picture.hover(position={"x": place, "y": place})
+    caption.get_by_text("row 7, column 7").wait_for()
+    assert not sent
+
+
+def test_a_new_picture_starts_with_its_own_numbers(page: Page, address: str) -> None:
+    open_tour(page, address)
+    go_to(page, 8)
+    run = page.locator(".stage").get_attribute("data-run")
+    page.get_by_role("tab", name="Photo").click()
+    page.wait_for_function("run => document.querySelector('.stage').dataset.run !== run", arg=run)
+    page.locator(".steps .prompt", has_text="lion").wait_for()
+    page.get_by_role("button", name="Show me").click()
+    assert figure(page).locator(".rows li").first.inner_text().split("\n")[1] == "lion"
+
+
+def test_a_phone_shows_each_step_without_scrolling_sideways(phone: Page, address: str) -> None:
+    open_tour(phone, address)
+    for step in range(1, 9):
+        wait_for_step(phone, step)
+        assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        phone.locator(".steps .next").tap()
+    wait_for_step(phone, 1)  # the last button starts again

@@ -1,0 +1,146 @@
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.cli import main
+
+TINY = ["--preset", "digits-tiny", "--patch-size", "7"]
+
+
+@pytest.mark.parametrize("method", ["attention", "rollout", "relevance", "occlusion"])
+def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, capsys, method):
+    out = tmp_path / "out"
+    assert main(["explain", str(seven), *TINY, "--method", method, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    expected = vit_demo.explore(seven, "digits-tiny", 7)
+    assert [line.split()[0] for line in printed[:5]] == [label for label, _ in expected.top(5)]
+    assert printed[0].split()[0] == "7"
+    assert printed[5:] == [str(out / f"seven-{name}.png") for name in ("input", method, "heads")]
+    for name in ("input", method, "heads"):
+        assert Image.open(out / f"seven-{name}.png").size[0] >= 28
+    shown = np.asarray(Image.open(out / f"seven-{method}.png"))
+    assert np.array_equal(shown, np.asarray(expected.overlay(expected.heatmap(method))))
+
+
+def test_explain_draws_the_map_of_another_class(seven, tmp_path):
+    command = ["explain", str(seven), "--preset", "digits-tiny", "--method", "relevance", "--label", "1"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    expected = vit_demo.explore(seven, "digits-tiny")
+    shown = np.asarray(Image.open(tmp_path / "seven-relevance.png"))
+    assert np.array_equal(shown, np.asarray(expected.overlay(expected.relevance("1"))))
+    assert not np.array_equal(shown, np.asarray(expected.overlay(expected.relevance())))
+
+
+def test_json_holds_the_true_values_of_every_registered_method(seven, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    every = list(vit_demo.methods())
+    command = ["explain", str(seven), *TINY, "--json", "--label", "1"]
+    assert main([*command, "--method", ",".join(every[:2]), "--method", every[0], "--method", ",".join(every[2:])]) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    found, expected = json.loads(line), vit_demo.explore(seven, "digits-tiny", 7)
+    assert found["image"] == str(seven) and found["grid"] == [4, 4] and found["is_sure"] is True
+    assert [(p["label"], p["probability"]) for p in found["predictions"]] == expected.top(5)
+    assert list(found["maps"]) == every
+    for name, method in vit_demo.methods().items():
+        values = np.float32(found["maps"][name]["values"])
+        assert np.array_equal(values, expected.heatmap(name, "1")), "to the last bit"
+        assert found["maps"][name]["label"] == ("1" if method.class_specific else None)
+    assert found["files"] == [] and not (tmp_path / "out").exists(), "no pictures unless --out is given"
+
+
+def test_a_folder_is_explained_and_a_bad_file_in_it_reported(pictures, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["explain", str(pictures), *TINY, "--out", str(out)]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"vit_demo: {pictures / 'b.jpg'}: ") and printed.err.count("\n") == 1
+    headings = [line for line in printed.out.splitlines() if line.startswith(str(pictures))]
+    assert headings == [str(pictures / name) for name in ("a.png", "c.PNG")], "those directly in the folder"
+    assert {path.name for path in out.glob("*-rollout.png")} == {"a-rollout.png", "c-rollout.png"}
+
+
+def test_patterns_and_files_each_once_with_files_of_their_own(pictures, tmp_path, capsys):
+    out = tmp_path / "out"
+    arguments = [str(pictures / "**/*.png"), str(pictures / "a.png"), str(pictures / "c.PNG")]
+    assert main(["explain", *arguments, *TINY, "--json", "--out", str(out)]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one["image"] for one in found] == [str(pictures / name) for name in ("a.png", "more/a.png", "c.PNG")]
+    files = [file for one in found for file in one["files"]]
+    assert len(files) == len(set(files)) == 9 and str(out / "a-2-rollout.png") in files
+
+
+def test_an_error_is_in_the_json_too(pictures, capsys):
+    assert main(["explain", str(pictures / "b.jpg"), str(pictures / "a.png"), *TINY, "--json"]) == 2
+    bad, good = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert bad["image"].endswith("b.jpg") and "picture" in bad["error"]
+    assert good["predictions"][0]["label"] == "7"
+
+
+def test_explain_reads_standard_input(seven, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(seven.read_bytes())))
+    command = ["explain", "-", *TINY, "--out", str(tmp_path)]
+    assert main(command) == 0
+    assert capsys.readouterr().out.startswith("7 ") and (tmp_path / "image-rollout.png").is_file()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"no picture")))
+    assert main(command) == 2
+
+
+def test_the_progress_bar_is_on_a_terminal_only(seven, tmp_path, capsys, monkeypatch):
+    command = ["explain", str(seven), *TINY, "--method", "occlusion", "--json"]
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+    assert main(command) == 0
+    assert "seven.png   0% |" in terminal.getvalue()
+    assert json.loads(capsys.readouterr().out)["image"] == str(seven), "the bar is not in the output"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["explain", "nowhere.png"],
+        ["explain", "nowhere/*.png"],
+        ["explain", "FOLDER/more/empty"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--method", "relevance", "--label", "ten"],
+        ["explain", "SEVEN", "--preset", "vit-9000"],
+        ["explain", "SEVEN", "--method", "rollout,magic"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--patch-size", "5"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--out", "SEVEN/out"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--html", "FOLDER"],
+        ["compare", "nowhere.png"],
+        ["compare", "FOLDER"],
+        ["compare", "SEVEN", "--preset", "digits-tiny,photos-tiny", "--patch-size", "4"],
+        ["compare", "SEVEN", "--preset", "digits-tiny,photos-tiny", "--patch-size", "4,12,13"],
+        ["evaluate", "digits-tiny", "--data", "nowhere", "--patch-size", "3"],
+        ["evaluate", "vit-9000", "--data", "nowhere"],
+    ],
+)
+def test_invalid_input_is_one_line_on_stderr_and_exit_code_2(arguments, seven, pictures, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (pictures / "more" / "empty").mkdir()
+    assert main([a.replace("SEVEN", str(seven)).replace("FOLDER", str(pictures)) for a in arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("vit_demo: ") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["explain"], ["fly"], ["compare", "x.png", "--patch-size", "4,x"]])
+def test_a_wrong_command_is_one_line_on_stderr_and_exit_code_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError])
+def test_a_bug_keeps_its_traceback(seven, tmp_path, monkeypatch, error):
+    def break_down(*_):
+        raise error("a bug")
+
+    monkeypatch.setattr("vit_demo.render.contact_sheet", break_down)
+    with pytest.raises(error, match="a bug"):
+        main(["explain", str(seven), "--preset", "digits-tiny", "--out", str(tmp_path)])

@@ -1,0 +1,170 @@
+"""What a result shows of its tokens, against numpy on tokens that a plain loop over the network gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import vit_demo
+from vit_demo import features
+from vit_demo.errors import InputError, LabelError
+from vit_demo.inference import patch_features
+from vit_demo.inference.cache import ByteCache
+from vit_demo.web.components.pad import example_picture
+
+
+@pytest.fixture(scope="module")
+def three():
+    return vit_demo.explore(example_picture(3), "digits-tiny", 4)
+
+
+@pytest.fixture(scope="module")
+def eight():
+    return vit_demo.explore(example_picture(8), "digits-tiny", 4)
+
+
+def tokens_after(ex, block):
+    """The normed tokens ``[49, D]`` and their lengths before the norm, by a plain loop."""
+    model = vit_demo.load("digits-tiny", patch_size=4)
+    with torch.inference_mode():
+        x = model.embed(ex.pixels, (7, 7), 4)
+        for each in list(model.blocks)[: block + 1]:
+            x = each(x)
+        return model.norm(x)[0, 1:].double().numpy(), x[0, 1:].norm(dim=1).numpy()
+
+
+def test_similarity_is_the_cosine_of_the_tokens(three, eight):
+    own, others = tokens_after(three, 2)[0], tokens_after(eight, 2)[0]
+    query = own[1 * 7 + 4]
+    for found, tokens in ((three.similarity((1, 4), 2), own), (three.similarity((1, 4), 2, eight), others)):
+        cosines = tokens @ query / np.linalg.norm(tokens, axis=1) / np.linalg.norm(query)
+        np.testing.assert_allclose(found, cosines.reshape(7, 7), atol=1e-3)
+    np.testing.assert_array_equal(three.similarity((0, 0)), three.similarity((0, 0), 5))
+
+
+def test_components_of_two_results_are_fitted_together(three, eight):
+    tokens = np.concatenate([tokens_after(three, 5)[0], tokens_after(eight, 5)[0]])
+    centred = tokens - tokens.mean(0)
+    directions = np.linalg.svd(centred)[2][:3]
+    found = np.concatenate([three.pca(other=eight).reshape(49, 3), eight.pca(other=three).reshape(49, 3)])
+    expected = centred @ directions.T
+    expected *= np.sign(expected[np.abs(expected).argmax(0), [0, 1, 2]])
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+    assert three.pca(components=5).shape == (7, 7, 5)
+    assert np.abs(three.pca() - three.pca(other=eight)).max() > 0.1
+
+
+def test_without_the_background_the_rest_is_fitted_again(three):
+    found = three.pca(remove_background=True)
+    kept = ~np.isnan(found[..., 0])
+    first = three.pca(components=1)[..., 0]
+    assert (kept == (first > 0)).all() or (kept == (first <= 0)).all()
+    edge = np.ones((7, 7), bool)
+    edge[1:-1, 1:-1] = False
+    assert edge[kept].mean() < edge[~kept].mean()
+    tokens = tokens_after(three, 5)[0].reshape(7, 7, -1)[kept]
+    scores = np.linalg.svd(tokens - tokens.mean(0), full_matrices=False)
+    np.testing.assert_allclose(np.abs(found[kept]), np.abs(scores[0] * scores[1])[:, :3], atol=1e-3)
+
+
+def test_segments_lower_the_distance_to_their_means(three):
+    tokens = tokens_after(three, 5)[0]
+
+    def spread(labels):
+        return sum(((tokens[labels == one] - tokens[labels == one].mean(0)) ** 2).sum() for one in np.unique(labels))
+
+    spreads = [spread(three.kmeans(k).ravel()) for k in (2, 4, 8, 12)]
+    assert sorted(spreads, reverse=True) == spreads
+    chance = spread(np.random.default_rng(0).permutation(three.kmeans(4).ravel()))
+    assert spreads[1] < 0.8 * chance
+    assert set(three.kmeans(12).ravel()) == set(range(12))
+    np.testing.assert_array_equal(three.kmeans(4, seed=3), three.kmeans(4, seed=3))
+
+
+def test_norms_are_those_before_the_final_norm(three):
+    np.testing.assert_allclose(three.norms(1).ravel(), tokens_after(three, 1)[1], rtol=1e-4)
+
+
+def test_each_patch_is_classified_by_the_head(three):
+    depths = three.logit_lens(patches=True)
+    assert len(depths) == 7 and len(depths[0]) == len(depths[0][0]) == 7 and len(depths[0][0][0]) == 5
+    head = vit_demo.load("digits-tiny", patch_size=4).head
+    with torch.inference_mode():
+        probabilities = head(torch.from_numpy(tokens_after(three, 3)[0]).float()).softmax(1).reshape(7, 7, 10)
+    for row, line in enumerate(depths[4]):
+        for col, pairs in enumerate(line):
+            expected = sorted(probabilities[row, col].tolist(), reverse=True)[:5]
+            assert [probability for _, probability in pairs] == pytest.approx(expected, abs=1e-4)
+            assert pairs[0][0] == str(int(probabilities[row, col].argmax()))
+
+
+def test_a_dropped_patch_has_no_token(three):
+    left = three.drop_patches([(0, 0), (3, 3)])
+    for values in (left.similarity((1, 1)), left.norms(), left.pca()[..., 0]):
+        assert np.argwhere(np.isnan(values)).tolist() == [[0, 0], [3, 3]]
+    assert left.kmeans(3)[0, 0] == -1 and (left.kmeans(3) >= 0).sum() == 47
+    assert left.logit_lens(patches=True)[-1][0][0] == []
+    assert left.similarity((1, 1)).ravel()[8] == pytest.approx(1)
+    with pytest.raises(InputError, match=r"\(0, 0\) was dropped"):
+        left.similarity((0, 0))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ex: ex.similarity((7, 0)), r"no patch \(7, 0\)"),
+        (lambda ex: ex.norms(6), "no block 6"),
+        (lambda ex: ex.kmeans(1), "from 2 to 12"),
+        (lambda ex: ex.kmeans(13), "from 2 to 12"),
+        (lambda ex: ex.pca(components=0), "from 1 to 64"),
+        (lambda ex: ex.pca(components=65), "from 1 to 64"),
+        (lambda ex: ex.similarity((0, 0), other=vit_demo.explore(example_picture(1), "digits-small")), "use one model"),
+        (lambda ex: vit_demo.explore(example_picture(1), "digits-tiny", 14).kmeans(5), "from 2 to 4"),
+    ],
+)
+def test_invalid_choices_get_one_sentence(three, call, message):
+    with pytest.raises(InputError, match=message) as caught:
+        call(three)
+    assert str(caught.value).endswith(".")
+
+
+def test_one_pass_serves_all_blocks_until_its_tokens_are_evicted(three, monkeypatch):
+    passes = []
+    plain = features.patch_tokens
+
+    def counted(*arguments, **options):
+        passes.append(1)
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(features, "patch_tokens", counted)
+    monkeypatch.setattr(patch_features, "_cache", ByteCache(1 << 20, lambda tokens: tokens.num_bytes))
+    for block in range(6):
+        three.norms(block)
+        three.kmeans(3, block)
+    assert len(passes) == 1
+    three.drop_patches([(0, 0)]).norms()
+    assert len(passes) == 2
+    monkeypatch.setattr(patch_features, "_cache", ByteCache(10, lambda tokens: tokens.num_bytes))
+    three.norms()
+    three.norms()
+    assert len(passes) == 4
+
+
+def test_tokens_that_are_not_finite_are_refused(three, monkeypatch):
+    def broken(*arguments, **options):
+        found = features.PatchTokens(*(torch.full((7, 49, 4), float("nan")),) * 4)
+        return tuple(found)
+
+    monkeypatch.setattr(features, "patch_tokens", broken)
+    monkeypatch.setattr(patch_features, "_cache", ByteCache(1 << 20, lambda tokens: tokens.num_bytes))
+    with pytest.raises(vit_demo.CheckpointError, match="not a number"):
+        three.norms()
+
+
+def test_a_model_without_classes_has_no_predictions(three):
+    config = replace(three.preset.config, num_classes=0)
+    with pytest.raises(LabelError, match="no classes"):
+        replace(three, preset=replace(three.preset, config=config)).logit_lens(patches=True)

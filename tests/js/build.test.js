@@ -1,0 +1,72 @@
+// The section Build: its counts against the real modules, its sentences against what ViTConfig refuses.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { problemOf, stagesOf, totalsOf } from "../../vit_demo/web/components/stage/build/network.js";
+import { formatBytes, formatCount } from "../../vit_demo/web/components/stage/build/numbers.js";
+import { pythonCode } from "../../vit_demo/web/components/stage/build/python.js";
+import { fixture } from "./helpers.js";
+
+const { networks, invalid, startingPoints } = fixture.build;
+
+test("parameters, operations, tokens and attention weights are those of the modules", () => {
+  assert.ok(networks.length >= 12);
+  for (const { title, config, patchSize, counts } of networks) {
+    assert.equal(problemOf(config, patchSize), "", title);
+    assert.deepEqual(totalsOf(config, patchSize), counts, title);
+  }
+});
+
+test("the stages lead from the picture to the logits and add up to the totals", () => {
+  for (const { title, config, patchSize, counts } of networks) {
+    const stages = stagesOf(config, patchSize);
+    assert.deepEqual(stages[0].shape, [1, config.in_channels, config.image_size, config.image_size], title);
+    const features = config.embed_dim * (config.pool.includes("+") ? 2 : 1);
+    assert.deepEqual(stages.at(-1).shape, [1, config.num_classes || features], title);
+    const total = stages.reduce((sum, { parameters }) => sum + parameters, 0);
+    assert.equal(total, counts.parameters, title);
+  }
+});
+
+test("ViT-Tiny has the shapes of its notebook", () => {
+  const { config, patchSize } = networks.find(({ title }) => title === "ViT-Tiny");
+  const attention = stagesOf(config, patchSize).find(({ name }) => name === "Attention");
+  assert.deepEqual(attention.shape, [1, 197, 192]);
+  assert.deepEqual(attention.inner.at(-1), ["attention weights", [1, 3, 197, 197]]);
+});
+
+test("what ViTConfig refuses gets one sentence", () => {
+  for (const config of invalid) {
+    const problem = problemOf(config, config.patch_size);
+    assert.match(problem, /^[A-Z0-9][^.]*( [^.]*)*\.$/, JSON.stringify(config));
+  }
+  const { config } = networks[0];
+  assert.match(problemOf({ ...config, depth: Number.NaN }, 16), /depth must be a whole number/);
+  assert.match(problemOf({ ...config, embed_dim: 1e9 }, 16), /width must be/);
+});
+
+test("the code holds the fields that differ from the defaults", () => {
+  const { defaults } = startingPoints;
+  assert.match(pythonCode(defaults, defaults.patch_size, defaults), /config = ViTConfig\(\)\n/);
+  const config = { ...defaults, pool: "mean", class_token: false, layer_scale: 0.1, pos_embed_grid: 14 };
+  const code = pythonCode(config, 8, defaults);
+  assert.ok(code.includes('    pool="mean",\n'));
+  assert.ok(code.includes("    class_token=False,\n"));
+  assert.ok(code.includes("    layer_scale=0.1,\n"));
+  assert.ok(code.includes("model(images, patch_size=8)"));
+  assert.ok(!code.includes("embed_dim"));
+});
+
+test("counts are short", () => {
+  assert.deepEqual([0, 1642, 9999, 10_000, 5_717_416, 999_999, 1_253_683_200].map(formatCount), [
+    "0",
+    "1,642",
+    "9,999",
+    "10.0\u00a0k",
+    "5.72\u00a0M",
+    "1.00\u00a0M",
+    "1.25\u00a0G",
+  ]);
+  assert.equal(formatBytes(465_708), "466\u00a0kB");
+});

@@ -1,0 +1,68 @@
+// The columns of a comparison.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  attentionBytes,
+  firstColumns,
+  formatBytes,
+  samePlace,
+  scaleEnds,
+  sourceOf,
+  withModel,
+} from "../../vit_demo/web/components/stage/compare/columns.js";
+
+test("a comparison begins with the nearest patch sizes, the current one among them", () => {
+  const sizesFor = (current, sizes) =>
+    firstColumns({ preset: "p", patch_size: current }, sizes, "attention").map(({ patchSize }) => patchSize);
+  assert.deepEqual(sizesFor(4, [2, 4, 7, 14]), [2, 4, 7]);
+  assert.deepEqual(sizesFor(14, [2, 4, 7, 14]), [4, 7, 14]);
+  assert.deepEqual(sizesFor(16, [16]), [16]);
+});
+
+test("a column's source differs in model and patch size only, with all patches", () => {
+  const source = { digit: "data:", preset: "a", patch_size: 4, fit: "crop", dropped: [3] };
+  assert.deepEqual(sourceOf(source, { preset: "b", patchSize: 7 }), {
+    digit: "data:",
+    preset: "b",
+    patch_size: 7,
+    fit: "crop",
+    dropped: [],
+  });
+});
+
+test("another model keeps the patch size that it has, and no class", () => {
+  const column = { preset: "a", patchSize: 7, method: "relevance", label: 3 };
+  const model = { name: "b", sizes: [{ size: 4 }, { size: 7 }], default_patch_size: 4 };
+  assert.deepEqual(withModel(column, model), { preset: "b", patchSize: 7, method: "relevance", label: null });
+  assert.equal(withModel({ ...column, patchSize: 2 }, model).patchSize, 4);
+});
+
+test("maps of one unit share the end of their scale, and a floor counts", () => {
+  const style = { signed: true, floor: 0 };
+  const ends = scaleEnds([
+    { unit: "share", map: Float32Array.of(0.1, 0.4), style },
+    { unit: "share", map: Float32Array.of(0.2), style },
+    { unit: "score", map: Float32Array.of(-3, 2), style },
+    { unit: "faint", map: Float32Array.of(0.001), style: { floor: 0.5 } },
+  ]);
+  assert.ok(Math.abs(ends.get("share") - 0.4) < 1e-7);
+  assert.equal(ends.get("score"), 3);
+  assert.equal(ends.get("faint"), 0.5);
+});
+
+test("the same place in another grid holds the middle of the patch", () => {
+  const grid = (rows, columns) => ({ rows, columns });
+  assert.equal(samePlace(0, grid(7, 7), grid(14, 14)), 15);
+  assert.equal(samePlace(48, grid(7, 7), grid(2, 2)), 3);
+  for (let patch = 0; patch < 12; patch++) assert.equal(samePlace(patch, grid(3, 4), grid(3, 4)), patch);
+});
+
+test("sizes in bytes", () => {
+  assert.equal(attentionBytes({ numHeads: 3, numTokens: 197 }), 3 * 197 * 197 * 4);
+  assert.equal(formatBytes(465708), "466\u00a0kB");
+  assert.equal(formatBytes(40000), "40\u00a0kB");
+  assert.equal(formatBytes(1_500_000), "1.5\u00a0MB");
+  assert.equal(formatBytes(900), "900\u00a0bytes");
+});

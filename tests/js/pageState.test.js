@@ -1,0 +1,221 @@
+// The page's state, its links and its history.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { PENS } from "../../vit_demo/web/components/pad/strokes.js";
+import { decodeEntry, encodeEntry, followHistory } from "../../vit_demo/web/components/shared/browserHistory.js";
+import { decodeLink, encodeLink, isWhole } from "../../vit_demo/web/components/shared/link.js";
+import { createPageState, PUSH, REPLACE } from "../../vit_demo/web/components/shared/pageState.js";
+import { decodeStrokes, encodeStrokes, rounded } from "../../vit_demo/web/components/shared/strokeCodec.js";
+import { randomNumbers } from "./helpers.js";
+import { models, page } from "./page.js";
+
+const element = { isConnected: true };
+const widths = Object.values(PENS);
+const _settle = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+function opened() {
+  const pageState = createPageState();
+  pageState.open(page.first);
+  return pageState;
+}
+
+test("a tab keeps what it holds while the other is open, and a class stays with its picture", () => {
+  const pageState = opened();
+  pageState.changeTab("digits", { patchSize: 7 });
+  pageState.changeView({ label: 3, pinned: 5, method: "rollout" });
+  pageState.chooseTask("photos");
+  assert.deepEqual([pageState.get().view.label, pageState.get().view.pinned], [null, null]);
+  assert.equal(pageState.get().view.method, "rollout");
+  pageState.changeTab("photos", { picture: { example: "tower" } });
+  pageState.chooseTask("digits");
+  const { digits, photos } = pageState.get();
+  assert.equal(digits.patchSize, 7);
+  assert.deepEqual(photos.picture, { example: "tower" });
+  pageState.changeView({ label: 3 });
+  pageState.changeTab("digits", { patchSize: 4 });
+  assert.equal(pageState.get().view.label, 3, "another patch size is the same picture");
+  pageState.changeTab("digits", { picture: { digit: 1 } });
+  assert.equal(pageState.get().view.label, null);
+});
+
+test("a change that changes nothing tells nobody, and a state is never changed in place", () => {
+  const pageState = opened();
+  const before = pageState.get();
+  const heard = [];
+  pageState.follow(element, (_, how) => heard.push(how));
+  pageState.changeTab("digits", { patchSize: 4 });
+  pageState.changeView({ method: "attention" });
+  pageState.chooseTask("digits");
+  assert.deepEqual(heard, []);
+  pageState.changeTab("digits", { patchSize: 7 }, REPLACE);
+  pageState.showPicture("photos", { upload: "/x", name: "x" });
+  assert.deepEqual([heard, pageState.get().task], [[REPLACE, PUSH], "photos"]);
+  assert.equal(before.digits.patchSize, 4);
+});
+
+const stroke = (count, seed, width = widths[1]) => {
+  const values = randomNumbers(2 * count, seed).map((value) => (value + 1) / 2);
+  return { width, points: Array.from({ length: count }, (_, i) => [values[2 * i], values[2 * i + 1]]) };
+};
+
+test("a finished drawing survives its text to the last digit", () => {
+  const strokes = [stroke(60, 1), stroke(1, 2, widths[0]), stroke(30, 3, widths[2])].map((each) => rounded(each, 0));
+  const text = encodeStrokes(strokes, widths);
+  assert.match(text, /^[\w-]+$/);
+  assert.deepEqual(decodeStrokes(text, widths), strokes);
+});
+
+test("a long drawing is thinned until it fits, and one that never fits has no text", () => {
+  const wave = Array.from({ length: 3000 }, (_, i) => [i / 3000, 0.5 + 0.4 * Math.sin(i / 200)]);
+  const text = encodeStrokes([{ width: widths[1], points: wave }], widths);
+  assert.ok(text.length <= 2000);
+  const [{ points }] = decodeStrokes(text, widths);
+  assert.deepEqual(
+    points.at(-1).map((value) => value.toFixed(3)),
+    wave.at(-1).map((value) => value.toFixed(3)),
+  );
+  assert.equal(
+    encodeStrokes(
+      Array.from({ length: 900 }, (_, i) => stroke(1, i)),
+      widths,
+    ),
+    null,
+  );
+});
+
+test("a text that is no drawing gives none", () => {
+  const good = encodeStrokes([stroke(3, 1)], widths);
+  for (const text of ["", "!", "A", "____", good.slice(0, -2), `${good}AA`, "A".repeat(2001)]) {
+    assert.equal(decodeStrokes(text, widths), null, text.slice(0, 20));
+  }
+});
+
+test("a link gives back its state", () => {
+  const view = { section: "features", method: "rollout", block: 2, head: 1, direction: "to", pinned: 8, label: 4 };
+  const drawing = [rounded(stroke(20, 5))];
+  for (const state of [
+    page.first,
+    { ...page.first, view },
+    { ...page.first, digits: { picture: { strokes: drawing }, preset: "digits-small", patchSize: 7 } },
+    { ...page.first, digits: { ...page.first.digits, picture: null } },
+    {
+      ...page.first,
+      task: "photos",
+      photos: { picture: { example: "tower" }, preset: "photos-tiny", patchSize: 20, fit: "keep" },
+      view: { ...view, block: null },
+    },
+  ]) {
+    const link = encodeLink(state, models);
+    assert.deepEqual(decodeLink(`#${link}`, page), { state, model: null });
+    assert.ok(link.length < 2200 && isWhole(state));
+  }
+});
+
+test("a link holds no upload", () => {
+  const state = { ...page.first, task: "photos" };
+  state.photos = { ...state.photos, picture: { upload: "/tmp/secret/cat.jpg", name: "cat.jpg" } };
+  assert.ok(!isWhole(state));
+  assert.doesNotMatch(encodeLink(state, models), /secret|cat/);
+});
+
+test("a model that must be downloaded is named beside the state", () => {
+  for (const name of ["vit-s16", "org/model", "org/model@v1.0"]) {
+    const found = decodeLink(`tab=photos&model=${name}&patch_size=16`, page);
+    assert.deepEqual(found.model, { name, patchSize: 16 });
+    assert.equal(found.state.photos.preset, "photos-tiny");
+  }
+  for (const name of ["/etc", "../a", "a/b/c", "javascript:alert(1)", "digits-small", "__proto__"]) {
+    assert.equal(decodeLink(`tab=photos&model=${encodeURIComponent(name)}`, page).model, null, name);
+  }
+  assert.equal(decodeLink("tab=photos&model=org/model", { ...page, customModels: false }).model, null);
+});
+
+test("nonsense in a link is as if it were not there", () => {
+  for (const link of ["", "tab=x", "%E0%A4%A", "tab=digits&".repeat(3000)]) {
+    assert.ok([null, "digits"].includes(decodeLink(link, page)?.state.task ?? null));
+  }
+  const sent =
+    "patch_size=1e9&fit=wide&photo=../x&section=A B&method=<b>&block=0&head=-1&patch=x&class=1.5&direction=up";
+  const { state } = decodeLink(`tab=photos&${sent}`, page);
+  assert.deepEqual(state, { ...page.first, task: "photos" });
+});
+
+test("a step of the history holds both tabs and the upload", () => {
+  const state = { ...page.first, task: "photos" };
+  state.digits = { ...state.digits, picture: { digit: 3 }, patchSize: 7 };
+  state.photos = { ...state.photos, picture: { upload: "/u/cat.jpg", name: "cat.jpg" }, fit: "keep" };
+  const entry = structuredClone(encodeEntry(state, models));
+  assert.deepEqual(decodeEntry(entry, page), { state, model: null });
+  for (const broken of [null, {}, { task: "photos" }, { ...entry, links: 3 }, { ...entry, task: "x" }]) {
+    assert.equal(decodeEntry(broken, page), null);
+  }
+  assert.deepEqual(decodeEntry({ ...entry, upload: 5 }, page).state.photos.picture, { example: "lion" });
+});
+
+/** A browser with a history, as far as the page uses it. */
+function createBrowser(hash = "") {
+  const listeners = {};
+  const browser = {
+    location: { hash },
+    steps: [{ entry: null, hash }],
+    at: 0,
+    history: {
+      get state() {
+        return browser.steps[browser.at].entry;
+      },
+      pushState(entry, _, to) {
+        browser.steps.splice(++browser.at, Number.POSITIVE_INFINITY, { entry, hash: to });
+        browser.location.hash = to;
+      },
+      replaceState(entry, _, to) {
+        browser.steps[browser.at] = { entry, hash: to };
+        browser.location.hash = to;
+      },
+    },
+    addEventListener: (name, callback) => {
+      listeners[name] = callback;
+    },
+    go(by) {
+      browser.at += by;
+      browser.location.hash = browser.steps[browser.at].hash;
+      listeners.popstate({ state: browser.history.state });
+    },
+    leave: () => listeners.pagehide(),
+  };
+  browser.parent = browser;
+  return browser;
+}
+
+test("choices are steps of the history, strokes and sliders are not", () => {
+  const browser = createBrowser();
+  const pageState = createPageState();
+  assert.equal(followHistory(element, pageState, page, assert.fail, browser), null);
+  pageState.open(page.first);
+  assert.equal(browser.location.hash, "", "a page that was only opened keeps its address");
+  pageState.changeTab("digits", { patchSize: 7 });
+  pageState.changeView({ block: 2 }, REPLACE);
+  pageState.changeView({ block: 3 }, REPLACE);
+  pageState.chooseTask("photos");
+  assert.equal(browser.steps.length, 3);
+  assert.match(browser.steps[1].hash, /block=4/, "the slider changed the step it was in");
+  browser.go(-2);
+  assert.deepEqual(pageState.get(), page.first);
+  browser.go(1);
+  assert.equal(pageState.get().digits.patchSize, 7);
+  pageState.changeView({ block: 1 }, REPLACE);
+  browser.leave();
+  assert.match(browser.location.hash, /block=2/, "nothing is lost when the page is left");
+});
+
+test("in a frame of Hugging Face the visitor's address bar is told, and nobody else", () => {
+  const browser = createBrowser();
+  const told = [];
+  browser.parent = { postMessage: (...message) => told.push(message) };
+  const pageState = createPageState();
+  followHistory(element, pageState, page, assert.fail, browser);
+  pageState.open(page.first);
+  pageState.changeTab("digits", { patchSize: 7 });
+  assert.deepEqual(told, [[{ hash: "#tab=digits&model=digits-small&patch_size=7&digit=7" }, "https://huggingface.co"]]);
+});

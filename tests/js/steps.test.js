@@ -1,0 +1,253 @@
+// The guided tour: its words, its questions and its numbers, on a real result of which two patches are dropped.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { decodeResult } from "../../vit_demo/web/components/stage/result.js";
+import { createStepData, decodeNumbers } from "../../vit_demo/web/components/stage/steps/data.js";
+import { questionOf } from "../../vit_demo/web/components/stage/steps/questions.js";
+import { STEPS } from "../../vit_demo/web/components/stage/steps/texts.js";
+import {
+  factsOf,
+  NUM_STEPS,
+  patchOfToken,
+  positionSimilarity,
+  settledAfter,
+  settleTour,
+} from "../../vit_demo/web/components/stage/steps/tour.js";
+import {
+  filterPixels,
+  inputPixels,
+  productsOf,
+  short,
+  signedPixels,
+} from "../../vit_demo/web/components/stage/steps/vectors.js";
+import { assertClose, fixture, randomNumbers } from "./helpers.js";
+
+const result = decodeResult(fixture.payload);
+const shared = decodeNumbers(fixture.steps.shared);
+const patch = decodeNumbers(fixture.steps.patch);
+const block = decodeNumbers(fixture.steps.block);
+const facts = factsOf(result, shared.network);
+const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false };
+const WORDS_A_MINUTE = 200;
+
+const others = {
+  "no classes, registers": { ...facts, classes: 0, hasClasses: false, registers: 4, prediction: "" },
+  "mean of patches": { ...facts, hasClassToken: false, pool: "mean", learnedPositions: false },
+  "one head": { ...facts, heads: 1, headWidth: facts.width, mixesHeads: false, blocks: 1 },
+  "two vectors": { ...facts, pool: "cls+mean", features: 2 * facts.width, channels: 3 },
+};
+
+test("numbers arrive as they were sent", () => {
+  const { rows, columns } = result;
+  assert.deepEqual([facts.width, facts.heads, facts.patchSize, facts.patchValues], [64, 4, 4, 16]);
+  assert.equal(shared.kernel.length, shared.filters.length * facts.patchValues);
+  assert.equal(shared.contrast.length, rows * columns);
+  assert.deepEqual(shared.labels.depth_class, fixture.steps.depths);
+  const probabilities = [...shared.logits].map((logit) => Math.exp(logit - shared.logsumexp[0]));
+  assertClose(probabilities, fixture.steps.probabilities, 1e-5);
+  assertClose(shared.depth_final.slice(-1), fixture.steps.probabilities.slice(0, 1), 1e-5);
+});
+
+test("the attention of a patch is the package's, with dropped patches left out", () => {
+  const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : block.weights[token]));
+  assertClose(map, fixture.steps.attention, 1e-6);
+  assert.equal(block.weights.length, result.numTokens);
+  assertClose(
+    block.weights.reduce((sum, weight) => sum + weight, 0),
+    1,
+    1e-5,
+  );
+});
+
+test("a filter's products add up to the number of the token", () => {
+  for (let i = 0; i < shared.filters.length; i++) {
+    const weights = shared.kernel.subarray(i * facts.patchValues, (i + 1) * facts.patchValues);
+    const products = productsOf(patch.pixels, weights, 1);
+    const sum = products.reduce((total, product) => total + product, shared.bias[i]);
+    assertClose(sum, patch.embedded[shared.filters[i]], 1e-4);
+  }
+});
+
+test("products are summed over the channels", () => {
+  const [left, right] = [randomNumbers(12, 1), randomNumbers(12, 2)];
+  const expected = [0, 1, 2, 3].map((i) => [0, 4, 8].reduce((sum, c) => sum + left[c + i] * right[c + i], 0));
+  assertClose(productsOf(left, right, 3), expected, 1e-6);
+});
+
+test("similarities of positions are those of the embeddings", () => {
+  const found = positionSimilarity(shared.positions, facts.patches, fixture.steps.query);
+  assertClose(found, fixture.steps.similarity, 0.01);
+});
+
+test("two residuals lead from the token before to the token after", () => {
+  for (const { before, attention, between, mlp, after } of [block, decodeNumbers(fixture.steps.classToken)]) {
+    assertClose(
+      before.map((value, i) => value + attention[i]),
+      between,
+      1e-4,
+    );
+    assertClose(
+      between.map((value, i) => value + mlp[i]),
+      after,
+      1e-4,
+    );
+  }
+});
+
+test("each step has a title, two sentences and two shapes, for every network", () => {
+  assert.equal(STEPS.length, NUM_STEPS);
+  for (const each of [facts, ...Object.values(others)]) {
+    for (const { title, sentences, before, after } of STEPS) {
+      assert.match(title, /^[A-Z]/);
+      const words = sentences(each);
+      assert.equal(words.length, 2);
+      for (const sentence of words) assert.match(sentence, /^[A-Z*].*\.$/);
+      for (const [shape, meaning] of [before(each), after(each)]) {
+        assert.match(shape, /^\[1(, \d+)+\]$/);
+        assert.ok(meaning);
+      }
+      assert.ok(![...words, before(each), after(each)].join().match(/undefined|NaN|null/));
+    }
+  }
+});
+
+test("the shapes are those of the tensors", () => {
+  const tokens = `[1, ${result.numTokens}, 64]`;
+  assert.equal(STEPS[0].before(facts)[0], "[1, 1, 28, 28]");
+  assert.equal(STEPS[1].after(facts)[0], "[1, 49, 64]");
+  assert.equal(STEPS[2].after(facts)[0], tokens);
+  assert.equal(STEPS[3].after(facts)[0], `[1, 4, ${result.numTokens}, ${result.numTokens}]`);
+  assert.equal(STEPS[7].after(facts)[0], "[1, 10]");
+  assert.equal(STEPS[7].after(others["no classes, registers"])[0], "[1, 64]");
+});
+
+test("words suit the network", () => {
+  const text = (f) => STEPS.flatMap(({ sentences }) => sentences(f)).join(" ");
+  assert.match(text(others["no classes, registers"]), /4 registers.*no classifier head/s);
+  assert.match(text(others["mean of patches"]), /no class token.*sines and cosines.*the mean of all patch tokens/s);
+  assert.match(text(others["one head"]), /There is one head.*nothing mixes them/s);
+});
+
+test("at least four questions, each with its right answer among the options", () => {
+  const asked = STEPS.map((_, step) => questionOf(step, state(step))).filter(Boolean);
+  assert.ok(asked.length >= 4);
+  for (const { prompt, options, answer, why } of asked) {
+    assert.match(prompt, /\?$/);
+    assert.ok(options.length >= 2 && new Set(options).size === options.length);
+    assert.ok(answer >= 0 && answer < options.length);
+    assert.match(why, /\.$/);
+  }
+});
+
+function state(step, part = {}) {
+  return { result, facts, shared, block, tour: settleTour({ ...FIRST, step }, result, shared), ...part };
+}
+
+test("the tour takes at most five minutes to read", () => {
+  const questions = STEPS.map((_, step) => questionOf(step, state(step))).filter(Boolean);
+  const asked = questions.flatMap(({ prompt, options, why }) => [prompt, ...options, why]);
+  const words = [...STEPS.flatMap(({ title, sentences }) => [title, ...sentences(facts)]), ...asked].join(" ");
+  assert.ok(words.split(/\s+/).length <= 5 * WORDS_A_MINUTE);
+});
+
+test("answers are computed from the numbers", () => {
+  const strongest = questionOf(3, state(3));
+  const share = strongest.marks.map(([marked]) => marked);
+  const map = attentionOfClassToken();
+  assert.equal(Math.max(...map), map[share[strongest.answer]]);
+  const noChange = { ...block, attention: new Float32Array(64), mlp: new Float32Array(64).fill(1) };
+  assert.equal(questionOf(5, state(5, { block: noChange })).answer, 1);
+  const settled = questionOf(6, state(6, { shared: { ...shared, depth_class: [1, 1, 1, 1, 1, 7, 7] } }));
+  assert.equal(settled.options[settled.answer], "after block 5 to 6");
+  const second = questionOf(7, state(7));
+  assert.equal(second.options[second.answer], shared.labels.classes[1]);
+  const near = questionOf(2, state(2));
+  assert.equal(near.options[near.answer], "those right next to it");
+});
+
+function attentionOfClassToken() {
+  const { levels, peaks } = result.attentionMaps;
+  const map = new Float32Array(result.numPatches);
+  for (let head = 0; head < result.numHeads; head++) {
+    const index = (result.numBlocks - 1) * result.numHeads + head;
+    for (let i = 0; i < map.length; i++) map[i] += levels[index * map.length + i] * peaks[index];
+  }
+  return [...map];
+}
+
+test("questions without an answer are left out", () => {
+  assert.equal(questionOf(2, state(2, { facts: { ...facts, rows: 2, columns: 2 } })), null);
+  assert.equal(questionOf(7, state(7, { shared: { ...shared, labels: {} } })), null);
+  const similarity = { ...shared, depth_similarity: [0, 0.1, 0.2, 0.9, 0.9, 0.9, 1] };
+  const asked = questionOf(6, state(6, { facts: others["no classes, registers"], shared: similarity }));
+  assert.match(asked.options[asked.answer], /almost the same/);
+});
+
+test("a class settles where it leads to the end", () => {
+  assert.equal(settledAfter([3, 3, 3]), 0);
+  assert.equal(settledAfter([3, 5, 3]), 2);
+  assert.equal(settledAfter([5, 3, 3]), 1);
+});
+
+test("choices that do not exist in a result are replaced", () => {
+  const settled = settleTour(
+    { step: 99, patch: 0, block: 12, head: -1, filter: 99, fromClassToken: "yes" },
+    result,
+    shared,
+  );
+  assert.deepEqual({ ...settled, patch: 0 }, { ...FIRST, patch: 0, block: 3, fromClassToken: true });
+  assert.ok(result.tokenOf[settled.patch] >= 0, "patch 0 is dropped");
+  assert.ok(shared.contrast[settled.patch] > 0, "there is ink in the patch");
+  const kept = { step: 4, patch: 9, block: 1, head: 2, filter: 3, fromClassToken: false };
+  assert.deepEqual(settleTour(kept, result, shared), kept);
+  assert.equal(
+    settleTour({ ...FIRST, fromClassToken: true }, { ...result, hasClassToken: false }, shared).fromClassToken,
+    false,
+  );
+});
+
+test("a token belongs to its patch", () => {
+  assert.equal(patchOfToken(result, 0), -1);
+  assert.equal(patchOfToken(result, 1), 1, "patch 0 is dropped");
+});
+
+test("numbers are requested once, kept by result, and again after a failure", async () => {
+  const sent = [];
+  const replies = [{ error: "Try again." }, { result: { weights: "AACAPw==" } }];
+  const data = createStepData(
+    async (fields) => {
+      sent.push(fields);
+      return replies[Math.min(sent.length, 2) - 1];
+    },
+    () => {},
+  );
+  const about = { source: "a picture" };
+  assert.equal(data.get(about, "steps_block", { query: null, block: 1 }), null);
+  await new Promise(setImmediate);
+  assert.equal(data.get(about, "steps_block", { query: null, block: 1 }), null);
+  assert.equal(data.error(about), "Try again.");
+  assert.equal(sent.length, 1);
+  data.retry();
+  data.get(about, "steps_block", { query: null, block: 1 });
+  await new Promise(setImmediate);
+  assert.equal(data.error(about), "");
+  assert.deepEqual([...data.get(about, "steps_block", { query: null, block: 1 }).weights], [1]);
+  assert.deepEqual(sent[1], { kind: "steps_block", query: null, block: 1, source: "a picture" });
+  assert.equal(sent.length, 2);
+});
+
+test("colours: positive and negative numbers, an input as it was, a filter around grey", () => {
+  const both = { plus: [1, 2, 3], minus: [4, 5, 6] };
+  assert.deepEqual([...signedPixels([2, -2, 0], 2, both)], [1, 2, 3, 255, 4, 5, 6, 255, 1, 2, 3, 0]);
+  const network = { channels: 1, mean: [0.5], std: [0.25] };
+  assert.deepEqual([...inputPixels(new Float32Array([2, -2]), network)], [255, 255, 255, 255, 0, 0, 0, 255]);
+  const colour = { channels: 3, mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] };
+  assert.deepEqual([...inputPixels(new Float32Array([1, -1, 1]), colour)], [255, 0, 255, 255]);
+  assert.deepEqual([...filterPixels(new Float32Array([1, 0, -1]))], [255, 128, 1, 255]);
+});
+
+test("numbers are short", () => {
+  assert.deepEqual([0, 1.234, -0.5, 0.0012].map(short), ["0.00", "1.23", "−0.50", "0.0012"]);
+});

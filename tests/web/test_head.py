@@ -1,0 +1,80 @@
+"""The head of the page as it is served, which is all that a link preview reads."""
+
+from __future__ import annotations
+
+import io
+import re
+import urllib.request
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from vit_demo.web import launch
+from vit_demo.web.head import DESCRIPTION, TITLE
+from vit_demo.web.page import header
+
+
+class Head(HTMLParser):
+    """Collects what a preview reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metas: list[tuple[str, str]] = []
+        self.links: dict[str, str] = {}
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attributes}
+        if tag == "meta" and ("property" in found or "name" in found):
+            self.metas.append((found.get("property") or found["name"], found.get("content", "")))
+        elif tag == "link":
+            self.links.setdefault(found.get("rel", ""), found.get("href", ""))
+
+
+@pytest.fixture(scope="module")
+def address():
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+def fetch(url: str) -> tuple[bytes, str]:
+    with urllib.request.urlopen(url) as reply:
+        return reply.read(), reply.headers["content-type"]
+
+
+def test_previews_read_our_title_description_and_picture_and_nothing_of_gradios(address: str) -> None:
+    html = fetch(address)[0].decode()
+    head = Head()
+    head.feed(html[: html.index("</head>")])
+    told = dict(head.metas)
+    previews = [name for name, _ in head.metas if name.startswith(("og:", "twitter:"))]
+    assert len(previews) == len(set(previews)), "each once, since previews take the first"
+    assert told["og:title"] == TITLE and told["og:description"] == told["description"] == DESCRIPTION
+    assert not re.search("gradio-app|@gradio|Gradio", " ".join(value for _, value in head.metas))
+    assert html.index("<title>") < 4000 and html.index("charset") < 1024
+
+    picture, kind = fetch(told["og:image"])
+    assert told["og:image"].startswith(address) and kind == "image/jpeg"
+    assert Image.open(io.BytesIO(picture)).size == (1200, 630) and len(picture) < 150_000
+    icon, kind = fetch(address + head.links["icon"].removeprefix("./"))
+    assert kind == "image/svg+xml" and ElementTree.fromstring(icon).tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("environment", "link"),
+    [
+        ({}, None),
+        ({"VIT_DEMO_SOURCE_URL": "https://git.example/vit?a=1&b=2"}, "https://git.example/vit?a=1&amp;b=2"),
+        ({"VIT_DEMO_SOURCE_URL": "javascript:alert(1)"}, None),
+        ({"SPACE_ID": "someone/vit"}, "https://huggingface.co/spaces/someone/vit/tree/main"),
+    ],
+)
+def test_the_header_links_to_the_source_where_its_address_is_known(monkeypatch, environment, link) -> None:
+    for name in ("VIT_DEMO_SOURCE_URL", "SPACE_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    html = header()
+    assert (f'href="{link}"' in html) if link else ("<a " not in html)

@@ -1,0 +1,112 @@
+"""A result as HTML for a notebook: complete, bounded, without Gradio. tests/browser opens it in a browser."""
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import vit_demo
+from vit_demo.web.components.pad import example_picture
+from vit_demo.web.components.stage import FOLDER, view_names
+from vit_demo.web.notebook import bundle
+from vit_demo.web.notebook.show import MAX_BYTES, document
+
+EVERY_IMPORT = re.compile(r"""\bfrom "([^"]+)";$|\bimport\(`([^`]+)`\)""", re.MULTILINE)
+
+
+def unpacked(html):
+    [packed] = re.findall(r'id="bundle">([^<]+)<', html)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def floats(text):
+    return np.frombuffer(base64.b64decode(text), np.float32)
+
+
+@pytest.fixture(scope="module")
+def drawing():
+    return example_picture(7)
+
+
+def test_the_bundle_holds_every_module_that_it_imports():
+    modules = bundle.modules()
+    for name, source in modules.items():
+        for imported in map("".join, EVERY_IMPORT.findall(source)):
+            known = "${" in imported and imported.startswith("vit_demo/stage/views/")
+            assert imported in modules or known, f"{name} imports {imported}"
+    assert {f"vit_demo/stage/views/{view}.js" for view in bundle.views()} < set(modules)
+
+
+def test_views_that_need_the_server_are_left_out():
+    assert {"about", "headGrid", "predictions"} <= set(bundle.views()) < set(view_names())
+    assert "vit_demo/stage/views/faithfulness.js" not in bundle.modules()
+    assert ".findings" in (FOLDER / "views" / "faithfulness.css").read_text()
+    assert ".findings" not in bundle.stylesheet() and ".cells" in bundle.stylesheet()
+
+
+def test_every_block_of_the_default_digit_fits(drawing):
+    result = vit_demo.explore(drawing, "digits-small", 4)
+    html = result._repr_html_()
+    assert len(html.encode()) <= MAX_BYTES == 300_000
+    content = unpacked(document(result))
+    assert list(content["value"]["trace"]) == ["5", "4", "3", "2", "1", "0"]
+    assert document(result) == document(result), "the same each time, for notebooks under version control"
+
+
+def test_a_larger_result_has_the_last_blocks_only(drawing):
+    result = vit_demo.explore(drawing, "digits-small", 2)
+    html = result._repr_html_()
+    assert len(html.encode()) <= MAX_BYTES
+    blocks = list(unpacked(document(result))["value"]["trace"])
+    assert 0 < len(blocks) < 6 and blocks == ["5", "4", "3", "2", "1"][: len(blocks)]
+
+
+def test_replies_are_those_of_the_server(drawing):
+    result = vit_demo.explore(drawing, "digits-tiny", 7)
+    replies = unpacked(document(result))["replies"]
+    label = result.labels.index(result.top(2)[1][0])
+    key = f'[["kind","map"],["label",{label}],["method","relevance"]]'
+    assert np.array_equal(floats(replies[key]["result"]["map"]), result.relevance(label).ravel())
+    key = '[["block",2],["kind","map"],["method","value_weighted"]]'
+    values = result.heatmap("value_weighted", layer=2)
+    assert np.array_equal(floats(replies[key]["result"]["map"]), values.ravel())
+    assert "<p>" in replies['[["kind","method_docs"],["method","rollout"]]']["result"]["html"]
+
+
+def test_the_frame_can_neither_reach_the_notebook_nor_the_network(drawing):
+    html = vit_demo.explore(drawing, "digits-tiny", 7)._repr_html_()
+    tags = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: tags.append((tag, dict(attributes)))
+    parser.feed(html)
+    [(tag, attributes)] = tags
+    assert tag == "iframe" and attributes["sandbox"] == "allow-scripts"
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', attributes["srcdoc"])[1]
+    assert policy.startswith("default-src 'none';") and "http" not in policy and "*" not in policy
+
+
+def test_a_result_in_text_is_one_line(drawing):
+    result = vit_demo.explore(drawing, "digits-tiny", 7)
+    assert repr(result).startswith("<Exploration: digits-tiny, patches of 7 px, grid (4, 4), 7 ")
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import vit_demo
+picture = np.full((100, 100), 255, np.uint8)
+picture[20:80, 45:55] = 0
+assert len(vit_demo.explore(picture, "digits-tiny", 7)._repr_html_()) > 10_000
+assert "gradio" not in sys.modules
+"""
+
+
+def test_a_notebook_does_not_load_gradio():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

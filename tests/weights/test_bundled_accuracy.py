@@ -1,0 +1,33 @@
+"""The accuracy that the page states is that of the training record, set by set."""
+
+import pytest
+
+from vit_demo.weights import PRESETS
+from vit_demo.weights.bundled_accuracy import TEST_SETS, accuracy_note
+from vit_demo.weights.checkpoints import read_record
+
+BUNDLED = [preset for preset in PRESETS.values() if preset.source == "bundled"]
+
+
+@pytest.mark.parametrize("name", TEST_SETS)
+def test_the_sets_together_give_the_accuracy_of_the_record(name):
+    preset = PRESETS[name]
+    for size in preset.patch_sizes:
+        counts, shares = zip(*((n, table[size] / 100) for n, table in TEST_SETS[name].values()), strict=True)
+        pooled = sum(n * share for n, share in zip(counts, shares, strict=True)) / sum(counts)
+        assert pooled == pytest.approx(read_record(preset, size)["test_accuracy"][str(size)], abs=6e-4)
+
+
+@pytest.mark.parametrize("preset", BUNDLED, ids=lambda preset: preset.name)
+def test_every_figure_names_its_set(preset):
+    for size in preset.patch_sizes:
+        note = accuracy_note(preset, size)
+        assert note.startswith("Test accuracy ") and note.count("%") == note.count("(")
+        record = 100 * read_record(preset, size)["test_accuracy"][str(size)]
+        assert preset.name in TEST_SETS or f"{record:.1f}\u00a0% (MNIST)" in note
+
+
+def test_two_sets_are_not_pooled():
+    note = accuracy_note(PRESETS["photos-tiny"], 12)
+    assert note == "Test accuracy 71.2\u00a0% (Tiny ImageNet), 85.7\u00a0% (Imagenette)."
+    assert accuracy_note(PRESETS["vit-b16"], 16) == ""

@@ -1,0 +1,149 @@
+"""``compare``: one picture under several presets, patch sizes and methods, as a table and one sheet of pictures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vit_demo.cli.options import AddToList, add_picture_options, names, whole_numbers
+from vit_demo.cli.output import MapProgress, json_values, print_line, write_file
+from vit_demo.cli.parser import Commands, add_command
+from vit_demo.cli.pictures import find_pictures
+from vit_demo.errors import InputError, PresetError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vit_demo.inference.exploration import Exploration
+    from vit_demo.methods import Method
+    from vit_demo.weights import Preset
+
+UNIT = "times the mean"
+"""Unit of the sheet's colours: the values of different methods and patch sizes have no common one."""
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    examples = [
+        "seven.png --preset digits-small",
+        "seven.png --preset digits-small,digits-tiny --patch-size 4,7",
+        "photo.jpg --patch-size 12 --method attention,rollout,relevance --label lion --out out",
+    ]
+    description = "explain one picture under several presets, patch sizes and methods"
+    command = add_command(commands, "compare", run, description, examples)
+    command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
+    command.add_argument(
+        "--preset", type=names, action=AddToList, default=["photos-tiny"], metavar="P[,P]",
+        help="names from `presets`, repositories of the Hub as org/name, or folders (photos-tiny)",
+    )  # fmt: skip
+    command.add_argument(
+        "--patch-size", type=whole_numbers, action=AddToList, metavar="N[,N]",
+        help="in pixels (of one preset all its sizes, of several the default of each)",
+    )  # fmt: skip
+    add_picture_options(command)
+    command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the sheet (out)")
+    command.add_argument("--json", action="store_true", help="print JSON with the maps, not the table")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compares, prints the table or JSON, and writes the sheet of pictures."""
+    [picture, *others] = find_pictures([options.image])
+    if others:
+        raise InputError(f"{options.image} stands for several pictures: compare takes one.")
+    from vit_demo.inference.engine import get_engine
+    from vit_demo.methods import find_method
+
+    methods = [find_method(name) for name in options.method]
+    presets = {name: get_engine().prepare(name).result() for name in options.preset}
+    combinations = [(name, size) for name in presets for size in _patch_sizes(presets, name, options.patch_size)]
+    image = picture.read()
+    results, maps = [], []
+    with MapProgress(len(combinations), len(methods)) as progress:
+        for name, size in combinations:
+            progress.start(f"{name}, {size} px")
+            result = get_engine().explore(image, name, size, options.fit)
+            results.append(result)
+            maps.append([result.heatmap(method.name, options.label, progress.map()) for method in methods])
+    path = options.out / f"{picture.stem}-compare.png"
+    write_file(path, _sheet(results, methods, maps))
+    if options.json:
+        print_line(json.dumps([_to_json(*one, methods) for one in zip(results, maps, strict=True)]))
+    else:
+        print_line(_table(results, methods, maps))
+    print_line(str(path), sys.stderr if options.json else sys.stdout)
+
+
+def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None) -> list[int]:
+    """The patch sizes of one of the presets.
+
+    Raises:
+        PresetError: If it offers none of the chosen ones, or no preset offers one of them.
+    """
+    preset = presets[name]
+    if chosen is None:
+        return list(preset.patch_sizes) if len(presets) == 1 else [preset.default_patch_size]
+    for size in chosen:
+        if not any(size in one.patch_sizes for one in presets.values()):
+            preset.check_patch_size(size)
+    offered = [size for size in chosen if size in preset.patch_sizes]
+    if not offered:
+        known = ", ".join(map(str, preset.patch_sizes))
+        raise PresetError(f"{name} has none of these patch sizes: choose from {known}.")
+    return offered
+
+
+def _relative(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A map as multiples of the mean of its values, negative ones counted as 0."""
+    mean = values.clip(0).mean()
+    return values / mean if mean > 0 else values
+
+
+def _peak(values: NDArray[np.float32]) -> str:
+    """The greatest value and its patch."""
+    row, col = divmod(int(values.argmax()), values.shape[1])
+    return f"{float(_relative(values).max()):.1f} x mean at ({row}, {col})"
+
+
+def _prediction(result: Exploration) -> str:
+    return " ".join(f"{label} {100 * probability:.1f} %" for label, probability in result.top(1)) or "no classes"
+
+
+def _table(results: list[Exploration], methods: list[Method], maps: list[list[NDArray[np.float32]]]) -> str:
+    """Aligned columns: the model, its prediction, and where each map is greatest."""
+    lines = [["preset", "patch", "grid", "prediction", *(method.name for method in methods)]]
+    for result, values in zip(results, maps, strict=True):
+        grid = f"{result.grid[0]} x {result.grid[1]}"
+        cells = [result.preset.name, f"{result.patch_size} px", grid, _prediction(result)]
+        lines.append([*cells, *map(_peak, values)])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def _sheet(results: list[Exploration], methods: list[Method], maps: list[list[NDArray[np.float32]]]) -> Any:
+    from vit_demo import render
+
+    rows = [
+        render.ComparisonRow(
+            lines=(result.preset.name, f"patches of {result.patch_size} px", _prediction(result)),
+            image=result.image,
+            maps=[_relative(one) for one in values],
+            captions=[_peak(one) for one in values],
+        )
+        for result, values in zip(results, maps, strict=True)
+    ]
+    return render.comparison_sheet([method.title for method in methods], rows, UNIT)
+
+
+def _to_json(result: Exploration, values: list[NDArray[np.float32]], methods: list[Method]) -> dict[str, Any]:
+    named = zip(methods, values, strict=True)
+    return {
+        "preset": result.preset.name,
+        "patch_size": result.patch_size,
+        "grid": list(result.grid),
+        "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+        "maps": {method.name: {"unit": method.unit, "values": json_values(one)} for method, one in named},
+    }

@@ -1,0 +1,45 @@
+"""``completion``: a script with which the shell completes commands, options, presets and methods."""
+
+from __future__ import annotations
+
+import argparse
+
+from vit_demo.cli.options import method_names
+from vit_demo.cli.parser import Commands, add_command, build_parser
+
+SHELLS = ("bash", "zsh")
+
+_FOLDERS, _FILES = ("DIR", "PATH"), ("FILE", "IMAGE")
+"""Names of arguments in the help that stand for folders and for files."""
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    examples = ["bash >> ~/.bash_completion", "zsh > ~/.zfunc/_vit-demo"]
+    description = "print a script for the shell's completion of vit-demo"
+    command = add_command(commands, "completion", run, description, examples)
+    command.add_argument("shell", choices=SHELLS, metavar="SHELL", help=" or ".join(SHELLS))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prints the script."""
+    import shtab
+
+    from vit_demo.weights import PRESETS
+
+    parser = build_parser()
+    parser.prog = "vit-demo"
+    values = {"preset": list(PRESETS), "method": method_names(), "shell": list(SHELLS)}
+    for command in _commands(parser):
+        for action in command._actions:
+            if action.choices is None:
+                action.choices = values.get(action.dest)
+            if action.metavar in _FOLDERS + _FILES:
+                kind = shtab.DIRECTORY if action.metavar in _FOLDERS else shtab.FILE
+                action.complete = kind  # type: ignore[attr-defined]
+    print(shtab.complete(parser, options.shell))
+
+
+def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return list(commands.choices.values())

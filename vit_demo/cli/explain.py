@@ -1,0 +1,170 @@
+"""``explain``: predictions and heatmaps of pictures, as text, pictures, JSON or an HTML report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vit_demo.cli.options import add_picture_options
+from vit_demo.cli.output import MapProgress, json_values, make_folder, print_line, write_file
+from vit_demo.cli.parser import Commands, add_command
+from vit_demo.cli.pictures import Picture, find_pictures
+from vit_demo.errors import ImageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vit_demo.inference.exploration import Exploration
+    from vit_demo.methods import Method
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A picture with its result and maps.
+
+    Attributes:
+        picture: Where it came from.
+        result: Of the model.
+        maps: Each method and its map ``[rows, cols]``.
+        label: The class that class-specific maps are about; None for a model without classes.
+    """
+
+    picture: Picture
+    result: Exploration
+    maps: list[tuple[Method, NDArray[np.float32]]]
+    label: str | None
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    examples = [
+        "photo.jpg",
+        "seven.png --preset digits-small --patch-size 4 --method rollout,relevance --out out",
+        "photos/ --method attention,occlusion --html report.html",
+        "'photos/**/*.jpg' --json > photos.jsonl",
+        "- --label lion --method relevance < photo.jpg",
+    ]
+    command = add_command(commands, "explain", run, "classify pictures and draw their heatmaps", examples)
+    command.add_argument(
+        "images", nargs="+", metavar="IMAGE", help="a picture file, a folder, a pattern, or - for standard input"
+    )
+    command.add_argument(
+        "--preset", default="photos-tiny", metavar="P",
+        help="a name from `presets`, a repository of the Hub as org/name, or a folder (%(default)s)",
+    )  # fmt: skip
+    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
+    add_picture_options(command)
+    command.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for the pictures (out; none with --json or --html)"
+    )
+    command.add_argument("--json", action="store_true", help="print one JSON object for each picture, on a line each")
+    command.add_argument("--html", type=Path, metavar="FILE", help="write one HTML file with everything in it")
+
+
+def run(options: argparse.Namespace) -> bool:
+    """Explains each picture; one that cannot be read is reported, and the others are done.
+
+    Returns:
+        Whether a picture could not be read.
+    """
+    pictures = find_pictures(options.images)
+    out = options.out or (None if options.json or options.html else Path("out"))
+    if out is not None:
+        make_folder(out)
+    from vit_demo.cli.report import Report
+    from vit_demo.inference.engine import get_engine
+    from vit_demo.methods import find_method
+
+    methods = [find_method(name) for name in options.method]
+    preset = get_engine().prepare(options.preset).result()
+    patch_size = preset.check_patch_size(options.patch_size)
+    report = Report(preset, patch_size)
+    failed = False
+    with MapProgress(len(pictures), len(methods)) as progress:
+        for picture in pictures:
+            progress.start(picture.name)
+            try:
+                result = get_engine().explore(picture.read(), options.preset, patch_size, options.fit)
+            except ImageError as error:
+                failed = True
+                report_failure(picture, error, options.json, alone=len(pictures) == 1)
+                report.add_failure(picture.name, str(error))
+                continue
+            label = result.labels[result.target(options.label)] if result.labels else None
+            maps = [(method, result.heatmap(method.name, options.label, progress.map())) for method in methods]
+            explained = Explained(picture, result, maps, label)
+            paths = write_pictures(explained, out) if out is not None else []
+            if options.json:
+                print_line(json.dumps(to_json(explained, paths)))
+            else:
+                print_text(explained, paths, with_name=len(pictures) > 1)
+            if options.html:
+                report.add(explained)
+    if options.html:
+        write_file(options.html, report.html().encode())
+        print(options.html, file=sys.stderr if options.json else sys.stdout)
+    return failed
+
+
+def write_pictures(explained: Explained, folder: Path) -> list[Path]:
+    """Writes what the model saw, each map over it, and the attention of every block and head."""
+    from vit_demo import render
+
+    result = explained.result
+    named = {
+        "input": result.image,
+        **{method.name: result.overlay(values) for method, values in explained.maps},
+        "heads": render.contact_sheet(result.image, result.attention_maps()),
+    }
+    paths = []
+    for name, picture in named.items():
+        paths.append(folder / f"{explained.picture.stem}-{name}.png")
+        write_file(paths[-1], picture)
+    return paths
+
+
+def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> None:
+    """Prints the five most likely classes, and the paths of the pictures."""
+    if with_name:
+        print_line(f"{explained.picture.name}")
+    for label, probability in explained.result.top(5):
+        print_line(f"{label:20} {100 * probability:5.1f} %")
+    for path in paths:
+        print_line(str(path))
+    if with_name:
+        print_line("")
+
+
+def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
+    """Everything about a picture as JSON values; a map holds its true values, row by row."""
+    result = explained.result
+    return {
+        "image": explained.picture.name,
+        "preset": result.preset.name,
+        "patch_size": result.patch_size,
+        "grid": list(result.grid),
+        "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+        "is_sure": result.is_sure,
+        "maps": {
+            method.name: {
+                "unit": method.unit,
+                "label": explained.label if method.class_specific else None,
+                "values": json_values(values),
+            }
+            for method, values in explained.maps
+        },
+        "files": [str(path) for path in paths],
+    }
+
+
+def report_failure(picture: Picture, error: ImageError, as_json: bool, *, alone: bool) -> None:
+    """Prints why a picture could not be read; with ``--json`` in the output, too."""
+    where = "" if alone else f"{picture.name}: "
+    print_line(f"vit_demo: {where}{error}", sys.stderr)
+    if as_json:
+        print_line(json.dumps({"image": picture.name, "error": str(error)}))

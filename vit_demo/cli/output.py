@@ -1,0 +1,109 @@
+"""What commands write: lines, files, and a progress bar."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+from vit_demo.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL import Image
+
+
+def print_line(text: str, file: TextIO | None = None) -> None:
+    """Prints a line without disturbing a progress bar; ends the program when nobody reads its output any more."""
+    from tqdm import tqdm
+
+    try:
+        with tqdm.external_write_mode(file or sys.stdout):
+            print(text, file=file or sys.stdout, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python ends
+        sys.exit(0)
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder, with those above it.
+
+    Raises:
+        InputError: If that is not possible.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"The folder {path} cannot be made ({error.strerror}): choose another one.") from error
+
+
+def write_file(path: Path, content: bytes | Image.Image) -> None:
+    """Writes bytes, or a picture as PNG, and makes the folder of the file.
+
+    Raises:
+        InputError: If the file cannot be written.
+    """
+    if not isinstance(content, bytes):
+        buffer = io.BytesIO()
+        content.save(buffer, "PNG")
+        content = buffer.getvalue()
+    make_folder(path.parent)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+
+
+def json_values(values: NDArray[np.float32]) -> list[list[float]]:
+    """A map ``[rows, cols]`` for JSON, each number with the fewest digits that give the same float32."""
+    return [[float(str(value)) for value in row] for row in values]
+
+
+class MapProgress:
+    """A progress bar on stderr over the maps of several pictures; on a terminal only.
+
+    Args:
+        pictures: How many there are.
+        maps: How many maps each has.
+    """
+
+    def __init__(self, pictures: int, maps: int) -> None:
+        from tqdm import tqdm
+
+        self._maps = maps
+        self._started = self._picture = 0
+        self._bar = tqdm(
+            total=pictures * maps, disable=None, leave=False, bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}"
+        )
+
+    def start(self, name: str) -> None:
+        """Begins the next picture."""
+        self._bar.set_description_str(Path(name).name[:40], refresh=False)
+        self._move_to(self._picture * self._maps)
+        self._started = self._picture * self._maps
+        self._picture += 1
+
+    def map(self) -> Callable[[int, int], None]:
+        """Begins the next map of the picture.
+
+        Returns:
+            A function that takes the passes done and their total.
+        """
+        base = self._started
+        self._started += 1
+        self._move_to(base)
+        return lambda done, total: self._move_to(base + done / max(1, total))
+
+    def _move_to(self, position: float) -> None:
+        self._bar.n = position
+        self._bar.refresh()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._bar.close()

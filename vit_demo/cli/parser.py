@@ -1,0 +1,69 @@
+"""The parser of all commands, and what their descriptions share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from vit_demo.version import __version__
+
+COMMANDS = ("presets", "explain", "compare", "evaluate", "train", "serve", "completion")
+"""The commands in the order of the help, each a module of this package."""
+
+Commands = Any
+"""What ``add_subparsers`` returns; argparse gives the type no public name."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Prints errors on one line, without the usage, and keeps the line breaks of examples."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program with exit code 2."""
+        self.exit(2, f"{self.prog}: {message} (see --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser; ``parse_args(...).run`` is the function of the chosen command."""
+    parser = Parser(
+        prog=program_name(),
+        description="See a Vision Transformer think.",
+        epilog=f"Each command describes itself, with examples: {program_name()} explain --help",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    for name in COMMANDS:
+        import_module(f"vit_demo.cli.{name}").add(commands)
+    return parser
+
+
+def add_command(
+    commands: Commands, name: str, run: Callable[[argparse.Namespace], Any], description: str, examples: Sequence[str]
+) -> argparse.ArgumentParser:
+    """Adds a command.
+
+    Args:
+        commands: Of the parser.
+        name: Of the command.
+        run: Called with the options; returns something true if some of the input was invalid and reported.
+        description: One sentence.
+        examples: Arguments of each example, without the name of program and command.
+    """
+    lines = [f"  {program_name()} {name} {line}".rstrip() for line in examples]
+    epilog = "\n".join(["examples:", *lines])
+    command = commands.add_parser(name, help=description, description=f"{description[0].upper()}{description[1:]}.")
+    command.epilog = epilog
+    command.set_defaults(run=run)
+    return command
+
+
+def program_name() -> str:
+    """How the program was started, for help and examples that can be copied."""
+    started = Path(sys.argv[0]).name
+    return "vit-demo" if started.startswith("vit-demo") else "python -m vit_demo"

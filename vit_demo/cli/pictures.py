@@ -1,0 +1,82 @@
+"""From the arguments of a command to pictures: files, folders, glob patterns, and standard input."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vit_demo.errors import ImageError, InputError
+
+STDIN = "-"
+
+SUFFIXES = frozenset(
+    (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+)
+"""Files of a folder that are taken for pictures."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture to be read.
+
+    Attributes:
+        name: Its path, or ``-``.
+        stem: The beginning of the names of its output files, different for each picture of a run.
+    """
+
+    name: str
+    stem: str
+
+    def read(self) -> str | bytes:
+        """What ``explore`` takes: the path, or the bytes of standard input."""
+        from vit_demo.images import MAX_BYTES
+
+        return sys.stdin.buffer.read(MAX_BYTES + 1) if self.name == STDIN else self.name
+
+
+def find_pictures(arguments: Sequence[str]) -> list[Picture]:
+    """The pictures that arguments stand for, each once, in the order of the arguments.
+
+    Args:
+        arguments: Paths of files; folders, for the pictures directly in them; patterns such as ``photos/**/*.jpg``; or
+            ``-`` for standard input. A file that is named itself is taken whatever its suffix.
+
+    Raises:
+        InputError: If a folder holds no picture, or a pattern matches nothing.
+    """
+    found = list(dict.fromkeys(name for argument in arguments for name in _expand(argument)))
+    stems: dict[str, str] = {}  # stem -> name
+    for name in found:
+        stem = unique = "image" if name == STDIN else Path(name).stem
+        number = 2
+        while unique in stems:
+            unique, number = f"{stem}-{number}", number + 1
+        stems[unique] = name
+    return [Picture(name, stem) for stem, name in stems.items()]
+
+
+def _expand(argument: str) -> list[str]:
+    if argument == STDIN:
+        return [argument]
+    try:
+        if Path(argument).is_dir():
+            found = [str(path) for path in sorted(Path(argument).iterdir()) if _is_picture(path)]
+            if not found:
+                raise InputError(f"There is no picture in {argument}: give a folder that holds some.")
+            return found
+        if not Path(argument).exists() and glob.has_magic(argument):
+            matches = glob.glob(argument, recursive=True)  # noqa: PTH207  (Path.glob takes no absolute pattern)
+            found = sorted(name for name in matches if Path(name).is_file())
+            if not found:
+                raise InputError(f"No file matches {argument}: check the pattern.")
+            return found
+    except OSError as error:
+        raise ImageError(f"{argument} cannot be read: check the path and that you may read it.") from error
+    return [argument]
+
+
+def _is_picture(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and path.is_file()

@@ -1,0 +1,71 @@
+"""The tokens of the patches at every depth, and the class that each would be given."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from vit_demo.model import Trace, ViT
+from vit_demo.model.memory import num_bytes
+from vit_demo.model.pooling import pooled_slices
+
+
+class PatchTokens(NamedTuple):
+    """What one forward pass shows of its patches: before the first block, then after each. N is those in the sequence.
+
+    Attributes:
+        tokens: float32 ``[blocks + 1, N, D]``, after the final norm, as the head reads them.
+        norms: float32 ``[blocks + 1, N]``: the length of each token before the final norm.
+        classes: int64 ``[blocks + 1, N, K]``: indices of the most likely classes, highest first; K = 0 without classes.
+        probabilities: float32 ``[blocks + 1, N, K]``: their probabilities, of all classes.
+    """
+
+    tokens: Tensor
+    norms: Tensor
+    classes: Tensor
+    probabilities: Tensor
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of all four."""
+        return num_bytes(list(self))
+
+
+@torch.inference_mode()
+def patch_tokens(
+    model: ViT, images: Tensor, *, count: int = 5, patch_size: int | None = None, kept_patches: Tensor | None = None
+) -> PatchTokens:
+    """Runs one image and reads every patch at every depth.
+
+    The classes are the logit lens of each patch: its token goes through the final norm and the head as if it were what
+    the head pools. A head that reads the class token was trained on that token alone, so for such a model the classes
+    of patches are a guess by analogy; a head that reads the mean of the patches was trained on sums of these logits. A
+    head that reads two vectors, the class token and another, gets the class token's own for the first.
+
+    Args:
+        model: In eval mode.
+        images: ``[1, C, height, width]``, normalised.
+        count: How many classes are returned for each patch, at most.
+        patch_size: As in ``ViT.forward``.
+        kept_patches: As in ``ViT.forward``.
+    """
+    trace = Trace(record_tokens=True)
+    model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    found = [_read(model, x[0], count) for x in trace.tokens]
+    return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
+
+
+def _read(model: ViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """One depth's tokens ``[T, D]``, prefix included, as the fields of ``PatchTokens``."""
+    config = model.config
+    patches = x[config.num_prefix_tokens :].float()  # [N, D]
+    tokens = model.fc_norm(model.norm(x))  # only one of the two is a norm
+    read = tokens[config.num_prefix_tokens :]  # [N, D]
+    if not config.num_classes:
+        none = torch.empty(len(read), 0, device=x.device)
+        return read.float(), patches.norm(dim=1), none.long(), none
+    pooled = read
+    if len(pooled_slices(config.pool, config.num_prefix_tokens)) == 2:
+        pooled = torch.cat([tokens[:1].expand(len(read), -1), read], dim=1)  # [N, 2 * D]
+    likely = model.head(pooled).float().softmax(1).topk(min(count, config.num_classes))
+    return read.float(), patches.norm(dim=1), likely.indices, likely.values

@@ -1,0 +1,57 @@
+"""How a result computes a map by the registry's methods, and tests it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from vit_demo import metrics
+from vit_demo.errors import InputError
+from vit_demo.inference.sequence import kept_patches, query_token
+from vit_demo.methods import Progress, attention_from, find_method, to_grid
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vit_demo.inference.exploration import Exploration, Label, Query
+
+
+def heatmap(
+    ex: Exploration, name: str, label: Label, progress: Progress | None, options: dict[str, Any]
+) -> NDArray[np.float32]:
+    """See ``Exploration.heatmap``."""
+    method = find_method(name)
+    method.check_options(options)
+    # An unknown class is refused even if the map does not depend on it.
+    target = ex.target(label) if method.class_specific or label is not None else None
+    token = query_token(ex, options.get("layer", -1), options.get("head"), options.get("query"))
+    if method.offers("query"):
+        options["query"] = token
+    if method.cost == "trace":
+        return to_grid(method.function(ex.trace, **options), ex.trace)[0].cpu().numpy()
+    if method.reports_progress:
+        options["progress"] = progress
+    arguments = (ex.pixels, target) if method.class_specific else (ex.pixels,)
+    options["kept_patches"] = kept_patches(ex)
+    return ex.run_on_model(method.function, *arguments, slow=method.is_slow, **options)[0].numpy()
+
+
+def attention_maps(ex: Exploration, query: Query) -> NDArray[np.float32]:
+    """See ``Exploration.attention_maps``."""
+    token = query_token(ex, -1, None, query)
+    values = torch.stack([attention_from(ex.trace, layer, token)[0] for layer in range(ex.trace.num_blocks)])
+    return to_grid(values, ex.trace).cpu().numpy()
+
+
+def faithfulness(
+    ex: Exploration, method: str | NDArray[np.floating], label: Label, baseline: metrics.Baseline, **options: Any
+) -> metrics.Faithfulness:
+    """See ``Exploration.faithfulness``."""
+    target = ex.target(label)
+    replacement = metrics.baseline_image(baseline, ex.pixels, ex.patch_size, ex.preset.mean, ex.preset.std)
+    values = np.asarray(ex.heatmap(method, target) if isinstance(method, str) else method, np.float32)
+    if values.shape != ex.grid:
+        raise InputError(f"A map for this image has the shape {ex.grid}, not {values.shape}.")
+    return ex.run(metrics.faithfulness, target, torch.from_numpy(values), replacement, slow=True, **options)

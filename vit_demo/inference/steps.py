@@ -1,0 +1,255 @@
+"""The numbers behind the page's guided tour: what one forward pass does to one patch, step by step.
+
+Every function runs one pass with a trace and takes the numbers from that trace or from the network's own modules, so
+they are those of the model and not of a second implementation.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vit_demo.model import Trace, ViT
+from vit_demo.model.resample import resample_patch_embed
+from vit_demo.model.vit import Block
+
+Numbers = dict[str, Tensor]
+
+MAX_FILTERS = 24
+"""Filters of the patch embedding that are returned, those of the largest norm."""
+
+MAX_FILTER_VALUES = 20_000
+"""Weights of the returned filters together; large filters are fewer, but at least four."""
+
+MAX_SIMILARITY_ERROR = 0.005
+"""Largest error of a cosine similarity computed from the compressed positions."""
+
+NUM_KEYS = 4
+"""Tokens with the largest attention weights whose keys and values are returned."""
+
+NUM_CLASSES = 5
+"""Most likely classes whose logits are returned."""
+
+
+@torch.inference_mode()
+def describe_network(model: ViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None) -> Numbers:
+    """What all patches share: filters, positions, the prediction after each block and the classifier head.
+
+    Args:
+        model: In eval mode.
+        pixels: ``[1, C, height, width]``, normalised.
+        patch_size: In pixels.
+        kept_patches: As in ``ViT.forward``.
+
+    Returns:
+        - ``filters``: indices ``[F]`` of the filters of largest norm, ``kernel``: their weights ``[F, C, p, p]``,
+          ``bias``: ``[F]``.
+        - ``positions``: ``[rows * cols, r]`` float16; products of two rows are the cosine similarities of the position
+          embeddings, within ``MAX_SIMILARITY_ERROR``.
+        - ``contrast``: ``[rows * cols]``: standard deviation of the pixels of each patch; 0 for a dropped one.
+        - ``pooled``: ``[num_features]``: what the classifier head reads.
+        - With classes: ``depth_class`` and ``depth_top`` ``[blocks + 1]``: the most likely class before the first block
+          and after each, and its probability; ``depth_final`` ``[blocks + 1]``: the probability of the class that is
+          predicted in the end; ``classes``, ``logits`` ``[up to 5]``: the most likely classes, most likely first;
+          ``logsumexp``: ``[1]``, of all logits.
+        - Without classes: ``depth_similarity`` ``[blocks + 1]``: cosine similarity of the pooled vector of each depth
+          to the last; ``alike`` ``[rows * cols]``: cosine similarity of each patch's last token to the class token, or
+          to the mean of all tokens where there is none; 0 for a dropped patch.
+    """
+    trace = Trace(record_tokens=True)
+    output = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)
+    kernel = model.patch_embed.kernels.get(model.patch_embed.proj.weight, patch_size, resample_patch_embed)
+    filters = _largest_filters(kernel)
+    _, bias = model.patch_embed.proj.parameters()
+    found = {
+        "filters": filters,
+        "kernel": kernel[filters],
+        "bias": bias[filters],
+        "positions": compress(model.pos_embed_for(trace.grid)[0, model.num_pos_embed_prefix :]),
+        "contrast": _on_grid(_contrast(pixels, patch_size), trace, only_kept=True),
+        "pooled": trace.out["pre_logits"][0],
+    }
+    pooled = torch.cat([model.forward_head(model.norm(x), pre_logits=True) for x in trace.tokens])  # [blocks + 1, F]
+    if model.config.num_classes:
+        found |= _classes(model.head(pooled), output[0])
+    else:
+        tokens = trace.out["encoded"][0]  # [N, D]
+        reference = tokens[:1] if model.config.class_token else tokens.mean(0, keepdim=True)
+        alike = F.cosine_similarity(tokens[trace.num_prefix_tokens :], reference)
+        found |= {"depth_similarity": F.cosine_similarity(pooled, pooled[-1:]), "alike": _on_grid(alike, trace)}
+    return _to_cpu(found)
+
+
+@torch.inference_mode()
+def describe_patch(
+    model: ViT, pixels: Tensor, patch: int, *, patch_size: int, kept_patches: Tensor | None = None
+) -> Numbers:
+    """How one patch becomes a token; arguments as in ``describe_network``.
+
+    Args:
+        model: In eval mode.
+        pixels: ``[1, C, height, width]``.
+        patch: Its index, row by row.
+        patch_size: In pixels.
+        kept_patches: The patch must be among them.
+
+    Returns:
+        ``pixels`` ``[C, p, p]``, normalised; ``embedded`` ``[D]``: the patch embedding; ``position`` ``[D]``: its
+        position embedding; ``token`` ``[D]``: their sum, which enters the first block; ``class_token`` ``[D]``, with
+        its position, if the model has one.
+    """
+    trace = Trace(record_tokens=True)
+    model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)
+    row, col = divmod(patch, trace.grid[1])
+    top, left = row * patch_size, col * patch_size
+    first = trace.out["with_posemb"][0]  # [N, D]
+    found = {
+        "pixels": pixels[0, :, top : top + patch_size, left : left + patch_size],
+        "embedded": trace.out["stem"][0, patch],
+        "position": model.pos_embed_for(trace.grid)[0, model.num_pos_embed_prefix + patch],
+        "token": first[token_of(trace, patch)],
+    }
+    if model.config.class_token:
+        found["class_token"] = first[0]
+    return _to_cpu(found)
+
+
+@torch.inference_mode()
+def describe_block(
+    model: ViT,
+    pixels: Tensor,
+    patch: int | None,
+    block: int,
+    head: int,
+    *,
+    patch_size: int,
+    kept_patches: Tensor | None = None,
+) -> Numbers:
+    """What one block does to one token: attention of one head, all heads, the MLP, and both residuals.
+
+    Args:
+        model: In eval mode.
+        pixels: ``[1, C, height, width]``.
+        patch: Index of the patch, row by row; None for the first token, which is the class token.
+        block: From 0.
+        head: From 0.
+        patch_size: In pixels.
+        kept_patches: The patch must be among them.
+
+    Returns:
+        - ``before``: ``[D]``: the token before the block; ``normed``: after the block's first norm.
+        - ``query`` ``[d]``; ``scores`` ``[N]``: ``q k^T / sqrt(d)``; ``weights`` ``[N]``: their softmax.
+        - ``keyed``: indices ``[n]`` of the tokens with the largest weights, largest first; ``keys`` and ``values``
+          ``[n, d]`` of these.
+        - ``head_output`` ``[d]``: the weighted sum of all values; ``all_weights`` ``[H, N]``; ``concatenated`` ``[D]``.
+        - ``attention`` ``[D]``: what the attention adds; ``between`` ``[D]``: the token after it.
+        - ``hidden``: ``[hidden]``: the MLP's activations after the GELU; ``mlp`` ``[D]``: what the MLP adds; ``after``
+          ``[D]``: the token after the block.
+    """
+    trace = Trace(record_tokens=True)
+    model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)
+    token = 0 if patch is None else token_of(trace, patch)
+    part = cast("Block", model.blocks[block])
+    q, k, v = (recorded[block][0] for recorded in (trace.q, trace.k, trace.v))  # each [H, N, d]
+    scores = (q[:, token : token + 1] @ k.mT)[:, 0] / q.shape[-1] ** 0.5  # [H, N]
+    weights = scores.softmax(-1)
+    outputs = (weights[:, None] @ v)[:, 0]  # [H, d]
+    concatenated = outputs.flatten()  # [D]
+    keyed = weights[head].argsort(descending=True, stable=True)[:NUM_KEYS]
+    before = trace.tokens[block][0, token]
+    between = trace.out[f"{part.name}/+sa"][0, token]
+    hidden = F.gelu(part.mlp.fc1(part.norm2(between)))
+    return _to_cpu(
+        {
+            "before": before,
+            "normed": part.norm1(before),
+            "query": q[head, token],
+            "scores": scores[head],
+            "weights": weights[head],
+            "keyed": keyed,
+            "keys": k[head, keyed],
+            "values": v[head, keyed],
+            "head_output": outputs[head],
+            "all_weights": weights,
+            "concatenated": concatenated,
+            "attention": part.ls1(part.attn.proj(concatenated)),
+            "between": between,
+            "hidden": hidden,
+            "mlp": part.ls2(part.mlp.fc2(hidden)),
+            "after": trace.out[f"{part.name}/+mlp"][0, token],
+        }
+    )
+
+
+def token_of(trace: Trace, patch: int) -> int:
+    """The index of a kept patch's token in the sequence."""
+    order = None if trace.kept_patches is None else trace.kept_patches[0].tolist()
+    return trace.num_prefix_tokens + (patch if order is None else order.index(patch))
+
+
+def compress(positions: Tensor) -> Tensor:
+    """Few numbers a position whose products are the cosine similarities.
+
+    The rows are scaled to length 1 and written in their leading singular directions, of which as few are kept as leave
+    no similarity wrong by more than ``MAX_SIMILARITY_ERROR``.
+
+    Args:
+        positions: ``[n, D]``.
+
+    Returns:
+        ``[n, r]`` float16 with ``r <= D``.
+    """
+    unit = F.normalize(positions.float(), dim=1)
+    u, s, _ = torch.linalg.svd(unit, full_matrices=False)
+    coordinates, wanted = u * s, unit @ unit.T
+    rank = min(8, len(s))
+    while True:
+        kept = coordinates[:, :rank].half()
+        error = (kept.float() @ kept.float().T - wanted).abs().max()
+        if rank == len(s) or error <= MAX_SIMILARITY_ERROR:
+            return kept
+        rank = min(2 * rank, len(s))
+
+
+def _largest_filters(kernel: Tensor) -> Tensor:
+    """Indices of the filters ``[D, C, p, p]`` of largest norm, largest first."""
+    count = min(len(kernel), MAX_FILTERS, max(4, MAX_FILTER_VALUES // kernel[0].numel()))
+    return kernel.flatten(1).norm(dim=1).argsort(descending=True, stable=True)[:count]
+
+
+def _contrast(pixels: Tensor, patch_size: int) -> Tensor:
+    """Standard deviation of the pixels of each patch, ``[rows * cols]``."""
+    patches = pixels[0].unfold(1, patch_size, patch_size).unfold(2, patch_size, patch_size)  # [C, rows, cols, p, p]
+    return patches.flatten(3).std(-1, correction=0).mean(0).flatten()
+
+
+def _classes(depths: Tensor, logits: Tensor) -> Numbers:
+    """The prediction of each depth, from logits ``[blocks + 1, K]``, and the largest of the final ``[K]``."""
+    probabilities = depths.softmax(-1)
+    top, index = probabilities.max(-1)
+    order = logits.argsort(descending=True, stable=True)[:NUM_CLASSES]
+    return {
+        "depth_class": index,
+        "depth_top": top,
+        "depth_final": probabilities[:, order[0]],
+        "classes": order,
+        "logits": logits[order],
+        "logsumexp": logits.logsumexp(0, keepdim=True),
+    }
+
+
+def _on_grid(values: Tensor, trace: Trace, *, only_kept: bool = False) -> Tensor:
+    """Values of the kept patches ``[K]`` (of all patches with ``only_kept``) on the grid, with 0 at dropped ones."""
+    if trace.kept_patches is None:
+        return values
+    kept = trace.kept_patches[0]
+    grid = values.new_zeros(trace.grid[0] * trace.grid[1])
+    grid[kept] = values[kept] if only_kept else values
+    return grid
+
+
+def _to_cpu(found: Numbers) -> Numbers:
+    return {name: tensor.detach().cpu() for name, tensor in found.items()}

@@ -1,0 +1,55 @@
+"""The units of maps, and below which value a map of that unit shows nothing that matters.
+
+The colours of a map are scaled by its largest value, so without a limit a map of next to nothing would look like any
+other. The scale therefore never ends below the floor of the unit, and such a map is faint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The least end of the colour scale.
+
+    Attributes:
+        value: In the unit; if ``per_token``, divided by the number of tokens.
+        reason: What it means if no patch reaches it, as a sentence.
+        per_token: Whether the values are shares of one whole.
+    """
+
+    value: float
+    reason: str
+    per_token: bool = False
+
+    def at(self, num_tokens: int) -> float:
+        """The floor for a sequence of so many tokens."""
+        return self.value / num_tokens if self.per_token else self.value
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes as plain values for JSON."""
+        return {"value": self.value, "reason": self.reason, "per_token": self.per_token}
+
+
+_EVEN_SHARE = Floor(1.0, "No patch gets as much as an even share, so the map points to none of them.", per_token=True)
+
+FLOORS = {
+    "share of attention": _EVEN_SHARE,
+    "share of the input": _EVEN_SHARE,
+    # exp(0.01) = 1.01
+    "log-probability": Floor(0.01, "No single patch changes the probability by more than 1 % of its value."),
+    # The slope of a probability in its logit is at most 1/4.
+    "logit": Floor(0.01, "The values are below 0.01 of the logit, which changes no probability by more than 0.25 %."),
+    # Measured on digits with 384 passes: an estimate varies by 0.08 to 0.10 from seed to seed.
+    "standard deviations of the score": Floor(0.1, "The values are no larger than the error of the estimate."),
+}
+"""By unit. Lengths of vectors have none: how long a vector must be to matter differs between models and blocks."""
+
+NO_FLOOR = Floor(0.0, "")
+
+
+def floor_of(unit: str) -> Floor:
+    """The floor of a unit; 0 for a unit without one."""
+    return FLOORS.get(unit, NO_FLOOR)

@@ -1,0 +1,80 @@
+"""Heatmap colours, the same as on the page (``web/components/stage/colours.js``).
+
+Photos and drawings need different ones. Over a photo, magma from dark to bright. A drawing is dark ink on light paper
+under a wash of colour: nothing where the value is 0, deeper where it is higher. Maps with a sign have two hues, blue
+below 0 and red above, equally strong at equal distance from 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGMA = [
+    [20, 14, 54], [63, 15, 114], [107, 29, 129], [153, 45, 128], [199, 61, 115],
+    [237, 90, 95], [252, 140, 99], [254, 193, 133], [252, 244, 182],
+]  # fmt: skip
+"""matplotlib's magma from 0.1 to 0.98: black would hide the photo, and cream would be taken for part of it."""
+
+BERLIN = [
+    [135, 173, 244], [67, 149, 195], [36, 94, 122], [19, 45, 58], [24, 12, 10],
+    [60, 17, 1], [112, 42, 20], [174, 96, 81], [234, 153, 149],
+]  # fmt: skip
+"""Berlin of Crameri's colour maps from 0.04 to 0.96: even steps of lightness from dark at 0 to both ends."""
+
+PAPER = [
+    [254, 198, 138], [254, 174, 119], [253, 150, 104], [250, 125, 94], [244, 103, 92],
+    [232, 83, 98], [214, 69, 108], [194, 59, 117], [173, 52, 124],
+]  # fmt: skip
+"""magma from 0.88 down to 0.48, for light paper: lighter than ink, so that the drawing stays readable."""
+
+PAPER_SIGNED = [
+    [32, 101, 171], [67, 147, 195], [144, 196, 221], [209, 229, 240], [247, 246, 246],
+    [253, 219, 199], [243, 164, 129], [214, 96, 77], [177, 24, 43],
+]  # fmt: skip
+"""ColorBrewer's RdBu, reversed, from 0.1 to 0.9."""
+
+WHITE_OF_PAPER = 252
+"""Grey of the paper, from 0 to 255."""
+
+BLACK_OF_INK = 40
+"""Grey of the darkest ink."""
+
+
+def heat_colours(
+    shares: NDArray[np.floating], opacity: float, *, signed: bool = False, paper: bool = False
+) -> NDArray[np.float64]:
+    """Colour and opacity of values.
+
+    Args:
+        shares: ``[...]``, each a share of the end of the scale: in [0, 1], or [-1, 1] if ``signed``.
+        opacity: Of the strongest value, in [0, 1].
+        signed: Whether values below 0 have a colour of their own.
+        paper: Whether the map lies over a drawing on paper, not over a photo.
+
+    Returns:
+        ``[..., 4]``: red, green, blue from 0 to 255, and opacity from 0 to 1.
+    """
+    shares = np.asarray(shares, np.float64).clip(-1 if signed else 0, 1)
+    stops = np.array((PAPER_SIGNED if signed else PAPER) if paper else BERLIN if signed else MAGMA, np.float64)
+    at = ((shares + 1) / 2 if signed else shares) * (len(stops) - 1)
+    below = np.minimum(at.astype(int), len(stops) - 2)
+    colours = stops[below] + (stops[below + 1] - stops[below]) * (at - below)[..., None]
+    strength = np.abs(shares)
+    # On paper nothing is painted at 0, and the root makes equal steps of the value equal steps of lightness. A photo
+    # is covered more where the map is strong, so that it stays recognizable where the map is weak.
+    alpha = opacity * (np.sqrt(strength) if paper else 0.45 + 0.55 * strength)
+    return np.concatenate([colours, alpha[..., None]], -1)
+
+
+def scale_end(values: NDArray[np.floating], floor: float = 0.0) -> float:
+    """The value at the strong end of the scale of a map.
+
+    Args:
+        values: The map.
+        floor: The least end of the scale, so that a map without a meaningful value is faint; see ``methods.units``.
+
+    Returns:
+        The largest absolute value, at least the floor, and above 0.
+    """
+    return max(float(np.abs(values).max(initial=0)), floor, 1e-12)

@@ -1,0 +1,70 @@
+"""The inputs of the page in `gr.HTML`: tabs, drawing pad, photo input, model menu, patch size.
+
+It has no value: `shared/pageState.js` owns the state of the page, and `inputs/main.js` shows and changes it. Whenever
+picture, model, patch size or fit change, `inputs/results.js` requests one result and gives it to the stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import gradio as gr
+
+from vit_demo.web import settings
+from vit_demo.web.assets import read
+from vit_demo.web.components.modules import load_script
+from vit_demo.web.components.pad import DIGITS
+from vit_demo.web.components.server_function import Reply, server_function
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS, to_dict
+from vit_demo.web.model_info import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
+
+PARTS = ("inputs/inputs", "inputs/photo", "inputs/model", "pad/pad", "model_view/model_view")
+"""The HTML files and style sheets of the component."""
+
+
+class Inputs(gr.HTML):
+    """Everything a visitor chooses beside the stage."""
+
+    def __init__(
+        self,
+        *,
+        on_request: Callable[[Any], Awaitable[Reply]],
+        digits_preset: str,
+        opening_digit: int = 7,
+        **kwargs: Any,
+    ) -> None:
+        """Makes the inputs.
+
+        Args:
+            on_request: As in `Stage`.
+            digits_preset: The model of the drawing tab when the page opens.
+            opening_digit: The example digit on the paper when the page opens.
+            **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
+        """
+        template = read("components/inputs/inputs.html")
+        for part in ("pad/pad", "inputs/photo", "model_view/model_view", "inputs/model"):
+            template = template.replace(f"<!-- {part} -->", read(f"components/{part}.html").strip())
+        super().__init__(
+            html_template=template,
+            css_template="\n".join(read(f"components/{part}.css") for part in PARTS),
+            js_on_load=load_script(
+                "inputs",
+                models=menu_entries(),
+                defaults={"digits": digits_preset, "photos": default_photo_preset(), "digit": opening_digit},
+                offer=LARGE_PHOTO_PRESET,
+                customModels=settings.custom_models_allowed(),
+                digits=DIGITS,
+                examples=[to_dict(photo) for photo in EXAMPLE_PHOTOS.values()],
+            ),
+            server_functions=[server_function(on_request)],
+            apply_default_css=False,
+            **kwargs,
+        )
+
+    def get_config(self) -> dict[str, Any]:  # type: ignore[override]
+        """Returns the properties for the browser, without the server functions, which are not JSON."""
+        config = super().get_config()
+        for name in config["server_fns"]:
+            config.pop(name, None)
+        return config

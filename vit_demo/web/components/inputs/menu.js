@@ -1,0 +1,129 @@
+// The model menu, with the jobs that bring a model to the server, and the patch sizes.
+
+import { make, setText } from "../shared/dom.js";
+import { sizeOf } from "../shared/link.js";
+import { PUSH } from "../shared/pageState.js";
+import { createModelJob, jobText } from "./modelJob.js";
+import { createRadios } from "./radios.js";
+
+const OWN = "own";
+const CUSTOM_HINT = "A ViT, DeiT or DINOv2 of timm or transformers, with safetensors weights.";
+
+/**
+ * Starts the menu in its element. `models` maps names to the entries of Python's `model_entry`; `offer` is the name of the
+ * model that the photo tab offers. `show(state)` shows the state; `open(model, state)` gets a model that a link names, and
+ * uses it for that state; `use(model, how)` chooses one that needs no download.
+ */
+export function createMenu(element, { pageState, server, models, offer, customModels, remember }) {
+  const find = (selector) => element.querySelector(selector);
+  const [select, custom, box, job, offered] = ["#preset", ".custom", ".custom input", ".job", ".offer"].map(find);
+  const sizes = createRadios(find("#patch-size"), "patch-size-title", (value) => {
+    const { task } = pageState.get();
+    pageState.changeTab(task, { patchSize: value });
+  });
+  const jobs = createModelJob(server, { onChange: showJob, onReady: install });
+  let isAsking = false; // whether the box for a model of the Hub is open
+  let listed = "";
+
+  function choose(name) {
+    const model = models.get(name);
+    isAsking = name === OWN;
+    jobs.cancel();
+    if (!isAsking && model.on_machine) use(model);
+    else if (!isAsking) jobs.start(model);
+    show(pageState.get());
+    if (isAsking) box.focus();
+  }
+
+  function use(model, how = PUSH, patchSize = model.default_patch_size) {
+    pageState.changeTab(model.task, { preset: model.name, patchSize }, how);
+    if (model.task === "photos") remember(model.name);
+  }
+
+  /** A model is on the server now. */
+  function install(entry, { patchSize, view }) {
+    models.set(entry.name, { ...entry, on_machine: true });
+    isAsking = false;
+    const state = pageState.get();
+    const tab = { ...state[entry.task], preset: entry.name, patchSize: sizeOf(entry, patchSize) };
+    if (view) pageState.restore({ ...state, [entry.task]: tab, view });
+    else use(entry, PUSH, tab.patchSize);
+    show(pageState.get());
+  }
+
+  function showJob(current) {
+    job.hidden = !current;
+    custom.classList.toggle("busy", Boolean(current && !current.error));
+    if (!current) return;
+    find(".job-text").textContent = jobText(current);
+    job.classList.toggle("failed", Boolean(current.error));
+    find(".job-bar i").style.width = current.total ? `${(100 * current.done) / current.total}%` : "0";
+  }
+
+  function label({ title, on_machine: isHere, megabytes }) {
+    return isHere ? title : `${title} · download, ${megabytes} MB`;
+  }
+
+  function list(task) {
+    const entries = [...models.values()].filter((model) => model.task === task);
+    const group = (title, members) =>
+      members.length &&
+      make(
+        "optgroup",
+        { label: title },
+        ...members.map((m) => make("option", { value: m.name, textContent: label(m) })),
+      );
+    const own = { name: OWN, title: "Your own, from the Hub …", on_machine: true };
+    const here = entries.filter((model) => model.on_machine);
+    const away = entries.filter((model) => !model.on_machine);
+    if (task === "photos" && customModels) away.push(own);
+    const key = JSON.stringify([here, away]);
+    if (key === listed) return;
+    listed = key;
+    select.replaceChildren(...[group("On this machine", here), group("From the Hub", away)].filter(Boolean));
+  }
+
+  function show(state) {
+    const { preset, patchSize } = state[state.task];
+    const model = models.get(preset);
+    list(state.task);
+    select.value = preset;
+    const canAsk = isAsking && state.task === "photos";
+    custom.hidden = !canAsk;
+    find(".summary").textContent = canAsk ? CUSTOM_HINT : model.summary;
+    sizes.set(
+      model.sizes.map(({ size }) => [size, String(size)]),
+      patchSize,
+    );
+    setText(find(".size-text"), model.sizes.find(({ size }) => size === patchSize)?.text ?? "");
+    showOffer(state.task === "photos" && !canAsk ? model : null);
+  }
+
+  /** Offers the model with more classes where one with few is chosen. */
+  function showOffer(model) {
+    const larger = models.get(offer);
+    offered.hidden = !(model && larger && model.num_classes && model.num_classes < larger.num_classes);
+    if (offered.hidden) return;
+    const cost = larger.on_machine ? "" : `, ${larger.megabytes} MB`;
+    const name = larger.title.split(",")[0];
+    const count = larger.num_classes.toLocaleString("en");
+    setText(offered, `${model.num_classes} classes. *Switch to ${name}: ${count} classes${cost}*`);
+  }
+
+  select.addEventListener("change", () => choose(select.value));
+  offered.addEventListener("click", () => choose(offer));
+  custom.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (box.value.trim()) jobs.start({ name: box.value.trim() });
+  });
+  find("[data-job=cancel]").addEventListener("click", jobs.cancel);
+  find("[data-job=retry]").addEventListener("click", jobs.retry);
+  find("[data-job=back]").addEventListener("click", () => {
+    jobs.cancel();
+    isAsking = false;
+    show(pageState.get());
+    select.focus();
+  });
+
+  return { show, use, open: (model, { view }) => jobs.start({ ...models.get(model.name), ...model, view }) };
+}

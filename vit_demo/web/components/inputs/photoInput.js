@@ -1,0 +1,145 @@
+// The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
+
+import { shownResult } from "../shared/channels.js";
+import { make } from "../shared/dom.js";
+import { createRequestIds } from "../stage/requests.js";
+import { createWebcam } from "./webcam.js";
+
+const MOST_BYTES = 50_000_000;
+const NO_PICTURE = "This is not a picture: choose a photo.";
+const TOO_LARGE = "The photo is larger than 50 MB: choose a smaller copy.";
+const NOT_UPLOADED = "The photo could not be uploaded: check the connection and try again.";
+const NO_WEBCAM = "The webcam could not be used: allow it in the browser, or choose a photo.";
+
+/**
+ * Starts the photo input in its element. `upload(file)` resolves to {path}; `onPicture(picture)` gets {upload, name},
+ * {example} or null. `show(picture)` shows the picture of the state.
+ */
+export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture }) {
+  const find = (selector) => element.querySelector(selector);
+  const way = (name) => find(`[data-way=${name}]`);
+  const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
+  const webcam = createWebcam(find("video"));
+  const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
+  const local = new Map(); // from the path of an upload to the photo in this browser
+  let picture = null;
+
+  const say = (sentence) => {
+    problem.textContent = sentence;
+  };
+
+  async function take(file) {
+    closeWebcam();
+    if (!file) return;
+    if (file.type && !file.type.startsWith("image/")) return say(NO_PICTURE);
+    if (file.size > MOST_BYTES) return say(TOO_LARGE);
+    const isCurrent = uploads.start();
+    say("Uploading …");
+    const sent = await upload(file).catch(() => null);
+    if (!isCurrent()) return;
+    if (!sent?.path) return say(NOT_UPLOADED);
+    say("");
+    local.set(sent.path, URL.createObjectURL(file));
+    onPicture({ upload: sent.path, name: file.name.slice(0, 100) });
+  }
+
+  function choose(next) {
+    uploads.start();
+    say("");
+    closeWebcam();
+    onPicture(next);
+  }
+
+  function openWebcam(isOpen) {
+    for (const name of ["shoot", "cancel"]) way(name).hidden = !isOpen;
+    for (const name of ["choose", "camera", "webcam"]) way(name).classList.toggle("away", isOpen);
+    element.classList.toggle("filming", isOpen);
+  }
+
+  async function startWebcam() {
+    say("");
+    try {
+      await webcam.start();
+      openWebcam(true);
+      way("shoot").focus();
+    } catch {
+      closeWebcam();
+      say(NO_WEBCAM);
+    }
+  }
+
+  function closeWebcam() {
+    webcam.stop();
+    openWebcam(false);
+  }
+
+  for (const [name, selector] of [
+    ["choose", ".file"],
+    ["camera", ".camera-file"],
+  ]) {
+    const input = find(selector);
+    way(name).addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      take(input.files[0]);
+      input.value = ""; // the same file can be chosen again
+    });
+  }
+  way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
+  way("webcam").addEventListener("click", startWebcam);
+  way("shoot").addEventListener("click", async () => take(await webcam.shoot()));
+  way("cancel").addEventListener("click", closeWebcam);
+  find(".frame").addEventListener("click", ({ target }) => {
+    if (!remove.contains(target) && !picture && find("video").hidden) find(".file").click();
+  });
+  remove.addEventListener("click", () => {
+    choose(null);
+    way("choose").focus();
+  });
+  const buttons = examples.map(({ name, title, source, licence }) => {
+    const small = make("img", { src: exampleUrl(name), alt: title, width: 44, height: 44, loading: "lazy" });
+    const button = make("button", { type: "button", title: `${title}. ${source}, ${licence}` }, small);
+    button.addEventListener("click", () => choose({ example: name }));
+    return button;
+  });
+  find("#photos").append(...buttons);
+
+  /** What the browser cannot show, such as HEIC, and an upload of before a reload: the server's small copy. */
+  function addressOf({ example, upload: path }) {
+    if (example) return exampleUrl(example);
+    const result = shownResult.latest();
+    return local.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
+  }
+
+  function show(next) {
+    picture = next;
+    const example = examples.find(({ name }) => name === next?.example);
+    const address = next && addressOf(next);
+    image.hidden = !address;
+    if (address && image.src !== address) image.src = address;
+    image.alt = example?.title ?? (next ? "Your photo" : "");
+    remove.hidden = !next;
+    find(".invitation").hidden = Boolean(next);
+    find(".credit").textContent = example ? `${example.title}: ${example.source}, ${example.licence}` : "";
+    buttons.forEach((button, i) => {
+      button.setAttribute("aria-pressed", String(examples[i].name === next?.example));
+      if (examples[i] === example) reveal(button);
+    });
+  }
+
+  /** Moves the strip of examples, but not the page, until a button is in sight. */
+  function reveal(button) {
+    const strip = find("#photos");
+    const left = button.offsetLeft - buttons[0].offsetLeft;
+    if (left < strip.scrollLeft) strip.scrollLeft = left;
+    else strip.scrollLeft = Math.max(strip.scrollLeft, left + button.offsetWidth - strip.clientWidth);
+  }
+
+  image.addEventListener("error", () => {
+    if (!picture?.upload) return;
+    local.delete(picture.upload);
+    show(picture);
+  });
+  shownResult.follow(element, () => show(picture));
+
+  return { show, take };
+}

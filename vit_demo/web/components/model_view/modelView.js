@@ -1,0 +1,84 @@
+// The whole photo, small, with the part that the model saw left bright. It follows the stage; a click on it chooses a patch
+// there.
+
+import { clickedPatch, modelInput } from "../shared/channels.js";
+import { make } from "../shared/dom.js";
+import { fitInside, partOf, patchAt, patchBox } from "../shared/geometry.js";
+
+const LARGEST = [84, 64]; // width and height in CSS pixels, as in model_view.css
+const HALO = [
+  ["rgb(0 0 0 / 60%)", 3.5],
+  ["#fff", 1.5],
+];
+
+/** Starts the small photo in its element. */
+export function createModelView(element) {
+  const [figure, canvas, caption] = ["figure", "canvas", "figcaption"].map((name) => element.querySelector(name));
+  let photo = null; // {image, box, fit, rows, columns, pinned}
+  let picture = null; // photo.image, decoded
+
+  async function show({ photo: next }) {
+    if (next && next.image !== photo?.image) {
+      const decoded = new Image();
+      decoded.src = next.image;
+      await decoded.decode();
+      if (next !== modelInput.latest().photo) return; // a newer one has come meanwhile
+      picture = decoded;
+    }
+    photo = next;
+    figure.hidden = !photo;
+    if (!photo) return;
+    const [bold, plain] = describeFit(photo);
+    caption.replaceChildren(make("b", { textContent: bold }), plain);
+    canvas.setAttribute("aria-label", `The whole photo. What the model sees of it: ${bold}${plain}`);
+    paint(canvas, picture, photo);
+  }
+
+  canvas.addEventListener("click", ({ clientX, clientY }) => {
+    const inputBox = photo && partOf(canvas.getBoundingClientRect(), photo.box);
+    const patch = photo && patchAt(clientX, clientY, inputBox, photo);
+    if (patch !== null) clickedPatch.publish(patch);
+  });
+  modelInput.follow(element, show);
+  show(modelInput.latest()); // the stage may have been first
+}
+
+/** What a fit means, as [bold, plain] words. */
+export function describeFit({ fit, box: [left, top, right, bottom], rows, columns }) {
+  const percentage = Math.round(100 * (right - left) * (bottom - top));
+  if (fit === "crop" && percentage === 100) return ["All of it,", " because the photo is square."];
+  if (fit === "crop") return [`The bright square, ${percentage}\u00a0% of the photo.`, " The rest is cut off."];
+  if (fit === "squash") return ["All of it,", " stretched to a square."];
+  return ["All of it,", ` with its aspect ratio kept: ${rows} × ${columns} patches.`];
+}
+
+function paint(canvas, picture, photo) {
+  const size = fitInside([picture.naturalWidth, picture.naturalHeight], LARGEST).map((side) => Math.max(8, side));
+  const [width, height] = size;
+  [canvas.width, canvas.height] = size.map((side) => Math.round(side * devicePixelRatio));
+  [canvas.style.width, canvas.style.height] = size.map((side) => `${side}px`);
+  const context = canvas.getContext("2d");
+  context.scale(canvas.width / width, canvas.height / height);
+  context.imageSmoothingQuality = "high";
+  context.drawImage(picture, 0, 0, width, height);
+  const inputBox = partOf({ left: 0, top: 0, width, height }, photo.box);
+  if (photo.fit === "crop") dimOutside(context, size, inputBox);
+  if (photo.pinned === null) return;
+  const patch = patchBox(photo.pinned, inputBox, photo);
+  for (const [style, line] of HALO) {
+    context.strokeStyle = style;
+    context.lineWidth = line;
+    context.strokeRect(patch.left, patch.top, patch.width, patch.height);
+  }
+}
+
+function dimOutside(context, size, { left, top, width, height }) {
+  const outside = new Path2D();
+  outside.rect(0, 0, ...size);
+  outside.rect(left, top, width, height);
+  context.fillStyle = "rgb(0 0 0 / 62%)";
+  context.fill(outside, "evenodd");
+  context.strokeStyle = "#fff";
+  context.lineWidth = 1.5;
+  context.strokeRect(left + 0.75, top + 0.75, width - 1.5, height - 1.5);
+}

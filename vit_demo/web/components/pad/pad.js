@@ -1,0 +1,127 @@
+// The pad: one drawing, its history and the tools.
+
+import { modelInput } from "../shared/channels.js";
+import { rounded } from "../shared/strokeCodec.js";
+import { createPaper, extendStroke, followPointer } from "./paper.js";
+import { followKeys } from "./penKeys.js";
+import { drawStrokes, exampleStrokes, PENS } from "./strokes.js";
+
+/**
+ * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
+ * undo and clear; the picture is {strokes}, {digit} or null. `show(picture)` puts another picture on the paper, and
+ * `isOpening` tells that it is the example that the page opened with, which the first stroke replaces.
+ */
+export function createPad(element, { digits, onChange }) {
+  const find = (selector) => element.querySelector(selector);
+  const canvas = find(".paper");
+  const paper = createPaper(canvas);
+  let picture; // undefined until the first is shown
+  let strokes = []; // of the picture, and of the stroke being drawn
+  let history = [];
+  let pen = "medium";
+  let live = null; // the stroke being drawn
+  let isOpening = false;
+
+  const strokesOf = ({ digit, strokes: drawn }) => drawn ?? (digit === undefined ? [] : exampleStrokes(digits, digit));
+
+  function refresh() {
+    find(".hint").classList.toggle("faded", Boolean(strokes.length) && !isOpening);
+    find("[data-action=undo]").disabled = !history.length;
+    find("[data-action=clear]").disabled = !strokes.length;
+    for (const button of element.querySelectorAll("[data-pen]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.pen === pen));
+    }
+  }
+
+  function put(next) {
+    picture = next;
+    strokes = strokesOf(next ?? {});
+    live = null;
+    isOpening = false;
+    refresh();
+  }
+
+  function replace(next, isStep) {
+    history.push(picture);
+    put(next);
+    paper.show(strokes);
+    onChange(picture, isStep);
+  }
+
+  function undo() {
+    if (!history.length) return;
+    put(history.pop());
+    paper.show(strokes);
+    onChange(picture, false);
+  }
+
+  function clear() {
+    if (strokes.length) replace(null, false);
+  }
+
+  function writeExample(digit) {
+    replace({ digit }, true);
+    paper.write(strokes);
+  }
+
+  const pointer = {
+    begin(point) {
+      live = { width: PENS[pen], points: [point] };
+      // The first stroke replaces the digit that the page opened with, but nothing that the visitor drew.
+      strokes = [...(isOpening ? [] : strokesOf(picture ?? {})), live];
+      isOpening = false;
+      refresh();
+      paper.show(strokes);
+    },
+    extend(points) {
+      extendStroke(live, points);
+      paper.show(strokes);
+    },
+    end() {
+      if (live) replace({ strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) }, false);
+    },
+  };
+  followPointer(canvas, pointer);
+  followKeys(canvas, find(".nib"), { ...pointer, undo, clear });
+
+  find("[data-action=undo]").addEventListener("click", undo);
+  find("[data-action=clear]").addEventListener("click", clear);
+  for (const button of element.querySelectorAll("[data-pen]")) {
+    button.addEventListener("click", () => {
+      pen = button.dataset.pen;
+      refresh();
+    });
+  }
+
+  for (let digit = 0; digit < 10; digit++) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "example";
+    button.setAttribute("aria-label", `Example ${digit}`);
+    const small = document.createElement("canvas");
+    small.width = small.height = 96;
+    drawStrokes(small.getContext("2d"), exampleStrokes(digits, digit), small.width);
+    button.append(small);
+    button.addEventListener("click", () => writeExample(digit));
+    find(".digits").append(button);
+  }
+
+  /** Shows the digit that the model saw, which often explains a wrong prediction. */
+  function showModelInput({ digit }) {
+    find(".model-input").hidden = !digit;
+    if (digit) find(".model-input img").src = digit;
+  }
+  modelInput.follow(element, showModelInput);
+  showModelInput(modelInput.latest()); // the stage may have been first
+
+  function show(next, opening = false) {
+    if (next === picture) return;
+    history = [];
+    put(next);
+    isOpening = opening;
+    refresh();
+    paper.show(strokes);
+  }
+
+  return { show };
+}

@@ -1,0 +1,75 @@
+// The field's terms, each explained where it is met: on hover, on focus with the Tab key, and on tap.
+
+import { make, setText } from "../shared/dom.js";
+
+/** Terms in the order in which they are looked for, with the words that stand for them and their explanation. */
+const TERMS = [
+  [
+    /\bclass token\b/,
+    "A token beside those of the patches. It belongs to no patch, gathers from all of them, and becomes the prediction after the last block.",
+  ],
+  [/\brollout\b/i, "Attention of all blocks multiplied, so that it reaches from the output back to the image."],
+  [
+    /\bAttnLRP\b/,
+    "Layer-wise relevance propagation for attention: the score of a class is passed back to the patches.",
+  ],
+  [
+    /\bblocks?\b/,
+    "One layer of the network: attention, in which tokens read from each other, then a small network for each token.",
+  ],
+  [
+    /\bheads?\b/,
+    "One of several attentions that a block computes side by side, each with its own queries, keys and values.",
+  ],
+];
+
+/** Sets text as `setText` does, and makes the first of each term a button with its explanation. */
+export function setExplainedText(node, text, tooltip) {
+  if (node.dataset.text === text) return;
+  setText(node, text);
+  for (const [pattern, explanation] of TERMS) explainFirst(node, pattern, explanation, tooltip);
+}
+
+function explainFirst(node, pattern, explanation, tooltip) {
+  const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  for (let part = walker.nextNode(); part; part = walker.nextNode()) {
+    const found = pattern.exec(part.data);
+    if (!found || part.parentElement.matches(".term")) continue;
+    const rest = part.splitText(found.index);
+    rest.splitText(found[0].length);
+    const term = make("button", { type: "button", className: "term", textContent: found[0] });
+    rest.replaceWith(term);
+    tooltip.follow(term, explanation);
+    return;
+  }
+}
+
+/** The tooltip of a stage: one element, above everything, beside the term that it explains. */
+export function createTooltip(host) {
+  const tip = make("div", { className: "tooltip", popover: "manual", id: `${host.id || "stage"}-tooltip` });
+  tip.setAttribute("role", "tooltip");
+  host.append(tip);
+
+  function show(term, explanation) {
+    tip.textContent = explanation;
+    term.setAttribute("aria-describedby", tip.id);
+    tip.showPopover?.();
+    const at = term.getBoundingClientRect();
+    const left = Math.min(at.left, innerWidth - tip.offsetWidth - 8);
+    const below = at.bottom + 6 + tip.offsetHeight <= innerHeight;
+    tip.style.left = `${Math.max(8, left)}px`;
+    tip.style.top = `${below ? at.bottom + 6 : at.top - 6 - tip.offsetHeight}px`;
+  }
+
+  const hide = () => tip.isConnected && tip.matches(":popover-open") && tip.hidePopover();
+
+  function follow(term, explanation) {
+    for (const event of ["pointerenter", "focus", "click"]) {
+      term.addEventListener(event, () => show(term, explanation));
+    }
+    for (const event of ["pointerleave", "blur"]) term.addEventListener(event, hide);
+    term.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
+  }
+
+  return { follow };
+}

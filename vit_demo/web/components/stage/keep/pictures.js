@@ -1,0 +1,106 @@
+// A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
+
+import { make } from "../../shared/dom.js";
+import { heatCanvas, isCoarse } from "../colours.js";
+import { paintResult } from "../picture.js";
+import { captionOf } from "./description.js";
+
+const SIDE = 896; // pixels of the longer side of a kept picture
+const LINE = 30; // pixels of a line of its caption
+const MARGIN = 20;
+const FONT = "system-ui, -apple-system, sans-serif";
+
+const sizeOf = ({ size: [width, height] }) => {
+  const scale = SIDE / Math.max(width, height);
+  return [Math.round(width * scale), Math.round(height * scale)];
+};
+
+/** The picture under its map as a canvas, without a caption. */
+function pictureOf({ result, map, style, opacity, dropped }) {
+  const [width, height] = sizeOf(result);
+  const canvas = make("canvas", { width, height });
+  paintResult(canvas, [width, height], result, { map, style, opacity, queried: null, hovered: null, dropped });
+  return canvas;
+}
+
+/** Resolves to a PNG, a Blob. */
+export function pngOf(kept) {
+  const picture = pictureOf(kept);
+  const lines = captionOf(kept);
+  const canvas = make("canvas", { width: picture.width, height: picture.height + 2 * MARGIN + LINE * lines.length });
+  const context = canvas.getContext("2d");
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(picture, 0, 0);
+  context.fillStyle = "#17181c";
+  lines.forEach((line, i) => {
+    context.font = `${i ? 400 : 600} 21px ${FONT}`;
+    context.fillText(line, MARGIN, picture.height + MARGIN + LINE * (i + 0.72), canvas.width - 2 * MARGIN);
+  });
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+/** An SVG: the picture and the map as images of their own, the caption as text. */
+export function svgOf(kept) {
+  const { result, map, style, opacity } = kept;
+  const [width, height] = sizeOf(result);
+  const lines = captionOf(kept);
+  const heat = heatCanvas(map, result, opacity, undefined, style).toDataURL();
+  const sharp = ' style="image-rendering: pixelated"';
+  const image = (url, isSharp) =>
+    `<image href="${url}" width="${width}" height="${height}" preserveAspectRatio="none"${isSharp ? sharp : ""}/>`;
+  const texts = lines.map(
+    (line, i) =>
+      `<text x="${MARGIN}" y="${height + MARGIN + LINE * (i + 0.72)}" font-weight="${i ? 400 : 600}">${escapeXml(line)}</text>`,
+  );
+  const total = height + 2 * MARGIN + LINE * lines.length;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${total}" font-family="${FONT}" font-size="21">
+<rect width="${width}" height="${total}" fill="#fff"/>
+${image(result.pictureUrl, result.pixelated)}
+${image(heat, isCoarse(result))}
+${texts.join("\n")}
+</svg>
+`;
+}
+
+/** A page with the picture, the map, the predictions and the code; it loads nothing. */
+export function reportOf(kept, python) {
+  const { result } = kept;
+  const [title, ...rest] = captionOf(kept).map(escapeXml);
+  const rows = result.predictions.map(
+    ({ label, probability }) => `<tr><th>${escapeXml(label)}</th><td>${(100 * probability).toFixed(2)} %</td></tr>`,
+  );
+  const picture = (url, name) => `<figure><img src="${url}" alt="${name}"><figcaption>${name}</figcaption></figure>`;
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>vit_demo: ${title}</title>
+<style>
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 ${FONT}; color: #17181c; }
+.pictures { display: flex; flex-wrap: wrap; gap: 1.5rem; }
+figure { margin: 0; } img { width: 20rem; max-width: 100%; border-radius: 12px;${result.pixelated ? " image-rendering: pixelated;" : ""} }
+figcaption, p { color: #55585f; } th { padding-right: 2rem; text-align: left; font-weight: 400; } td { text-align: right; }
+pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3; }
+</style>
+</head>
+<body>
+<h1>${title}</h1>
+${rest.map((line) => `<p>${line}</p>`).join("\n")}
+<div class="pictures">
+${picture(result.pictureUrl, "What the model saw")}
+${picture(pictureOf(kept).toDataURL(), title)}
+</div>
+<h2>Prediction</h2>
+<table>${rows.join("")}</table>
+<h2>Python</h2>
+<pre>${escapeXml(python)}</pre>
+</body>
+</html>
+`;
+}
+
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const escapeXml = (text) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]);

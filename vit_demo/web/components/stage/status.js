@@ -1,0 +1,30 @@
+// Whether the result on the stage is the one that was requested last, and what to do if it is not.
+
+import { resultStatus, retryResult } from "../shared/channels.js";
+import { make, setText } from "../shared/dom.js";
+
+/**
+ * Follows `resultStatus`. Its states: "done"; "pending", the result of before is marked as old; "failed" and "lost", a
+ * sentence beside it, with a button that tries again.
+ */
+export function followStatus(element, stage) {
+  const text = make("span");
+  const retry = make("button", { type: "button", textContent: "Retry", className: "quiet" });
+  const bar = make("div", { className: "result-status", hidden: true }, text, retry);
+  const spoken = make("p", { className: "visually-hidden" });
+  spoken.setAttribute("role", "status");
+  stage.querySelector(".view").append(bar);
+  stage.append(spoken);
+  retry.addEventListener("click", () => retryResult.publish());
+
+  function show({ state, sentence }) {
+    stage.classList.toggle("old", state !== "done");
+    stage.dataset.state = state;
+    bar.hidden = !sentence;
+    setText(text, sentence);
+    spoken.textContent = sentence;
+  }
+
+  resultStatus.follow(element, show);
+  show(resultStatus.latest());
+}

@@ -1,0 +1,90 @@
+// What the tour is about: the network's shape, and the choices that fit it.
+
+export const NUM_STEPS = 8;
+
+/** The shape of the network behind a result; `network` is that of the reply of kind "steps". */
+export function factsOf(result, network) {
+  const { rows, columns, numPatches, numTokens, numBlocks, numHeads, hasClassToken, predictions } = result;
+  const { channels, width, hidden, registers, classes, pool, learned_positions, mixes_heads, input_size } = network;
+  return {
+    rows,
+    columns,
+    patches: numPatches,
+    tokens: numTokens,
+    kept: numPatches - result.dropped.length,
+    blocks: numBlocks,
+    heads: numHeads,
+    patchSize: result.source.patch_size,
+    patchValues: channels * result.source.patch_size ** 2,
+    channels,
+    width,
+    headWidth: width / numHeads,
+    hidden,
+    registers,
+    classes,
+    pool,
+    features: width * (pool.includes("+") ? 2 : 1),
+    hasClassToken,
+    hasClasses: classes > 0,
+    learnedPositions: learned_positions,
+    mixesHeads: mixes_heads,
+    inputSize: input_size,
+    prediction: predictions[0]?.label ?? "",
+  };
+}
+
+/** The choices of a tour that exist in this result; `shared` is the reply of kind "steps". */
+export function settleTour(tour, result, shared) {
+  const { numBlocks, numHeads, numPatches, hasClassToken, tokenOf } = result;
+  const hasToken = (patch) => Number.isInteger(patch) && patch >= 0 && patch < numPatches && tokenOf[patch] >= 0;
+  const inRange = (value, count) => Number.isInteger(value) && value >= 0 && value < count;
+  return {
+    step: inRange(tour.step, NUM_STEPS) ? tour.step : 0,
+    patch: hasToken(tour.patch) ? tour.patch : startPatch(result, shared.contrast),
+    block: inRange(tour.block, numBlocks) ? tour.block : Math.floor(numBlocks / 2),
+    head: inRange(tour.head, numHeads) ? tour.head : 0,
+    filter: inRange(tour.filter, shared.filters.length) ? tour.filter : null,
+    fromClassToken: Boolean(tour.fromClassToken) && hasClassToken,
+  };
+}
+
+/** The patch with the most contrast, those near the middle before others. */
+export function startPatch({ rows, columns, tokenOf }, contrast) {
+  const far = (patch) => {
+    const down = (Math.floor(patch / columns) + 0.5) / rows - 0.5;
+    const right = ((patch % columns) + 0.5) / columns - 0.5;
+    return Math.hypot(down, right);
+  };
+  let best = null;
+  let bestScore = -1;
+  contrast.forEach((value, patch) => {
+    const score = tokenOf[patch] < 0 ? -1 : value * (1 - far(patch));
+    if (score > bestScore) [best, bestScore] = [patch, score];
+  });
+  return best;
+}
+
+/** Cosine similarity of the position of `patch` to those of all patches. */
+export function positionSimilarity(positions, numPatches, patch) {
+  const width = positions.length / numPatches;
+  const similarity = new Float32Array(numPatches);
+  for (let other = 0; other < numPatches; other++) {
+    let sum = 0;
+    for (let i = 0; i < width; i++) sum += positions[patch * width + i] * positions[other * width + i];
+    similarity[other] = sum;
+  }
+  return similarity;
+}
+
+/** The patch of a token, or -1 for the class token and registers. */
+export const patchOfToken = ({ tokenOf }, token) => tokenOf.indexOf(token);
+
+export const lengthOf = (values) => Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
+
+/** The block after which the final class leads and keeps leading; 0 stands for before the first block. */
+export function settledAfter(depthClass) {
+  const final = depthClass[depthClass.length - 1];
+  let depth = depthClass.length - 1;
+  while (depth > 0 && depthClass[depth - 1] === final) depth--;
+  return depth;
+}

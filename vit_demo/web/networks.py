@@ -1,0 +1,39 @@
+"""The networks from which a visitor starts in the section Build, as JSON for the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vit_demo.model import ViTConfig
+from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
+from vit_demo.weights import PRESETS, Preset
+
+_NOTEBOOKS = {
+    "ViT-Tiny": VIT_TINY,
+    "MNIST from scratch": MNIST_FROM_SCRATCH,
+    "einops ViT": EINOPS_VIT,
+    "annotated ViT": ANNOTATED_VIT,
+}
+_DEFAULTS = ViTConfig().to_dict()
+
+
+def starting_points() -> dict[str, Any]:
+    """The four notebooks and all presets, and the defaults of ``ViTConfig``, which its code leaves out.
+
+    Returns:
+        ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...]}``, where ``config``
+        holds the fields that differ from the defaults. The patch size is the one at which the network runs, which for a
+        flexible preset is not that of its stored kernel.
+    """
+    notebooks = [_entry("Notebooks", title, config, config.patch_size) for title, config in _NOTEBOOKS.items()]
+    return {"defaults": _DEFAULTS, "networks": [*notebooks, *map(_preset_entry, PRESETS.values())]}
+
+
+def _preset_entry(preset: Preset) -> dict[str, Any]:
+    patch_size = preset.default_patch_size
+    return _entry("Presets", preset.name, preset.config_at(patch_size), patch_size)
+
+
+def _entry(group: str, title: str, config: ViTConfig, patch_size: int) -> dict[str, Any]:
+    fields = {name: value for name, value in config.to_dict().items() if value != _DEFAULTS[name]}
+    return {"group": group, "title": title, "config": fields, "patch_size": patch_size}

@@ -1,0 +1,122 @@
+"""A result as HTML for a notebook."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from vit_demo.errors import InputError
+from vit_demo.inference.exploration import Exploration
+from vit_demo.methods import METHODS, Method
+from vit_demo.web.method_docs import method_html
+from vit_demo.web.notebook import bundle
+from vit_demo.web.payload import block_payload, encode, result_payload
+
+HERE = Path(__file__).parent
+
+MAX_BYTES = 300_000
+"""Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit."""
+
+MAX_PARAMETERS = 10_000_000
+"""Maps that take a pass of the network each are computed for smaller networks only, so that no notebook waits long."""
+
+IN_BROWSER = ("attention", "rollout")
+"""The methods that the stage computes itself, from the trace."""
+
+FRAME = (
+    '<iframe title="vit_demo" sandbox="allow-scripts" style="width: 100%; height: 700px; border: 0" srcdoc="{}">'
+    "</iframe>"
+)
+
+Replies = dict[str, dict[str, Any]]
+
+
+def to_html(result: Exploration) -> str:
+    """The stage of the page with this result: it reacts to the pointer, and makes no request.
+
+    Returns:
+        A frame whose document holds everything. It cannot reach the notebook around it.
+    """
+    return FRAME.format(escape(document(result)))
+
+
+def document(result: Exploration) -> str:
+    """The document of the frame, with as many blocks' traces as ``MAX_BYTES`` allows."""
+    replies = dict(_replies(result))
+    methods = _offered(result)
+    content: dict[str, Any] = {
+        "modules": bundle.modules(),
+        "start": bundle.PREFIX + bundle.START,
+        "value": {**result_payload(result, {}), "run": "1", "trace": {}},
+        "replies": replies,
+        "constants": {
+            "registered": [{**method.to_dict(), "many_passes": method.is_slow} for method in methods],
+            "viewNames": bundle.views(),
+        },
+    }
+    room = (MAX_BYTES - len(_page(content))) * 3 // 4  # base64
+    for block in reversed(range(result.trace.num_blocks)):
+        trace = block_payload(result, block)
+        room -= len(gzip.compress(json.dumps(trace).encode(), 6))
+        if room < 0:
+            break
+        content["value"]["trace"][str(block)] = trace
+    return _page(content)
+
+
+def _offered(result: Exploration) -> list[Method]:
+    """The methods whose maps the browser computes, or that are quick enough to be computed now."""
+    is_small = result.preset.num_parameters <= MAX_PARAMETERS
+    return [
+        method
+        for method in METHODS.values()
+        if (result.labels or not method.class_specific)
+        and (method.cost == "trace" or (is_small and not method.is_slow))
+    ]
+
+
+def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What the server would reply, by the request: maps for the shown classes and each block, and documentation."""
+    for method in _offered(result):
+        with suppress(InputError):  # an installation without documents
+            yield _key(kind="method_docs", method=method.name), {"result": {"html": method_html(method.name)}}
+        if method.name in IN_BROWSER:
+            continue
+        fields: list[dict[str, int]] = [{}]
+        if method.class_specific:
+            fields = [{"label": result.labels.index(label)} for label, _ in result.top(5)]
+        elif method.offers("layer"):
+            fields = [{"block": block} for block in range(result.trace.num_blocks)]
+        for chosen in fields:
+            options: dict[str, Any] = {"layer": chosen["block"]} if "block" in chosen else {}
+            values = result.heatmap(method.name, chosen.get("label"), **options)
+            yield _key(kind="map", method=method.name, **chosen), {"result": {"map": encode(values)}}
+
+
+def _key(**fields: Any) -> str:
+    """The key of a request, as ``keyOf`` of start.js computes it."""
+    return json.dumps(sorted(fields.items()), separators=(",", ":"))
+
+
+def _page(content: dict[str, Any]) -> str:
+    packed = gzip.compress(json.dumps(content).encode(), 9, mtime=0)
+    style = f"#stage {{\n{bundle.stylesheet()}\n}}\n{_read('notebook.css')}"
+    page = _read("page.html")
+    for name, text in {
+        "STYLE": style,
+        "STAGE": (bundle.FOLDER / "stage" / "stage.html").read_text(encoding="utf-8"),
+        "SCRIPT": _read("start.js"),
+        "BUNDLE": base64.b64encode(packed).decode("ascii"),
+    }.items():
+        page = page.replace(name, text, 1)
+    return page
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")

@@ -1,0 +1,158 @@
+"""Starts the server with the page, the API and ``/healthz``, and stops it gracefully."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from types import FrameType
+
+import gradio as gr
+from gradio.routes import App
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from vit_demo.accelerator import device_name
+from vit_demo.errors import InputError
+from vit_demo.inference.engine import get_engine
+from vit_demo.version import __version__
+from vit_demo.web import example_pictures, head, mcp, uploads
+from vit_demo.web.components import modules
+from vit_demo.web.limits import MAX_QUEUE_LENGTH, MAX_SESSIONS, MAX_UPLOAD_BYTES
+from vit_demo.web.page import build_page
+from vit_demo.web.security import Guard
+from vit_demo.web.theme import style, theme
+
+_PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
+
+SWITCH_INTERVAL_SECONDS = 0.0005
+"""Python's thread switch interval, shortened so that a digit's thread does not wait for a photo's."""
+
+M_ARENA_MAX = -8
+"""Parameter of glibc's ``mallopt``: the number of heaps."""
+
+SHUTDOWN_SECONDS = 20.0
+"""Time that requests in progress have to finish when the server stops."""
+
+
+def launch(host: str | None = None, port: int | None = None, *, wait: bool = True) -> gr.Blocks:
+    """Builds the page and serves it.
+
+    Args:
+        host: Address to listen on; None for ``GRADIO_SERVER_NAME``, or 127.0.0.1 if that is not set.
+        port: None for ``GRADIO_SERVER_PORT``, or 7860 or the next free port if that is not set.
+        wait: Whether to serve until SIGINT or SIGTERM and then finish the requests in progress. Otherwise the server
+            runs in a thread until the page is closed.
+
+    Returns:
+        The page, served at its ``local_url``.
+
+    Raises:
+        InputError: If the port is in use, or not a valid port.
+    """
+    port = _port(port)
+    _check_free(host, port)
+    uploads.folder()  # before any component reads Gradio's setting
+    _limit_heaps()
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    page = build_page()
+    head.install()
+    routes = [Route("/healthz", healthz), *modules.routes(), *head.routes(), *example_pictures.routes()]
+    page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
+    try:
+        page.launch(
+            prevent_thread_lock=True,
+            server_name=host,
+            server_port=port,
+            theme=theme(),
+            css=style(),
+            ssr_mode=False,  # Node would answer for the page, without the guard's headers
+            mcp_server=mcp.install(),
+            inbrowser=wait and sys.stdout.isatty(),
+            max_file_size=MAX_UPLOAD_BYTES,
+            run_history=False,
+            enable_monitoring=False,
+            state_session_capacity=MAX_SESSIONS,
+            app_kwargs={"routes": routes, "lifespan": _guarded},
+        )
+    except OSError as error:
+        raise InputError(_PORT_IN_USE.format(port)) from error
+    if wait:
+        _serve_until_stopped(page)
+    return page
+
+
+@asynccontextmanager
+async def _guarded(app: App) -> AsyncIterator[None]:
+    """Puts the guard in front of Gradio and its middleware, and deletes old uploads while the server runs."""
+    assert app.middleware_stack is not None
+    app.middleware_stack = Guard(app.middleware_stack, app.get_blocks())
+    cleaner = uploads.UploadCleaner()
+    cleaner.start()
+    yield
+    cleaner.stop()
+
+
+def _serve_until_stopped(page: gr.Blocks) -> None:
+    stopped = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    while not stopped.wait(0.5):  # on some systems a wait without a timeout is not interrupted by signals
+        pass
+    finished = get_engine().jobs.close(SHUTDOWN_SECONDS)
+    stopped.clear()
+    stopped.wait(1.0)  # time to send the last responses; a second signal ends it at once
+    page.close()
+    if not finished:
+        # The interpreter would stop the threads of these jobs, and could then wait forever for locks they hold.
+        uploads.remove()
+        os._exit(0)
+
+
+def _limit_heaps() -> None:
+    """Limits the number of glibc's heaps: memory freed in the heap of one thread cannot be used by the others."""
+    with suppress(OSError, AttributeError):  # other C libraries have no such function
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+
+
+def _port(port: int | None) -> int | None:
+    given = port if port is not None else os.environ.get("GRADIO_SERVER_PORT") or None
+    if given is None:
+        return None
+    try:
+        number = int(given)
+    except ValueError:
+        number = -1
+    if not 0 < number < 65536:
+        raise InputError(f"{given!r} is not a valid port: choose a number from 1 to 65535.")
+    return number
+
+
+def _check_free(host: str | None, port: int | None) -> None:
+    """Checks the port before the page is built, which takes seconds."""
+    if port is None:
+        return
+    address = host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    try:
+        with socket.create_server((address, port)):
+            return
+    except OSError as error:
+        raise InputError(_PORT_IN_USE.format(port)) from error
+
+
+async def healthz(_: Request) -> JSONResponse:
+    """Status, device, loaded presets and version of the server."""
+    engine = get_engine()
+    return JSONResponse(
+        {"status": "ok", "device": device_name(engine.device), "presets": engine.loaded, "version": __version__}
+    )

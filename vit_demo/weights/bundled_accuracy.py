@@ -1,0 +1,28 @@
+"""What the page says about the accuracy of bundled weights: each test set by itself."""
+
+from __future__ import annotations
+
+from vit_demo.weights.checkpoints import read_record
+from vit_demo.weights.preset import Preset
+
+TEST_SETS: dict[str, dict[str, tuple[int, dict[int, float]]]] = {
+    "photos-tiny": {
+        "Tiny ImageNet": (2000, {10: 69.4, 12: 71.2, 15: 70.9, 20: 68.1}),
+        "Imagenette": (3925, {10: 86.4, 12: 85.7, 15: 84.7, 20: 81.2}),
+    }
+}
+"""Of presets tested on several sets: number of photos, and accuracy in % by patch size (``checkpoints/README.md``).
+
+The training record holds only the accuracy on all photos together, which says little, because the sets differ.
+"""
+
+
+def accuracy_note(preset: Preset, patch_size: int) -> str:
+    """One sentence about the test accuracy at a patch size; empty if it was not measured."""
+    if preset.name in TEST_SETS:
+        found = [(accuracies.get(patch_size), name) for name, (_, accuracies) in TEST_SETS[preset.name].items()]
+    else:
+        accuracy = read_record(preset, patch_size).get("test_accuracy", {}).get(str(patch_size))
+        found = [(None if accuracy is None else 100 * accuracy, "MNIST")]
+    parts = [f"{accuracy:.1f}\u00a0% ({name})" for accuracy, name in found if accuracy is not None]
+    return f"Test accuracy {', '.join(parts)}." if parts else ""
