@@ -1,8 +1,9 @@
-"""Makes the picture in the README: starts the app, opens it in a headless browser, draws nothing, takes the picture.
+"""Makes the pictures of the page: the one in the README, and every section on three screens, light and dark.
 
-Usage: ``python scripts/screenshot.py [docs/images/page.png]``
+Usage: ``python scripts/screenshot.py [docs/images]``
 """
 
+import io
 import os
 import shutil
 import socket
@@ -13,15 +14,28 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from playwright.sync_api import sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZE = {"width": 1440, "height": 980}
+SCREENS = {"desktop": (1440, 900), "tablet": (820, 1180), "phone": (390, 844)}
+SECTIONS = {
+    "attention": "tab=digits&digit=7",
+    "photo": "tab=photos&photo=lion&method=relevance",
+    "features": "tab=photos&photo=lion&section=features",
+    "steps": "tab=digits&digit=7&section=steps",
+    "compare": "tab=photos&photo=lion&section=compare",
+    "build": "tab=digits&digit=7&section=build",
+}
+"""The pictures of the sections, each by its link."""
+QUALITY, SCALE = 70, 0.6
+"""Quality of the WebP files, and their scale."""
 
 
 def main() -> None:
-    """Writes the picture to the path given, ``docs/images/page.png`` by default."""
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images" / "page.png"
+    """Writes the pictures to the folder given, ``docs/images`` by default."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -38,11 +52,27 @@ def main() -> None:
             page.goto(f"{url}/?__theme=light")
             page.wait_for_selector('.stage[data-ready="true"]')
             page.wait_for_timeout(1500)
-            page.screenshot(path=target)
+            page.screenshot(path=folder / "page.png")
+            for screen, (width, height) in SCREENS.items():
+                for theme in ("light", "dark"):
+                    _take_sections(browser, url, folder, f"{screen}-{theme}", theme, width, height)
             browser.close()
     finally:
         app.terminate()
-    print(target)
+    print(folder)
+
+
+def _take_sections(browser: Browser, url: str, folder: Path, suffix: str, theme: str, width: int, height: int) -> None:
+    for name, link in SECTIONS.items():
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.goto(f"{url}/?__theme={theme}#{link}")
+        page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+        page.wait_for_timeout(2500)  # maps and tokens that are requested
+        picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        size = round(picture.width * SCALE), round(picture.height * SCALE)
+        small = picture.resize(size, Image.Resampling.LANCZOS)
+        small.save(folder / f"{name}-{suffix}.webp", quality=QUALITY)
+        page.close()
 
 
 def _wait_for(url: str, seconds: float = 120) -> None:

@@ -42,7 +42,7 @@ def features(page: Page, address: str) -> Page:
 
 
 def card(page: Page) -> Locator:
-    return page.locator("#stage .features .look")
+    return page.locator("#stage .features .tokens")
 
 
 def reading(page: Page) -> str:

@@ -18,7 +18,7 @@ export const sections = ["features"];
 
 export const html = `
   <div class="features">
-    <section class="card look" aria-label="Features of the patches">
+    <section class="card tokens" aria-label="Features of the patches">
       <div class="panes">
         <div class="pane"><canvas tabindex="0" role="application"></canvas></div>
         <div class="pane" hidden><canvas tabindex="0" role="application"></canvas></div>
@@ -79,7 +79,7 @@ export function create(group, { request, change }) {
     change({ features: choices });
   }
 
-  const controls = createFeatureControls(find(".look"), `${group.closest("[id]")?.id}-features`, set);
+  const controls = createFeatureControls(find(".tokens"), `${group.closest("[id]")?.id}-features`, set);
 
   /** Paints with the next frame, without a frame of the other views. */
   function schedule() {
