@@ -43,7 +43,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const restored = how === RESTORE;
     if (key !== newest.key) {
       newest = { key, state, restored, isDone: false };
-      ask();
+      load();
     } else {
       newest = { ...newest, state, restored: restored || (newest.restored && !newest.isDone) };
       if (restored && newest.isDone) show(null);
@@ -56,20 +56,20 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const key = newest.key;
     const isNewest = () => newest.key === key;
     shownKey = key;
-    const onShown = () => isNewest() && tell("done");
+    const onShown = () => isNewest() && publishStatus("done");
     newResult.publish({ payload, view: newest.state.view, restored: newest.restored, isNewest, onShown });
   }
 
-  const tell = (state, sentence = "") => resultStatus.publish({ state, sentence });
+  const publishStatus = (state, sentence = "") => resultStatus.publish({ state, sentence });
 
-  async function ask() {
+  async function load() {
     const isCurrent = ids.start();
     const { key, state } = newest;
     const source = sourceOf(state);
     if (key === shownKey) return show(null);
     if (!source) return show({ empty: true, message: PROMPTS[state.task] });
     if (cache.has(key)) return show(cache.get(key));
-    tell("pending");
+    publishStatus("pending");
     for (let wait = firstPause; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
       const reply = await sendRequest(server, { kind: "result", source }, { isCurrent });
       if (!isCurrent() || !reply) return;
@@ -78,7 +78,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
         show(reply.result);
         return;
       }
-      tell(reply.lost ? "lost" : "failed", reply.lost ? LOST : reply.error);
+      publishStatus(reply.lost ? "lost" : "failed", reply.lost ? LOST : reply.error);
       if (!reply.lost) return;
       await pause(wait);
       if (!isCurrent()) return;
@@ -91,5 +91,5 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     if (cache.size > KEPT) cache.delete(cache.keys().next().value);
   }
 
-  return { follow, retry: () => newest.isDone || ask() };
+  return { follow, retry: () => newest.isDone || load() };
 }

@@ -8,19 +8,19 @@ const WITHOUT_PHOTO = "Link copied, without your photo: it stays on this server 
 const WITHOUT_DRAWING = "Link copied, without the drawing, which is too long for one.";
 
 export function createShare(element, pageState, models) {
-  const told = element.querySelector(".shared");
+  const message = element.querySelector(".shared");
 
   async function share() {
     const state = pageState.get();
     const { href } = new URL(`#${encodeLink(state, models)}`, location.href);
     const isCopied = await copyText(href);
-    if (!isCopied) told.textContent = href;
-    else if (isWhole(state)) told.textContent = COPIED;
-    else told.textContent = state.task === "photos" ? WITHOUT_PHOTO : WITHOUT_DRAWING;
+    if (!isCopied) message.textContent = href;
+    else if (isWhole(state)) message.textContent = COPIED;
+    else message.textContent = state.task === "photos" ? WITHOUT_PHOTO : WITHOUT_DRAWING;
   }
 
   element.querySelector("[data-share]").addEventListener("click", share);
   pageState.follow(element, () => {
-    told.textContent = "";
+    message.textContent = "";
   });
 }

@@ -47,16 +47,16 @@ export function createCaption(element, { hasFailed }) {
   function announce({ result, chosenMethod, choices }, entry, subjectText, words) {
     const isComputed = entry?.slow && !entry.map && !entry.error;
     const next = entry?.error || (isComputed ? `Computing ${chosenMethod.label}.` : "");
-    if (next !== status) say(next || subjectText);
+    if (next !== status) announceText(next || subjectText);
     else if (isAnnounced) {
       const place = choices.hovered === null ? subjectText : `Patch ${placeOf(result, choices.hovered)}`;
-      say(`${place}: ${words}.`);
+      announceText(`${place}: ${words}.`);
     }
     status = next;
     isAnnounced = false;
   }
 
-  const say = (text) => setText(news, text.replaceAll("*", ""));
+  const announceText = (text) => setText(news, text.replaceAll("*", ""));
 
   function valueText({ result, method, view, map, choices, chosenMethod }, entry) {
     if (entry?.error) return entry.error;
