@@ -15,6 +15,7 @@ from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, Input
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
 from vit_demo.inference.engine import Engine, get_engine, reset_engines
+from vit_demo.inference.limits import forward_bytes
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.weights import PRESETS
 
@@ -290,6 +291,26 @@ def test_invalid_requests_are_refused_in_one_sentence(tiny, photo, ask, error, w
     engine, _, _ = tiny
     with pytest.raises(error, match=words):
         ask(engine.explore(photo, "photos-tiny", 8))
+
+
+def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monkeypatch):
+    monkeypatch.setattr(module, "best_device", lambda: torch.device("meta"))
+    reset_engines()
+    try:
+        assert get_engine().device == Engine().device == torch.device("meta")
+        assert get_engine("cpu").device == Engine("cpu").device == torch.device("cpu")
+    finally:
+        reset_engines()
+
+
+@pytest.mark.parametrize(("slow", "passes"), [(False, 3), (True, 8)])
+def test_slow_work_counts_as_more_memory(tiny, monkeypatch, slow, passes):
+    engine, _, _ = tiny
+    seen = []
+    monkeypatch.setattr(engine.jobs, "run", lambda key, work, lane, nbytes: seen.append((lane, nbytes)))
+    engine.run_on_model(PRESETS["photos-tiny"], 8, print, slow=slow)
+    lane = "slow" if slow else "photos"
+    assert seen == [(lane, passes * forward_bytes(PRESETS["photos-tiny"], 8))]
 
 
 def test_a_device_has_one_engine_however_it_is_named(monkeypatch):

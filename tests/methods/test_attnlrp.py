@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.methods import attnlrp
+from vit_demo.methods.attnlrp import _WithRules
 from vit_demo.model import ViT
 
 Network = Callable[..., ViT]
@@ -20,28 +21,28 @@ GAMMA = 0.05
 """As in the documentation, written here again so that a change is noticed."""
 
 
-def _divide(shares: Tensor, worth: Tensor) -> Tensor:
+def _divide(shares: Tensor, relevance: Tensor) -> Tensor:
     """What the inputs ``[..., in]`` of each output ``[..., out]`` get, from their part of it ``[..., out, in]``."""
-    return (shares * worth[..., None]).sum(-2)
+    return (shares * relevance[..., None]).sum(-2)
 
 
-def _through_linear(layer: nn.Module, x: Tensor, worth: Tensor) -> Tensor:
+def _through_linear(layer: nn.Module, x: Tensor, relevance: Tensor) -> Tensor:
     parts, bias = x[..., None, :] * layer.weight, layer.bias  # [..., out, in]
     total = parts.sum(-1) + bias
     above = total[..., None] > 0
     parts = parts + GAMMA * torch.where(above, parts.clamp(min=0), parts.clamp(max=0))
     bias = bias + GAMMA * torch.where(above[..., 0], bias.clamp(min=0), bias.clamp(max=0))
-    return _divide(parts / (parts.sum(-1) + bias)[..., None], worth)
+    return _divide(parts / (parts.sum(-1) + bias)[..., None], relevance)
 
 
-def _through_norm(layer: nn.Module, x: Tensor, worth: Tensor) -> Tensor:
+def _through_norm(layer: nn.Module, x: Tensor, relevance: Tensor) -> Tensor:
     width = x.shape[-1]
     deviation = (x.var(-1, unbiased=False, keepdim=True) + layer.eps).sqrt()
     matrix = layer.weight[:, None] * (torch.eye(width) - 1 / width)  # [out, in]
-    return _divide(matrix * (x / deviation)[..., None, :] / layer(x)[..., None], worth)
+    return _divide(matrix * (x / deviation)[..., None, :] / layer(x)[..., None], relevance)
 
 
-def _through_block(block: nn.Module, x: Tensor, worth: Tensor, heads: int) -> Tensor:
+def _through_block(block: nn.Module, x: Tensor, relevance: Tensor, heads: int) -> Tensor:
     # The pass, written out.
     first = block.norm1(x)
     qkv = block.attn.qkv(first)
@@ -54,15 +55,15 @@ def _through_block(block: nn.Module, x: Tensor, worth: Tensor, heads: int) -> Te
     middle = x + branch
     second = block.norm2(middle)
     hidden = block.mlp.fc1(second)
-    bent = nn.functional.gelu(hidden)
-    thought = block.ls2(block.mlp.fc2(bent))
+    activation = nn.functional.gelu(hidden)
+    mlp_out = block.ls2(block.mlp.fc2(activation))
     # And back: a sum is shared by its terms, a factor of its own for each channel, and a GELU, hand everything on.
-    of_mlp = worth * thought / (middle + thought)
-    kept = worth - of_mlp
-    of_mlp = _through_linear(block.mlp.fc1, second, _through_linear(block.mlp.fc2, bent, of_mlp))
-    worth = kept + _through_norm(block.norm2, middle, of_mlp)
-    of_attention = worth * branch / middle
-    kept = worth - of_attention
+    of_mlp = relevance * mlp_out / (middle + mlp_out)
+    kept = relevance - of_mlp
+    of_mlp = _through_linear(block.mlp.fc1, second, _through_linear(block.mlp.fc2, activation, of_mlp))
+    relevance = kept + _through_norm(block.norm2, middle, of_mlp)
+    of_attention = relevance * branch / middle
+    kept = relevance - of_attention
     of_heads = _through_linear(block.attn.proj, mixed, of_attention)
     of_heads = of_heads.unflatten(2, (heads, -1)).transpose(1, 2)  # [B, H, N, d]
     terms = attention[..., None] * v[:, :, None] / (2 * heads_out[:, :, :, None]) * of_heads[:, :, :, None]
@@ -81,21 +82,21 @@ def _by_the_rules(model: ViT, images: Tensor, target: Tensor, patch_size: int | 
         tokens.append(block(tokens[-1]))
     pooled = model.forward_head(model.norm(tokens[-1]), pre_logits=True)
     rows = torch.arange(len(target))
-    worth = torch.zeros(len(target), model.config.num_classes)
-    worth[rows, target] = model.head(pooled)[rows, target]
-    worth = _through_linear(model.head, pooled, worth)
+    relevance = torch.zeros(len(target), model.config.num_classes)
+    relevance[rows, target] = model.head(pooled)[rows, target]
+    relevance = _through_linear(model.head, pooled, relevance)
     prefix = 0 if model.config.pool == "all" else model.config.num_prefix_tokens
     if model.config.pool == "cls":
-        worth = torch.zeros_like(tokens[-1]).index_copy(1, torch.tensor([0]), worth[:, None])
-        worth[:, 0] = _through_norm(model.norm, tokens[-1], worth)[:, 0]
+        relevance = torch.zeros_like(tokens[-1]).index_copy(1, torch.tensor([0]), relevance[:, None])
+        relevance[:, 0] = _through_norm(model.norm, tokens[-1], relevance)[:, 0]
     else:
         mean = tokens[-1][:, prefix:].mean(1)
-        worth = _through_norm(model.fc_norm, mean, worth)[:, None]
-        shared = tokens[-1][:, prefix:] / (tokens[-1].shape[1] - prefix) / mean[:, None] * worth
-        worth = torch.cat([torch.zeros_like(tokens[-1][:, :prefix]), shared], dim=1)
+        relevance = _through_norm(model.fc_norm, mean, relevance)[:, None]
+        shared = tokens[-1][:, prefix:] / (tokens[-1].shape[1] - prefix) / mean[:, None] * relevance
+        relevance = torch.cat([torch.zeros_like(tokens[-1][:, :prefix]), shared], dim=1)
     for block, x in zip(reversed(model.blocks), reversed(tokens[:-1]), strict=True):
-        worth = _through_block(block, x, worth, model.config.num_heads)
-    return worth.sum(2)
+        relevance = _through_block(block, x, relevance, model.config.num_heads)
+    return relevance.sum(2)
 
 
 @pytest.fixture(autouse=True)
@@ -114,6 +115,16 @@ def test_it_equals_the_rules_applied_to_relevance_itself(network: Network, field
     assert found.dtype == torch.float32 and expected.std() > 1e-3
     torch.testing.assert_close(found, expected.float(), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(attnlrp(model, images[1:], 1)[0], found[1], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 0.0])
+def test_the_rules_change_the_backward_pass_only(scale: float) -> None:
+    """Also where a token has so little variance that the normalization's epsilon decides."""
+    x, weight, bias = scale * torch.randn(2, 5, 8), torch.randn(8), torch.randn(8)
+    expected = nn.functional.layer_norm(x, (8,), weight, bias, eps=1e-5), nn.functional.gelu(x)
+    with _WithRules():
+        found = nn.functional.layer_norm(x, (8,), weight, bias, eps=1e-5), nn.functional.gelu(x)
+    torch.testing.assert_close(found, expected)
 
 
 def test_another_patch_size_has_another_grid(network: Network) -> None:

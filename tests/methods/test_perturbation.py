@@ -59,20 +59,20 @@ class Planted(ViT):
     """Says log p(class 1) = a sum over the patches that are there, of weights hidden in the image."""
 
     def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
-        worth = images.unfold(2, 4, 4).unfold(3, 4, 4).mean((1, 4, 5)).flatten(1)  # [B, 16]
-        log_p = worth.gather(1, kept_patches).sum(1) - 10
+        importance = images.unfold(2, 4, 4).unfold(3, 4, 4).mean((1, 4, 5)).flatten(1)  # [B, 16]
+        log_p = importance.gather(1, kept_patches).sum(1) - 10
         return torch.stack([torch.log1p(-log_p.exp()), log_p], dim=1)
 
 
 def test_patch_dropping_recovers_a_planted_order(network: Network) -> None:
     model = Planted(network(num_classes=2).config)
-    worth = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
-    images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
+    importance = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
+    images = importance.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     found = patch_dropping(model, images, 1, budget=200, with_hint=False)[0]
-    assert spearman(found, worth) > 0.98
+    assert spearman(found, importance) > 0.98
     kept_patches = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
     some = patch_dropping(model, images, 1, budget=200, with_hint=False, kept_patches=kept_patches)[0].flatten()
-    assert spearman(some[kept_patches[0]], worth.flatten()[kept_patches[0]]) > 0.98
+    assert spearman(some[kept_patches[0]], importance.flatten()[kept_patches[0]]) > 0.98
     assert some.count_nonzero() == 8
 
 
@@ -189,8 +189,8 @@ def test_patch_dropping_scores_quarters_and_halves_and_uses_two_hints(network: N
     )
     first, second = (ranks(one.flatten()[kept_patches[0]]) for one in maps)
     torch.testing.assert_close(hints, (first + second)[None] / 2)
-    worth, hint = posterior_mean(*given[0]).double().numpy(), hints[0].double().numpy()
-    expected = worth + worth.std() / 4 * (hint - hint.mean()) / hint.std()
+    importance, hint = posterior_mean(*given[0]).double().numpy(), hints[0].double().numpy()
+    expected = importance + importance.std() / 4 * (hint - hint.mean()) / hint.std()
     np.testing.assert_allclose(found.flatten()[kept_patches[0]], expected, atol=1e-5)
     assert torch.equal(found, patch_dropping(model, images, 2, **options))
     patch_dropping(model, images, 2, **options, with_hint=False)

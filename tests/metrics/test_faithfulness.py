@@ -52,7 +52,7 @@ def test_both_ends_are_the_picture_and_the_baseline_exactly(network: Network) ->
 
 
 class Counting(ViT):
-    """Its probability of class 0 is the share of the worth of the patches that are not zero."""
+    """Its probability of class 0 is the share of the importance of the patches that are not zero."""
 
     def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
         share = images[:, 0].unfold(1, 4, 4).unfold(2, 4, 4).amax((3, 4)).flatten(1).sum(1) / 120  # 0 + 1 + ... + 15
@@ -60,10 +60,10 @@ class Counting(ViT):
 
 
 def test_a_right_map_beats_random_orders_and_a_wrong_one_loses_by_as_much(network: Network) -> None:
-    model, worth = Counting(network(num_classes=2).config), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
-    images = worth.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
+    model, importance = Counting(network(num_classes=2).config), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
+    images = importance.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     right, wrong = (
-        faithfulness(model, images, 0, sign * worth, torch.zeros(1), steps=16, seeds=50) for sign in (1, -1)
+        faithfulness(model, images, 0, sign * importance, torch.zeros(1), steps=16, seeds=50) for sign in (1, -1)
     )
     lost = np.cumsum([0, *range(15, -1, -1)]) / 120  # the most valuable first
     np.testing.assert_allclose(right.deletion, 1 - lost, atol=1e-5)

@@ -33,6 +33,13 @@ def test_a_saved_network_is_read_back_in_eval_mode(saved):
         assert torch.equal(loaded.state_dict()[name], tensor.half().float())
 
 
+def test_dropout_is_not_saved(tmp_path):
+    model = ViT(replace(PRESET.config_at(4), dropout=0.25, drop_path=0.25))
+    save_checkpoint(tmp_path / "some.safetensors", model, {})
+    config = load_checkpoint(tmp_path / "some.safetensors")[0].config
+    assert config.dropout == 0 and config.drop_path == 0
+
+
 def test_load_model_sets_the_patch_size(saved):
     path, _ = saved
     assert load_model(PRESET, 4, path.parent).patch_size == 4

@@ -6,6 +6,7 @@ import time
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 import vit_demo
 from vit_demo.errors import PresetError
@@ -56,6 +57,28 @@ def test_public_networks_are_affordable_where_they_are_native(shape, cheap, expe
     config = vit_demo.model.ViTConfig(**shape)
     limits.check_network(config)
     assert limits.is_affordable(config, cheap) and not limits.is_affordable(config, expensive)
+
+
+@pytest.mark.parametrize("patch_size", [4, 8])
+def test_estimates_are_those_of_the_network(patch_size):
+    config = vit_demo.model.ViTConfig(image_size=32, patch_size=8, embed_dim=64, depth=3, num_heads=4, mlp_ratio=3.0)
+    model, pixels = vit_demo.model.ViT(config).eval(), torch.zeros(1, 3, 32, 32)
+    trace = vit_demo.model.Trace(record_tokens=True)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(pixels, patch_size=patch_size)
+    assert 0.8 < limits.forward_flops(config, patch_size) / counter.get_total_flops() <= 1
+    model(pixels, patch_size=patch_size, trace=trace)
+    kept = (*trace.q, *trace.k, *trace.v, *(trace.out[f"block{i:02d}/+mlp"] for i in range(config.depth)))
+    assert limits.trace_bytes(config, patch_size) == sum(tensor.nbytes for tensor in kept)
+
+
+def test_the_largest_patches_and_networks_are_still_allowed(monkeypatch):
+    config = vit_demo.model.ViTConfig(image_size=96, patch_size=limits.MAX_VISITOR_PATCH, embed_dim=64, num_heads=4)
+    monkeypatch.setattr(limits, "MAX_FORWARD_FLOPS", limits.forward_flops(config, config.patch_size))
+    monkeypatch.setattr(limits, "MAX_TRACE_BYTES", limits.trace_bytes(config, config.patch_size))
+    limits.check_for_visitors(config, limits.MAX_PARAMETERS)
+    with pytest.raises(PresetError, match="too much time or memory"):
+        limits.check_for_visitors(config, limits.MAX_PARAMETERS + 1)
 
 
 def test_5000_empty_blocks_are_refused_at_once(timm_folder):

@@ -98,9 +98,21 @@ def check_for_visitors(config: ViTConfig, num_parameters: int) -> None:
 
 def is_affordable(config: ViTConfig, patch_size: int) -> bool:
     """Whether one forward pass at a patch size stays within ``MAX_FORWARD_FLOPS`` and ``MAX_TRACE_BYTES``."""
-    tokens = (config.image_size // patch_size) ** 2 + config.num_prefix_tokens
-    width, depth = config.embed_dim, config.depth
-    linear = 2 * tokens * depth * width**2 * (4 + 2 * config.mlp_ratio)  # q, k, v and projection; the MLP's two maps
-    attention = 4 * tokens**2 * width * depth
-    trace_bytes = 4 * tokens * width * 4 * depth  # q, k, v and the tokens, float32
-    return linear + attention <= MAX_FORWARD_FLOPS and trace_bytes <= MAX_TRACE_BYTES
+    return forward_flops(config, patch_size) <= MAX_FORWARD_FLOPS and trace_bytes(config, patch_size) <= MAX_TRACE_BYTES
+
+
+def forward_flops(config: ViTConfig, patch_size: int) -> float:
+    """Multiplications and additions of the blocks in one forward pass; embedding and head add about 1 %."""
+    tokens, width = _num_tokens(config, patch_size), config.embed_dim
+    linear = 2 * tokens * width**2 * (4 + 2 * config.mlp_ratio)  # q, k, v and projection; the MLP's two maps
+    attention = 4 * tokens**2 * width
+    return config.depth * (linear + attention)
+
+
+def trace_bytes(config: ViTConfig, patch_size: int) -> int:
+    """Bytes of queries, keys, values and tokens of all blocks, float32."""
+    return 4 * config.depth * _num_tokens(config, patch_size) * config.embed_dim * 4
+
+
+def _num_tokens(config: ViTConfig, patch_size: int) -> int:
+    return (config.image_size // patch_size) ** 2 + config.num_prefix_tokens
