@@ -80,6 +80,7 @@ def test_chunks_cover_every_query_once_and_stay_small(
 ) -> None:
     trace = trace_of()
     whole = attention_matrix(trace, 0)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", chunk_values)
     parts = [(part, chunk.clone()) for part, chunk in iter_attention_rows(trace.q[0], trace.k[0])]
     assert [query for part, _ in parts for query in range(part.start, part.stop)] == list(range(17))
@@ -91,6 +92,7 @@ def test_chunks_cover_every_query_once_and_stay_small(
 def test_chunking_changes_no_column_and_no_logsumexp(trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = trace_of()
     column, normalisers = attention_to(trace, 0, 4), logsumexp(trace.q[0], trace.k[0])
+    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)  # 4 queries of 17, and 1 left over
     torch.testing.assert_close(attention_to(trace, 0, 4), column)
     torch.testing.assert_close(logsumexp(trace.q[0], trace.k[0]), normalisers)

@@ -43,6 +43,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
         monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "attention_rows_into", watch_rows)
     for module in ("attention_rows", "value_weighted"):
         monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "CHUNK_VALUES", 64 * 4 * 3 * 17)
+    monkeypatch.setattr(sys.modules["vit_demo.methods.attention_rows"], "WHOLE_VALUES", 0)
     monkeypatch.setattr(sys.modules["vit_demo.methods.subsets"], "BATCH_TOKENS", 64 * 2 * 17)
     monkeypatch.setattr(ViT, "forward_features", watch_pictures)
     yield seen

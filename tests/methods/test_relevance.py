@@ -1,4 +1,4 @@
-"""Relevance, made in the backward of attention, against explicit matrices; and what every backward keeps to."""
+"""Relevance, both ways of computing it, against explicit matrices; and what every backward keeps to."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ SHAPES = [
     {"pool": "cls+next", "num_registers": 1},
     {"projection": "per_head", "final_norm": False},
 ]
+
+
+@pytest.fixture(autouse=True, params=["whole matrices", "chunks"])
+def _of_short_and_of_long_sequences(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "chunks":
+        monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
 
 
 def _read(model: ViT, tokens: Tensor, prefix: int) -> Tensor:
@@ -85,6 +91,7 @@ def test_dropped_patches_are_zero_and_the_others_as_if_they_were_masked(network:
 def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
     model, images = network(**fields), torch.randn(2, 3, 16, 16)
     whole = relevance(model, images, 1)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
     torch.testing.assert_close(relevance(model, images, 1), whole)
 
@@ -92,6 +99,7 @@ def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}], ids=str)
 def test_large_matrices_are_multiplied_alike(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
     model, images = network(**fields), torch.randn(1, 3, 16, 16)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     together = relevance(model, images, 2)
     monkeypatch.setattr("vit_demo.methods.attention_rows.LARGE_MATMUL", 0)
     torch.testing.assert_close(relevance(model, images, 2), together, atol=1e-6, rtol=1e-5)

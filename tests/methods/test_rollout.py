@@ -67,6 +67,7 @@ def test_chunking_does_not_change_rollout(
 ) -> None:
     trace = trace_of()
     whole = rollout(trace, query)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
     torch.testing.assert_close(rollout(trace, query), whole)
 

@@ -35,5 +35,6 @@ def test_value_weighted_attention_is_the_norm_of_what_is_added(network: Network,
 def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     model, images = network(), torch.randn(2, 3, 16, 16)
     whole = value_weighted(model, images, 1, None)
+    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
     torch.testing.assert_close(value_weighted(model, images, 1, None), whole)

@@ -17,6 +17,9 @@ from vit_demo.methods.chunking import chunk_size
 CHUNK_VALUES = 1 << 21
 """Attention values in one chunk: 8 MB of float32, enough rows for fast products, few enough for a CPU's cache."""
 
+WHOLE_VALUES = 1 << 18
+"""Attention values of one block up to which its whole matrices are faster than chunks: 295 tokens of three heads."""
+
 LARGE_MATMUL = 1 << 24
 """Multiplications in a batched product from which a few matrices run faster one after another, on all CPU threads."""
 
@@ -42,6 +45,12 @@ def queries_per_chunk(q: Tensor) -> int:
     """How many queries of ``[B, H, N, d]`` are multiplied with all keys at once."""
     batch, heads, n, _ = q.shape
     return chunk_size(CHUNK_VALUES, batch * heads * n)
+
+
+def is_short(q: Tensor) -> bool:
+    """Whether ``[B, H, N, d]`` are so few that whole matrices are faster than chunks, and fit the memory budget."""
+    batch, heads, n, _ = q.shape
+    return chunk_size(WHOLE_VALUES, batch * heads * n) >= n
 
 
 def batched_matmul(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
@@ -85,6 +94,9 @@ def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
         Which queries, and their attention ``[B, H, chunk, N]``, in memory that the next chunk overwrites.
     """
     batch, heads, n, d = q.shape
+    if is_short(q):  # buffers and padding would cost more than they gain
+        yield slice(0, n), attention_rows(q, k)
+        return
     queries, keys = (q.float() * d**-0.5).reshape(-1, n, d), pad_keys(k)  # [B * H, N, d], [B * H, width, d]
     width, step = keys.shape[1], min(queries_per_chunk(q), n)
     buffer = queries.new_empty(batch * heads * step * width)  # reused: allocating costs as much as computing

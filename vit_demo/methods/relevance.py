@@ -1,7 +1,8 @@
-"""Class relevance (Chefer et al., 2021, https://arxiv.org/abs/2103.15679), without storing an attention matrix.
+"""Class relevance (Chefer et al., 2021, https://arxiv.org/abs/2103.15679), without storing large attention matrices.
 
 Each block propagates relevance by ``A_bar``, the mean over heads of ``(dA * A)^+``, where dA is the gradient of the
-class's score with respect to the attention A. Two things make it cheap and keep it exact:
+class's score with respect to the attention A. In a short sequence whole matrices are small, and autograd computes dA.
+In a longer one, two things make it cheap and keep it exact:
 
 - The backward of attention computes A and dA anyway, a few rows at a time; so it is written out here, and propagates
   relevance while both are at hand. The last block costs almost nothing, because only the tokens that the head reads
@@ -20,8 +21,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vit_demo.methods.attention_rows import (
+    attention_rows,
     attention_rows_into,
     batched_matmul,
+    is_short,
     pad_keys,
     queries_per_chunk,
     weighted_head_mean,
@@ -65,11 +68,15 @@ def relevance(
     Returns:
         ``[B, rows, cols]`` float32, at least 0. The identity's own term, the same for every patch, is left out.
     """
-    row, outputs = RelevanceRow(average_heads_first), list[Tensor]()
+    row, outputs, matrices = RelevanceRow(average_heads_first), list[Tensor](), list[Tensor]()
 
     def attention_fn(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        outputs.append(row.attention_fn(q, k, v))
-        return outputs[-1]
+        if not is_short(q):
+            outputs.append(row.attention_fn(q, k, v))
+            return outputs[-1]
+        with torch.autocast(q.device.type, enabled=False):
+            matrices.append(attention_rows(q, k))
+            return (matrices[-1] @ v.float()).to(v.dtype)
 
     with torch.inference_mode(False), torch.enable_grad():
         logits, trace = forward_with_grad(
@@ -77,8 +84,12 @@ def relevance(
         )
         row.start(pooling_weights(model, trace).expand(len(images), -1))
         # Samples do not mix, so one backward of the sum serves all of them. It ends at the first block's attention.
-        (d_o,) = torch.autograd.grad(class_scores(logits, target).sum(), outputs[0])
-    row.propagate(trace.q[0], trace.k[0], trace.v[0], d_o)
+        d_first, *d_others = torch.autograd.grad(class_scores(logits, target).sum(), matrices or outputs[:1])
+    if matrices:
+        for attention, gradient in zip(reversed(matrices), reversed((d_first, *d_others)), strict=True):
+            row.add_block(attention, gradient)
+    else:
+        row.propagate(trace.q[0], trace.k[0], trace.v[0], d_first)
     return to_grid(row.relevance, trace)
 
 
@@ -104,6 +115,16 @@ class RelevanceRow:
         """Starts from the share ``[B, N]``, at least 0, that each output token has in what the head reads."""
         self.weights = weights.clone()
         self.relevance = torch.zeros_like(weights)
+
+    def add_block(self, attention: Tensor, gradient: Tensor) -> None:
+        """Propagates the row through one block, given its attention and the gradient there, ``[B, H, N, N]`` each."""
+        with torch.no_grad():
+            product = attention * gradient
+            self._add(self._block_relevance(product, self.weights, product))
+
+    def _add(self, passed: Tensor) -> None:
+        self.relevance += passed
+        self.weights += passed
 
     def propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Tensor | None:
         """Propagates the row through one block.
@@ -146,8 +167,7 @@ class RelevanceRow:
                 d_scores = product.addcmul_(attention, product.sum(2, keepdim=True), value=-1)
                 batched_matmul(d_scores, keys, d_q_rows)
                 batched_matmul(d_scores.mT, rows, d_k, add=True)
-        self.relevance += passed[:, :n]
-        self.weights += passed[:, :n]
+        self._add(passed[:, :n])
         if not with_gradients:
             return None
         gradients = torch.stack([torch.zeros_like(queries), d_k[:, :n], d_v[:, :n]])
