@@ -96,3 +96,17 @@ def test_a_trace_of_a_training_pass_can_be_differentiated(model: ViT) -> None:
     model.train()(torch.randn(1, 3, 16, 16), trace)
     (gradient,) = torch.autograd.grad(trace.q[-1].square().sum(), model.pos_embed)
     assert gradient.abs().max() > 0
+
+
+def test_a_trace_moves_to_another_device_with_all_it_holds(model: ViT) -> None:
+    for kept_patches in (None, torch.tensor([[0, 3]])):
+        trace = Trace(record_tokens=True)
+        model(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
+        moved = trace.to("meta")
+        rest = [] if moved.kept_patches is None else [moved.kept_patches]
+        assert all(x.device.type == "meta" for x in (*moved.q, *moved.k, *moved.v, *moved.out.values(), *rest))
+        assert (moved.kept_patches is None) == (kept_patches is None)
+        assert (moved.grid, moved.num_prefix_tokens, moved.record_tokens) == (trace.grid, trace.num_prefix_tokens, True)
+        for name in ("q", "k", "v", "tokens"):
+            assert [x.shape for x in getattr(moved, name)] == [x.shape for x in getattr(trace, name)]
+        assert list(moved.out) == list(trace.out) and trace.q[0].device.type == "cpu"
