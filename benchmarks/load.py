@@ -1,9 +1,11 @@
-"""Load test: response times of drawings with many visitors and slow work at once, and memory and files left behind.
+"""Load test: many visitors who draw, point at the picture, change the patch size, explain photos, and run slow methods.
 
-    python -m benchmarks.load --visitors 32 --seconds 60
+    python -m benchmarks.load --visitors 1 8 32 64 --seconds 30
 
-The server runs in a separate process. One visitor draws alone, then during slow work (a photo at changing patch sizes,
-patch dropping of two photos, and two slow downloads), then all visitors do. Compare the first two only within one run.
+The server runs in a separate process. No two drawings are the same, so no result of a drawing comes from a cache. Of
+sixteen visitors, twelve draw, two change the patch size of a photo, one requests slow maps, and one downloads a model
+from a slow Hub (one visitor alone draws). Every answer is checked. The client takes processor time from the server, so
+the table gives what both used; compare rows of one run only, and only on a machine that is otherwise idle.
 """
 
 from __future__ import annotations
@@ -11,18 +13,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import io
+import itertools
 import os
 import random
-import socket
 import statistics
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections import defaultdict
+from dataclasses import dataclass, field
+from http.server import ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,94 +29,56 @@ from typing import Any
 import httpx
 from PIL import Image, ImageChops
 
+from benchmarks.load_server import Server, SlowHub
 from vit_demo.web.components.pad import example_picture, to_data_url
 
 PHOTO = Path(str(files("gradio") / "media_assets" / "images" / "lion.jpg"))
+PHOTO_SIZES = (10, 12, 15, 20)
+KINDS = ("drawing",) * 12 + ("photo",) * 2 + ("slow", "download")
+"""What sixteen visitors do; ``ORDER`` mixes them, always in the same way."""
+ORDER = [0, *random.Random(1).sample(range(1, 16), 15)]
+
+HEAD = """\
+| visitors | what | per s | p50 ms | p95 | p99 | errors | wrong | calls an answer | kB | cores: server + client |
+|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
-def drawing(digit: int) -> str:
-    """An example digit, slightly rotated and shifted, so that no two drawings are the same."""
-    turned = example_picture(digit).rotate(random.uniform(-6, 6), Image.Resampling.BICUBIC, fillcolor=255)
-    return to_data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))
+def drawings(count: int) -> list[tuple[int, str]]:
+    """Digits and drawings of them, slightly rotated and shifted, all different."""
+    found = []
+    for number in range(count):
+        digit = number % 10
+        turned = example_picture(digit).rotate(random.uniform(-6, 6), Image.Resampling.BICUBIC, fillcolor=255)
+        found.append((digit, to_data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))))
+    return found
 
 
-class SlowHub(BaseHTTPRequestHandler):
-    """A Hub that sends files of 80 MB at about 1 MB per second."""
+@dataclass
+class Record:
+    """What visitors waited for.
 
-    def log_message(self, *_: Any) -> None:
-        """Logs nothing."""
-
-    def do_HEAD(self) -> None:
-        """Sends the headers of a file."""
-        self.send_response(200)
-        self.send_header("ETag", f'"{64 * "0"}"')
-        self.send_header("X-Repo-Commit", 40 * "0")
-        self.send_header("Content-Length", "80000000")
-        self.end_headers()
-
-    def do_GET(self) -> None:
-        """Sends a file slowly."""
-        self.do_HEAD()
-        try:
-            for _ in range(1250):
-                self.wfile.write(bytes(64_000))
-                time.sleep(0.06)
-        except OSError:
-            return  # the client closed the connection
-
-
-class Server:
-    """The app in a separate process.
-
-    Args:
-        hub: Address of the Hub that it uses.
+    Attributes:
+        waited: Seconds until each answer, by what was done.
+        errors: Answers that are errors, or did not come.
+        wrong: Answers to something else.
+        calls: Requests sent, the repeated ones included.
+        nbytes: Bytes of all answers as they were sent.
     """
 
-    def __init__(self, hub: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        self.files = tempfile.TemporaryDirectory()
-        environment = {
-            **os.environ,
-            "GRADIO_SERVER_PORT": str(port),
-            "GRADIO_TEMP_DIR": self.files.name,
-            "GRADIO_ANALYTICS_ENABLED": "False",
-            "HF_ENDPOINT": hub,
-            "HF_HUB_CACHE": f"{self.files.name}/hub",
-            "HF_HUB_OFFLINE": "0",
-            "NO_PROXY": "127.0.0.1",
-        }
-        self.process = subprocess.Popen([sys.executable, "app.py"], env=environment, stdout=subprocess.DEVNULL)
-        for _ in range(600):
-            try:
-                self.config = httpx.get(f"{self.url}/config").json()
-                return
-            except httpx.HTTPError:
-                time.sleep(0.1)
-        raise RuntimeError("the server did not start")
+    waited: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    errors: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    calls: int = 0
+    nbytes: int = 0
 
     @property
-    def megabytes(self) -> float:
-        """Resident memory of the process."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+    def answers(self) -> int:
+        """Answers of all kinds."""
+        return sum(map(len, self.waited.values()))
 
-    @property
-    def num_files(self) -> int:
-        """Number of files in its temporary folder, without the Hub's cache."""
-        return sum(path.is_file() and "hub" not in path.parts for path in Path(self.files.name).rglob("*"))
 
-    def component(self, elem_id: str) -> int:
-        """The id of a component."""
-        return next(c["id"] for c in self.config["components"] if c["props"].get("elem_id") == elem_id)
-
-    def stop(self) -> None:
-        """Stops the process."""
-        self.process.terminate()
-        self.process.wait(60)
-        self.files.cleanup()
+class Wrong(Exception):
+    """An answer that is not the one to its request."""
 
 
 class Visitor:
@@ -126,166 +87,166 @@ class Visitor:
     Args:
         server: The server.
         client: The HTTP client.
+        record: Where the times go.
     """
 
-    def __init__(self, server: Server, client: httpx.AsyncClient) -> None:
-        self.server, self.client = server, client
+    def __init__(self, server: Server, client: httpx.AsyncClient, record: Record) -> None:
+        self.server, self.client, self.record = server, client, record
+        self.stage = server.component("stage")
 
-    async def draw(self, digit: int) -> float:
-        """Sends a drawing; returns the seconds until the right prediction arrived."""
-        source = {"drawing": drawing(digit), "preset": "digits-small", "patch_size": 4, "fit": "crop"}
-        started = time.perf_counter()
-        stage = (await self.send({"kind": "result", "source": source}))["result"]
-        if stage["predictions"][0]["label"] != str(digit):
-            raise RuntimeError(f"{digit} was read as {stage['predictions'][0]['label']}")
-        return time.perf_counter() - started
+    async def draw(self, digit: int, drawing: str) -> None:
+        """Draws a digit, points at the picture, and sometimes changes the patch size."""
+        size = random.choice((4, 4, 4, 7, 14))
+        source = {"drawing": drawing, "preset": "digits-small", "patch_size": size, "fit": "crop"}
+        result = await self.timed("drawing", {"kind": "result", "source": source})
+        check(result["predictions"][0]["label"] == str(digit), f"{digit} read as {result['predictions'][0]['label']}")
+        check(result["grid"] == [28 // size] * 2, f"patch size {size}, grid {result['grid']}")
+        if random.random() < 0.5:
+            trace = await self.timed("pointing", {"kind": "block", "source": result["source"], "block": 5})
+            check(set(trace) == {"q", "k", "logsumexp"}, "not a trace")
+        if random.random() < 0.25:
+            other = {**source, "patch_size": 2}
+            result = await self.timed("patch size", {"kind": "result", "source": other})
+            check(result["grid"] == [14, 14], f"patch size 2, grid {result['grid']}")
 
-    async def upload(self, path: Path, width: int = 1200) -> str:
-        """Uploads a photo, resized to a width; returns its path on the server."""
+    async def upload(self, width: int) -> str:
+        """Uploads the photo, resized to a width; returns its path on the server."""
         file = io.BytesIO()
-        Image.open(path).resize((width, 700)).save(file, "JPEG")
-        sent = await self.client.post("/gradio_api/upload", files={"files": (path.name, file.getvalue())})
+        Image.open(PHOTO).resize((width, 700)).save(file, "JPEG")
+        sent = await self.client.post("/gradio_api/upload", files={"files": (PHOTO.name, file.getvalue())})
+        sent.raise_for_status()
         return sent.json()[0]
 
-    async def explain(self, photo: str, patch_size: int) -> dict[str, Any]:
+    async def explain(self, photo: str, size: int) -> dict[str, Any]:
         """Explains a photo; returns the stage's payload."""
-        source = {"upload": photo, "preset": "photos-tiny", "patch_size": patch_size, "fit": "crop"}
-        return (await self.send({"kind": "result", "source": source}))["result"]
+        source = {"upload": photo, "preset": "photos-tiny", "patch_size": size, "fit": "crop"}
+        result = await self.timed("photo", {"kind": "result", "source": source})
+        check(result["source"]["upload"] == photo and result["source"]["patch_size"] == size, "another photo")
+        return result
 
-    async def send(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Sends a request of the stage until its result is there."""
-        stage = self.server.component("stage")
-        body = {"data": request, "component_id": stage, "fn_name": "request", "session_hash": "x"}
+    async def timed(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
+        """The result of a request, sent until it is there; its time is recorded."""
+        started = time.perf_counter()
+        body = {"data": request, "component_id": self.stage, "fn_name": "request", "session_hash": "x"}
         while True:
-            reply = (await self.client.post("/gradio_api/component_server", json=body)).json()
+            response = await self.client.post("/gradio_api/component_server", json=body)
+            reply = response.raise_for_status().json()
+            self.record.calls += 1
             if "done" not in reply:
-                return reply
+                break
+        if "result" not in reply:
+            raise RuntimeError(reply.get("error", "an empty reply"))
+        self.record.waited[what].append(time.perf_counter() - started)
+        self.record.nbytes += response.num_bytes_downloaded
+        return reply["result"]
 
-
-@asynccontextmanager
-async def slow_work(server: Server, client: httpx.AsyncClient) -> AsyncIterator[None]:
-    """Runs slow work, which digits should not wait for, for the duration of the block."""
-
-    async def photos() -> None:
-        visitor = Visitor(server, client)
-        photo = await visitor.upload(PHOTO)
-        while True:
-            for size in (10, 12, 15, 20):
-                await visitor.explain(photo, size)
-
-    async def maps() -> None:
-        visitor = Visitor(server, client)
-        photo = await visitor.upload(PHOTO)
-        for label in range(50):
-            stage = await visitor.explain(photo, 10)
-            await visitor.send({"kind": "map", "method": "patch_dropping", "label": label, "source": stage["source"]})
-
-    async def download(name: str) -> None:
-        visitor = Visitor(server, client)
-        await visitor.send({"kind": "model", "name": name})
-
-    work = [photos(), maps(), maps(), download("vit-ti16"), download("vit-s16")]
-    tasks = [asyncio.ensure_future(one) for one in work]
-    await asyncio.sleep(2)
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        for end in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(end, Exception):
-                print(f"  slow work ended early: {end!r}")
-
-
-async def visits(
-    server: Server, client: httpx.AsyncClient, count: int, seconds: float
-) -> tuple[list[float], list[str]]:
-    """Visitors who draw one digit after another; returns the seconds of each prediction, and the errors."""
-    waited: list[float] = []
-    errors: list[str] = []
-    end = time.monotonic() + seconds
-
-    async def visit(number: int) -> None:
-        visitor = Visitor(server, client)
-        while time.monotonic() < end:
+    async def act(self, kind: str, until: float, digits: Any) -> None:
+        """Does one thing after the other until a time."""
+        photo, number = "", itertools.count()
+        while time.monotonic() < until:
             try:
-                waited.append(await visitor.draw((number + len(waited)) % 10))
+                if kind == "drawing":
+                    await self.draw(*next(digits))
+                elif kind == "download":
+                    await asyncio.wait_for(self.timed("download", {"kind": "model", "name": "vit-ti16"}), 5)
+                else:
+                    photo = photo or await self.upload(random.randint(1000, 1400))
+                    result = await self.explain(photo, PHOTO_SIZES[next(number) % 4])
+                    if kind == "slow":
+                        sent = {"kind": "map", "method": "patch_dropping", "source": result["source"]}
+                        await self.timed("slow map", {**sent, "label": next(number)})
+            except TimeoutError:
+                continue  # a download takes longer than any row of the table
+            except StopIteration:
+                raise RuntimeError("more drawings were needed than were made: shorten the run") from None
+            except Wrong as error:
+                self.record.wrong.append(str(error))
             except Exception as error:
-                errors.append(repr(error))
-
-    await asyncio.gather(*map(visit, range(count)))
-    return waited, errors
+                self.record.errors.append(repr(error))
 
 
-async def endurance(server: Server, client: httpx.AsyncClient, count: int) -> list[str]:
-    """Many visitors, eight at a time, each with a new drawing, every tenth with a photo; returns the errors."""
-    errors: list[str] = []
-    left = iter(range(count))
+def check(condition: bool, message: str) -> None:
+    """Raises ``Wrong`` if the condition does not hold."""
+    if not condition:
+        raise Wrong(message)
 
-    async def visit() -> None:
+
+async def row(server: Server, visitors: int, seconds: float) -> Record:
+    """Prints the rows of a number of visitors."""
+    record = Record()
+    digits = iter(drawings(int(seconds * 120)))
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
+        cpu, own, started = server.cpu_seconds, time.process_time(), time.monotonic()
+        everyone = [Visitor(server, client, record) for _ in range(visitors)]
+        kinds = [KINDS[ORDER[number % 16]] for number in range(visitors)]
+        await asyncio.gather(*(v.act(k, started + seconds, digits) for v, k in zip(everyone, kinds, strict=True)))
+        took = time.monotonic() - started
+        used = (server.cpu_seconds - cpu) / took, (time.process_time() - own) / took
+    per_answer = f"{record.calls / record.answers:.2f} | {record.nbytes / record.answers / 1000:.1f}"
+    for what, waited in sorted(record.waited.items()):
+        cuts = statistics.quantiles([*waited, *waited[:1]], n=100)
+        p50, p95, p99 = (f"{1000 * cuts[at - 1]:.0f}" for at in (50, 95, 99))
+        print(f"| {visitors} | {what} | {len(waited) / took:.1f} | {p50} | {p95} | {p99} | | | | | |")
+    print(
+        f"| {visitors} | all | {record.answers / took:.1f} | | | | {len(record.errors)} | {len(record.wrong)} | "
+        f"{per_answer} | {used[0]:.2f} + {used[1]:.2f} |",
+        flush=True,
+    )
+    return record
+
+
+async def endurance(server: Server, count: int) -> Record:
+    """Many new visitors, eight at a time, each with a drawing of their own, every tenth with a photo."""
+    record, left, digits = Record(), iter(range(count)), iter(drawings(count))
+
+    async def visit(client: httpx.AsyncClient) -> None:
         for number in left:
-            visitor = Visitor(server, client)
+            visitor = Visitor(server, client, record)
             try:
                 if number % 10:
-                    await visitor.draw(number % 10)
+                    await visitor.draw(*next(digits))
                 else:
-                    photo = await visitor.upload(PHOTO, random.randint(1000, 1400))
-                    await visitor.explain(photo, (10, 12, 15, 20)[number // 10 % 4])
+                    await visitor.explain(
+                        await visitor.upload(random.randint(1000, 1400)), PHOTO_SIZES[number // 10 % 4]
+                    )
             except Exception as error:
-                errors.append(repr(error))
+                record.errors.append(repr(error))
 
-    await asyncio.gather(*(visit() for _ in range(8)))
-    return errors
-
-
-def row(name: str, waited: list[float], errors: list[str], seconds: float) -> str:
-    """One row of the table."""
-    cuts = statistics.quantiles(waited, n=100)
-    p50, p95, p99 = (f"{1000 * cuts[at - 1]:.0f}" for at in (50, 95, 99))
-    return f"| {name} | {p50} | {p95} | {p99} | {len(waited) / seconds:.1f} | {len(errors)} |"
-
-
-async def measure(server: Server, visitors: int, seconds: float, requests: int) -> None:
-    """Prints the table."""
-    limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(base_url=server.url, timeout=120, limits=limits) as client:
-        await visits(server, client, visitors, seconds / 6)  # warm-up
-        alone, wrong = await visits(server, client, 1, seconds / 3)
-        print("| visitors | p50 ms | p95 ms | p99 ms | predictions per second | errors |\n|---|---|---|---|---|---|")
-        print(row("1, alone", alone, wrong, seconds / 3))
-        async with slow_work(server, client):
-            beside, wrong = await visits(server, client, 1, seconds / 3)
-            print(row("1, beside slow work", beside, wrong, seconds / 3))
-            many, wrong = await visits(server, client, visitors, seconds)
-            print(row(f"{visitors}, beside slow work", many, wrong, seconds))
-        ratio = statistics.median(beside) / statistics.median(alone)
-        print(f"\nbeside slow work / alone, medians: {ratio:.2f}")
-        if requests:
-            await endurance(server, client, 600)  # fills the caches
-            before = server.megabytes, server.num_files
-            wrong += await endurance(server, client, requests)
-            after = server.megabytes, server.num_files
-            growth = 100 * (after[0] / before[0] - 1)
-            print(f"{requests} requests later: {before[0]:.0f} -> {after[0]:.0f} MB ({growth:+.1f} %),", end=" ")
-            print(f"files {before[1]} -> {after[1]}, each deleted after an hour")
-        for error in sorted(set(wrong))[:5]:
-            print(f"  {error}")
+    async with httpx.AsyncClient(base_url=server.url, timeout=120) as client:
+        await asyncio.gather(*(visit(client) for _ in range(8)))
+    return record
 
 
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--visitors", type=int, default=32)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--requests", type=int, default=2000, help="requests of the memory test; 0 for none")
+    parser.add_argument("--visitors", type=int, nargs="+", default=[1, 8, 32, 64])
+    parser.add_argument("--seconds", type=float, default=30, help="of each number of visitors")
+    parser.add_argument("--requests", type=int, default=2000, help="visitors of the memory test; 0 for none")
     options = parser.parse_args()
+    random.seed(0)
+    print(f"{os.cpu_count()} cores, load average before the server starts: {os.getloadavg()[0]:.1f}\n")
     hub = ThreadingHTTPServer(("127.0.0.1", 0), SlowHub)
     threading.Thread(target=hub.serve_forever, daemon=True).start()
     server = Server(f"http://127.0.0.1:{hub.server_port}")
+    records = []
     try:
-        asyncio.run(measure(server, options.visitors, options.seconds, options.requests))
+        asyncio.run(endurance(server, 60))  # warm-up
+        print(HEAD)
+        records += [asyncio.run(row(server, visitors, options.seconds)) for visitors in options.visitors]
+        if options.requests:
+            records.append(asyncio.run(endurance(server, 600)))  # fills the caches
+            before = server.megabytes, server.num_files
+            records.append(asyncio.run(endurance(server, options.requests)))
+            after = server.megabytes, server.num_files
+            growth = f"{before[0]:.0f} -> {after[0]:.0f} MB ({100 * (after[0] / before[0] - 1):+.1f} %)"
+            print(f"\n{options.requests} visitors later: {growth}, files {before[1]} -> {after[1]}")
     finally:
         server.stop()
+    for record in records:
+        for message in sorted({*record.errors, *record.wrong})[:5]:
+            print(f"  {message}")
 
 
 if __name__ == "__main__":

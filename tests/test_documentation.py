@@ -34,9 +34,13 @@ NOT_RUN = {
     r"python -m venv .* && pip install -r requirements\.txt && python app\.py": "see tests/space/test_start.py",
     r"pip install (-r requirements\.txt|\.)": "installs; see tests/test_wheel.py",
     r"python -m venv .* && pip install -r requirements-dev\.txt && python -m pytest": "what CI itself runs",
-    r"python -m pytest( -n 0)?( tests/\w+)?": "these tests",
+    r"python -m pytest( -n 0)?( tests/[\w/.]+)*": "these tests",
     r"ruff .*|mypy .*|lint-imports": "run by the tests of code quality",
     r"docker (build|run|ps|stop)\b.*": "needs a Docker daemon; see tests/test_dockerfile.py",
+    r"serve run vit_demo\.serve:app( \w+=[\d.]+)*": "needs the extra `serve`; see tests/test_serve.py",
+    r"pip install \"\.\[serve\]\"": "as above",
+    r"haproxy -f docs/haproxy/\w+\.cfg": "see tests/space/test_haproxy.py",
+    r"(\w+=\w+ )+python app\.py": "does not end; see tests/web/test_serving.py",
     r"pip install captum grad-cam": "libraries that a benchmark compares with, where they are installed",
 }
 """Commands that are not run, and why; their files and options are checked where there are any."""
@@ -118,12 +122,12 @@ def test_python(code, folder, request):
 @pytest.mark.parametrize("command", commands())
 def test_command(command, folder, capsys, monkeypatch):
     if any(re.fullmatch(pattern, one) for pattern in NOT_RUN for one in (command, *command.split(" && "))):
-        for name in re.findall(r"[\w./-]+\.(?:txt|py)\b", command):
+        for name in re.findall(r"[\w./-]+\.(?:txt|py|cfg)\b", command):
             assert (ROOT / name).is_file()
         for argument in re.findall(r"--build-arg (\w+)=", command):
             assert f"ARG {argument}=" in (ROOT / "Dockerfile").read_text()
-        for tests in re.findall(r"tests/\w+", command):
-            assert (ROOT / tests).is_dir()
+        for tests in re.findall(r"tests/[\w/.]+", command):
+            assert (ROOT / tests).exists()
         return
     words = shlex.split(command)
     if "vit_demo" in words and "-m" in words:
@@ -158,7 +162,7 @@ def run_ours(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_module(name: str, arguments: list[str]) -> None:
     """A module that can be run and has the options; running it needs data, or minutes."""
-    assert name.startswith(("benchmarks.", "vit_demo.")), name
+    assert name.startswith(("benchmarks.", "scripts.", "vit_demo.")), name
     with contextlib.chdir(ROOT):
         found = importlib.util.find_spec(name)
     assert found and found.origin

@@ -21,7 +21,7 @@ from vit_demo.render import heat_colours, ink_on_paper
 from vit_demo.render.overlay import COARSE_PATCHES
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.components.stage import method_entries
-from vit_demo.web.payload import encode, payload
+from vit_demo.web.payload import block_payload, encode, payload
 from vit_demo.web.requests import ResultRequest
 from vit_demo.web.steps import StepRequest, block_steps, network_steps, patch_steps
 from vit_demo.web.token_requests import token_payload
@@ -47,10 +47,11 @@ def fixture() -> dict[str, Any]:
     """Arrays as Python encodes them, a payload, and what must come out of both."""
     halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     floats = np.array([0, -0.5, 1e-38, 3.4e38, np.pi], np.float32)
-    maps = {"levels": np.array([0, 1, 254, 255], np.uint8), "peaks": np.array([0.25], np.float32)}
+    maps = {"levels": np.array([0, 1, 65534, 65535], np.uint16), "peaks": np.array([0.25], np.float32)}
     result = Engine("cpu").explore(example_picture(3), "digits-tiny", 4).drop_patches([(2, 3), (0, 0)])
     request = ResultRequest(Source("a picture", lambda: None), "digits-tiny", 4, "crop")
     sent = payload(result, request)
+    sent["trace"] = {"1": block_payload(result, 1)}  # as the page has it once the block was requested
     query = (4, 2)
     expected = {"classToken": result.attention(1, 2), "rollout": result.rollout()}
     for direction in ("from", "to"):
@@ -71,7 +72,7 @@ def fixture() -> dict[str, Any]:
         | {name: array.tolist() for name, array in maps.items()},
         "payload": sent,
         "dropped": [0, 2 * result.grid[1] + 3],
-        "blocks": sorted(int(block) for block in sent["trace"]),
+        "blocks": [1],
         "query": query[0] * result.grid[1] + query[1],
         "expected": {name: values.ravel().tolist() for name, values in expected.items()},
         "heat": {"shares": shares.tolist(), "opacity": 0.7, "styles": heat},

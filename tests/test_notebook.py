@@ -20,5 +20,6 @@ def test_it_runs_from_top_to_bottom(monkeypatch):
     nbformat.validate(notebook)
     assert all(not cell.outputs for cell in notebook.cells if cell.cell_type == "code"), "stored without outputs"
     client.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": os.fspath(ROOT)}}).execute()
+    assert not [one for cell in notebook.cells for one in cell.get("outputs", []) if one.get("name") == "stderr"]
     pictures = [one for cell in notebook.cells for one in cell.get("outputs", []) if "image/png" in one.get("data", {})]
     assert len(pictures) == 3

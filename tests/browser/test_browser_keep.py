@@ -81,6 +81,29 @@ def test_the_pictures_have_a_caption(relevance: Page) -> None:
     assert "<script" not in report and "digits-tiny" in report and report.count("data:image/png") == 2
 
 
+def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) -> None:
+    assert "deletion" not in saved(relevance, "SVG").decode()
+    assert "faithfulness" not in json.loads(saved(relevance, "JSON"))
+    relevance.get_by_role("button", name="Test this heatmap").click()
+    relevance.get_by_role("button", name="Tested").wait_for()
+    result = expected()
+    found = result.faithfulness(result.relevance(), seeds=5)
+    areas = [found.deletion_area, found.random_deletion_area, found.insertion_area, found.random_insertion_area]
+    values = json.loads(saved(relevance, "JSON"))["faithfulness"]
+    assert len(values) == 1 and values[0]["removed"] == "mean"
+    sent = [values[0]["deletion"], values[0]["random"]["deletion"]]
+    sent += [values[0]["insertion"], values[0]["random"]["insertion"]]
+    np.testing.assert_allclose(sent, areas, atol=1e-5)
+    words = "deletion {:.2f} (random order {:.2f}), insertion {:.2f} (random order {:.2f})".format(*areas)
+    for name in ("SVG", "HTML report"):
+        assert words in saved(relevance, name).decode()
+    assert Image.open(io.BytesIO(saved(relevance, "PNG"))).height == 896 + 40 + 4 * 30
+    relevance.locator(".bars button").nth(1).click()
+    relevance.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for ')")
+    relevance.wait_for_function("document.querySelector('.stage').__stage.scene().view.label !== null")
+    assert "deletion" not in saved(relevance, "SVG").decode(), "another class was not measured"
+
+
 def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "drawing.png").write_bytes(saved(relevance, "Input picture"))
     monkeypatch.chdir(tmp_path)

@@ -200,11 +200,3 @@ def test_copy_link_says_what_is_not_in_it(browser: Browser, address: str):
     page.get_by_text("without your photo").wait_for()
     assert "upload" not in page.evaluate("navigator.clipboard.readText()") and "vit_demo-" not in page.url
     context.close()
-
-
-def test_the_page_is_english_whatever_the_browser_speaks(browser: Browser, address: str):
-    context = browser.new_context(locale="de-DE")
-    page = open_page(context.new_page(), address)
-    page.wait_for_timeout(300)
-    assert page.evaluate("document.documentElement.lang") == "en"
-    context.close()

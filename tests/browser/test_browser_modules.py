@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse
 
 from vit_demo.web.components import modules
 from vit_demo.web.components.inputs import Inputs
+from vit_demo.web.packing import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator, Page
@@ -26,9 +27,9 @@ received: list[Any] = []
 
 
 def inputs_page() -> gr.Blocks:
-    async def remember(request: Any) -> dict[str, str]:
+    async def remember(request: Any) -> bytes:
         received.append(request)
-        return {"error": "There is no model here."}
+        return pack({"error": "There is no model here."})
 
     with gr.Blocks() as blocks:
         inputs = Inputs(on_request=remember, digits_preset="digits-tiny")

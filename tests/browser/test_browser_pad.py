@@ -15,6 +15,7 @@ from PIL import Image
 
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.pad import example_picture
+from vit_demo.web.packing import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -26,9 +27,9 @@ received: list[str] = []
 
 @pytest.fixture(scope="module")
 def address(launch: Callable[[gr.Blocks], str]) -> str:
-    async def remember(request: dict[str, Any]) -> dict[str, str]:
+    async def remember(request: dict[str, Any]) -> bytes:
         received.append(request["source"].get("drawing") or request["source"]["example"])
-        return {"error": "There is no model here."}
+        return pack({"error": "There is no model here."})
 
     with gr.Blocks() as blocks:
         Inputs(on_request=remember, digits_preset="digits-tiny")

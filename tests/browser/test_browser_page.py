@@ -121,8 +121,14 @@ def test_the_digit_that_the_model_sees_is_shown_beside_the_pad(opened: Page):
     assert three.shape == (28, 28) and three.max() == 255 and not np.array_equal(three, to_mnist(example_picture(7)))
 
 
-def test_hovering_changes_the_heatmap_and_sends_no_request(opened: Page):
+HAS_TRACE = "block => document.querySelector('.stage').__stage.current().traces.has(block)"
+
+
+def test_hovering_changes_the_heatmap_and_sends_no_request_but_the_first(opened: Page):
     opened.wait_for_timeout(500)  # what opening the page started has come to rest
+    opened.locator(".picture").hover()
+    opened.wait_for_function(HAS_TRACE, arg=5)
+    opened.mouse.move(5, 5)
     requests = []
     opened.on("request", lambda r: requests.append(r.url))
     pixels = "document.querySelector('.picture').toDataURL()"
@@ -148,6 +154,9 @@ def test_what_is_hovered_is_what_the_package_computes(opened: Page):
         ({"block": 4, "head": -1, "query": 10, "direction": "to"}, expected.attention(4, None, (1, 3), "to")),
         ({"block": 5, "head": -1, "query": None, "direction": "from"}, expected.attention()),
     ):
+        if view["query"] is not None:
+            opened.get_by_label("Block", exact=True).fill(str(view["block"] + 1))
+            opened.wait_for_function(HAS_TRACE, arg=view["block"])
         found = opened.evaluate("v => Array.from(document.querySelector('.stage').__stage.map(v))", view)
         assert found == pytest.approx(wanted.ravel().tolist(), abs=3e-3)
 

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from vit_demo.web.components.stage import Stage
+from vit_demo.web.packing import pack
 
 from .choosing import method_button
 
@@ -62,7 +63,7 @@ def trace_of(block: int) -> dict[str, str]:
 
 
 def result(run: str) -> dict[str, Any]:
-    """A result that carries the trace of its last block only."""
+    """A result as the page gets it, without the trace of any block."""
     rows = ATTENTION[:, :, 0, 1:]
     peak = rows.max(-1)
     picture = io.BytesIO()
@@ -86,11 +87,10 @@ def result(run: str) -> dict[str, Any]:
         "dropped": [],
         "note": "",
         "attention_maps": {
-            "levels": encode(np.round(rows / peak[..., None] * 255).astype(np.uint8)),
+            "levels": encode(np.round(rows / peak[..., None] * 65535).astype(np.uint16)),
             "peaks": encode(peak.astype(np.float32)),
         },
-        "trace": {str(BLOCKS - 1): trace_of(BLOCKS - 1)},
-        "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint8)), "peaks": encode(np.float32([0.25]))},
+        "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint16)), "peaks": encode(np.float32([0.25]))},
         "milliseconds": 1.5,
         "device": "cpu",
     }
@@ -98,7 +98,10 @@ def result(run: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def address(launch: Callable[[gr.Blocks], str]) -> str:
-    async def handle(request: dict[str, Any]) -> dict[str, Any]:
+    async def handle(request: dict[str, Any]) -> bytes:
+        return pack(await reply_to(request))
+
+    async def reply_to(request: dict[str, Any]) -> dict[str, Any]:
         if request["kind"] == "block":
             block_requests.append((request["source"], request["block"]))
             if request["block"] == 0:
@@ -139,11 +142,22 @@ def stage(page: Page, address: str) -> Page:
     is_computed.clear()
     broken.clear()
     half_broken.clear()
+    open_stage(page, address)
+    point_at_picture(page)
+    block_requests.clear()
+    return page
+
+
+def open_stage(page: Page, address: str) -> None:
     page.goto(address)
     page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
+
+
+def point_at_picture(page: Page) -> None:
+    """Moves the pointer over the picture and away, and waits for the trace that this requests."""
     page.locator("#stage .picture").click(trial=True)  # waits for the veil of a page still loading to be lifted
-    page.mouse.move(1, 1)  # that was a pointer over a patch
-    return page
+    page.wait_for_function(f"document.querySelector('.stage').__stage.current().traces.has({BLOCKS - 1})")
+    page.mouse.move(1, 1)
 
 
 def shown(page: Page, **view: object) -> np.ndarray:
@@ -177,7 +191,16 @@ def test_the_class_token_is_there_for_every_block_and_head(stage: Page) -> None:
         np.testing.assert_allclose(mean, ATTENTION[block, :, 0, 1:].mean(0), atol=2e-3)
     column = shown(stage, block=BLOCKS - 1, head=1, direction="to")
     np.testing.assert_allclose(column, ATTENTION[-1, 1, 1:, 0], atol=1e-3)
-    np.testing.assert_allclose(shown(stage, method="rollout"), np.arange(PATCHES) / 255 * 0.25, atol=1e-6)
+    np.testing.assert_allclose(shown(stage, method="rollout"), np.arange(PATCHES) / 65535 * 0.25, atol=1e-6)
+
+
+def test_the_trace_of_a_block_is_requested_once_when_the_pointer_comes_to_the_picture(page: Page, address: str) -> None:
+    block_requests.clear()
+    open_stage(page, address)
+    page.wait_for_timeout(300)
+    assert block_requests == []
+    point_at_picture(page)
+    assert block_requests == [("source of first", BLOCKS - 1)]
 
 
 def test_looking_around_sends_no_request(stage: Page) -> None:

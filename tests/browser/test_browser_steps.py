@@ -180,3 +180,30 @@ def test_a_phone_shows_each_step_without_scrolling_sideways(phone: Page, address
         assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
         phone.locator(".steps .next").tap()
     wait_for_step(phone, 1)  # the last button starts again
+
+
+def test_the_figures_follow_the_theme(page: Page, address: str) -> None:
+    open_tour(page, address)
+    page.locator(".steps .dots button").nth(3).click()
+    wait_for_step(page, 4)
+    page.locator(".steps .cells-row canvas").first.wait_for()
+    dark, light = [[150, 137, 255], [240, 150, 70]], [[91, 75, 219], [201, 102, 20]]
+
+    def painted() -> list[list[int]]:
+        return page.locator(".steps .cells-row canvas").first.evaluate(
+            """canvas => {
+                const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, 1);
+                const found = [];
+                for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200) found.push([...data.slice(i, i + 3)]);
+                return found;
+            }"""
+        )
+
+    def distance(pixel: list[int], colours: list[list[int]]) -> float:
+        return min(max(abs(a - b) for a, b in zip(pixel, colour, strict=True)) for colour in colours)
+
+    first = page.evaluate("document.body.classList.contains('dark')")
+    for theme in (dark, light) if first else (light, dark):
+        page.wait_for_timeout(200)
+        assert painted() and all(distance(pixel, theme) <= 3 for pixel in painted())
+        page.locator("#theme").click()

@@ -7,6 +7,7 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
+from vit_demo.render import contact_sheet
 
 TINY = ["--preset", "digits-tiny", "--patch-size", "7"]
 
@@ -50,6 +51,27 @@ def test_json_holds_the_true_values_of_every_registered_method(seven, capsys, tm
         assert np.array_equal(values, expected.heatmap(name, "1")), "to the last bit"
         assert found["maps"][name]["label"] == ("1" if method.class_specific else None)
     assert found["files"] == [] and not (tmp_path / "out").exists(), "no pictures unless --out is given"
+
+
+def test_block_head_and_query_apply_to_the_methods_that_have_them(seven, tmp_path, capsys):
+    out = tmp_path / "out"
+    chosen = ["--block", "2", "--head", "1", "--query", "3,2"]
+    command = ["explain", str(seven), *TINY, "--method", "attention,rollout,relevance", *chosen]
+    assert main([*command, "--json", "--out", str(out), "--html", str(tmp_path / "r.html")]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    maps, expected = json.loads(line)["maps"], vit_demo.explore(seven, "digits-tiny", 7)
+    for name, wanted, options in (
+        ("attention", expected.attention(2, 1, (3, 2)), {"layer": 2, "head": 1, "query": [3, 2]}),
+        ("rollout", expected.rollout((3, 2)), {"query": [3, 2]}),
+        ("relevance", expected.relevance(), {}),
+    ):
+        assert np.array_equal(np.float32(maps[name]["values"]), wanted) and maps[name]["options"] == options
+    heads = np.asarray(Image.open(out / "seven-heads.png"))
+    assert np.array_equal(heads, np.asarray(contact_sheet(expected.image, expected.attention_maps((3, 2)))))
+    assert "layer 2, head 1, query (3, 2)" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert main(["explain", str(seven), *TINY, "--method", "attention", "--direction", "to", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)["maps"]["attention"]["values"]
+    assert np.array_equal(np.float32(values), expected.attention(direction="to"))
 
 
 def test_a_folder_is_explained_and_a_bad_file_in_it_reported(pictures, tmp_path, capsys):
@@ -109,6 +131,9 @@ def test_the_progress_bar_is_on_a_terminal_only(seven, tmp_path, capsys, monkeyp
         ["explain", "SEVEN", "--preset", "digits-tiny", "--method", "relevance", "--label", "ten"],
         ["explain", "SEVEN", "--preset", "vit-9000"],
         ["explain", "SEVEN", "--method", "rollout,magic"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--method", "relevance", "--head", "1"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--method", "attention", "--block", "9"],
+        ["explain", "SEVEN", "--preset", "digits-tiny", "--query", "0,9"],
         ["explain", "SEVEN", "--preset", "digits-tiny", "--patch-size", "5"],
         ["explain", "SEVEN", "--preset", "digits-tiny", "--out", "SEVEN/out"],
         ["explain", "SEVEN", "--preset", "digits-tiny", "--html", "FOLDER"],
@@ -128,7 +153,10 @@ def test_invalid_input_is_one_line_on_stderr_and_exit_code_2(arguments, seven, p
     assert error.startswith("vit_demo: ") and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["explain"], ["fly"], ["compare", "x.png", "--patch-size", "4,x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["explain"], ["fly"], ["compare", "x.png", "--patch-size", "4,x"], ["explain", "x.png", "--query", "3"]],
+)
 def test_a_wrong_command_is_one_line_on_stderr_and_exit_code_2(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         main(arguments)

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { problemOf, stagesOf, totalsOf } from "../../vit_demo/web/components/stage/build/network.js";
+import { networkOf, problemOf, stagesOf, totalsOf } from "../../vit_demo/web/components/stage/build/network.js";
 import { formatBytes, formatCount } from "../../vit_demo/web/components/stage/build/numbers.js";
 import { pythonCode } from "../../vit_demo/web/components/stage/build/python.js";
 import { fixture } from "./helpers.js";
@@ -69,4 +69,13 @@ test("counts are short", () => {
     "1.25\u00a0G",
   ]);
   assert.equal(formatBytes(465_708), "466\u00a0kB");
+});
+
+test("a changed patch size is that of the kernel, except in a flexible network", () => {
+  const fixed = networkOf({ start: "ViT-Tiny", fields: { patch_size: 8, depth: 3 } }, startingPoints);
+  assert.deepEqual([fixed.patchSize, fixed.config.patch_size, fixed.config.depth], [8, 8, 3]);
+  const flexible = networkOf({ start: "digits-small", fields: { patch_size: 7 } }, startingPoints);
+  const before = networkOf({ start: "digits-small", fields: {} }, startingPoints);
+  assert.equal(flexible.patchSize, 7);
+  assert.equal(flexible.config.patch_size, before.config.patch_size);
 });

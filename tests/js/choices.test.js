@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { createChannel } from "../../vit_demo/web/components/shared/channels.js";
 import {
   firstChoices,
+  isStep,
   keepChoices,
   validChoices,
   viewIn,
@@ -82,7 +83,7 @@ test("choices from an address that a result does not have are replaced", () => {
   assert.deepEqual([section, method, block, head, pinned, label], ["attention", "attention", 5, -1, null, null]);
   assert.equal(valid({ block: null }).block, 5, "the last");
   const good = { section: "attention", method: "relevance", block: 2, head: 3, pinned: 48, label: 1 };
-  assert.deepEqual(viewIn(valid(good)), { ...good, direction: "from" });
+  assert.deepEqual(viewIn(valid(good)), viewIn({ ...firstChoices(), ...good }));
   assert.equal(valid(good, { ...result, predictions: [] }).method, "attention");
 });
 
@@ -171,4 +172,20 @@ test("a channel forgets followers that have left the page", () => {
     ["here", "third"],
   ]);
   assert.equal(channel.latest(), "third");
+});
+
+test("a choice is a step of the history; a slider, a number and a patch are not", () => {
+  const before = { ...firstChoices(), network: { start: "ViT-Tiny", fields: {} } };
+  const { features, tour } = before;
+  const steps = [
+    ...[{ section: "steps" }, { label: 3 }, { compare: [] }, { tour: { ...tour, step: 2 } }],
+    ...[{ features: { ...features, mode: "pca" } }, { features: { ...features, second: { example: "lion" } } }],
+    { network: { start: "einops ViT", fields: {} } },
+  ];
+  const others = [
+    ...[{ block: 2 }, { pinned: 3 }, { opacity: 0.1 }, { tour: { ...tour, patch: 5 } }],
+    ...[{ features: { ...features, k: 7, block: 1 } }, { network: { start: "ViT-Tiny", fields: { depth: 3 } } }],
+  ];
+  for (const part of steps) assert.ok(isStep(part, before), JSON.stringify(part));
+  for (const part of others) assert.ok(!isStep(part, before), JSON.stringify(part));
 });

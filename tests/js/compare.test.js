@@ -7,6 +7,7 @@ import {
   attentionBytes,
   firstColumns,
   formatBytes,
+  offeredColumns,
   samePlace,
   scaleEnds,
   sourceOf,
@@ -65,4 +66,15 @@ test("sizes in bytes", () => {
   assert.equal(formatBytes(40000), "40\u00a0kB");
   assert.equal(formatBytes(1_500_000), "1.5\u00a0MB");
   assert.equal(formatBytes(900), "900\u00a0bytes");
+});
+
+test("of the columns of a link those stay whose model, size and method exist, if two do", () => {
+  const models = [{ name: "a", sizes: [{ size: 4 }, { size: 7 }] }];
+  const methods = { rollout: {} };
+  const column = { preset: "a", patchSize: 4, method: "rollout", label: null };
+  const good = [column, { ...column, patchSize: 7, label: 3 }];
+  const bad = [{ preset: "b" }, { patchSize: 5 }, { method: "constructor" }].map((part) => ({ ...column, ...part }));
+  assert.deepEqual(offeredColumns([bad[0], good[0], bad[1], good[1], bad[2]], models, methods), good);
+  assert.equal(offeredColumns([...bad, good[0]], models, methods), null);
+  assert.equal(offeredColumns(null, models, methods), null);
 });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { PENS } from "../../vit_demo/web/components/pad/strokes.js";
 import { decodeEntry, encodeEntry, followHistory } from "../../vit_demo/web/components/shared/browserHistory.js";
-import { decodeLink, encodeLink, isWhole } from "../../vit_demo/web/components/shared/link.js";
+import { decodeLink, encodeLink, leftOut } from "../../vit_demo/web/components/shared/link.js";
 import { createPageState, PUSH, REPLACE } from "../../vit_demo/web/components/shared/pageState.js";
 import { decodeStrokes, encodeStrokes, rounded } from "../../vit_demo/web/components/shared/strokeCodec.js";
 import { randomNumbers } from "./helpers.js";
@@ -93,7 +93,32 @@ test("a text that is no drawing gives none", () => {
 });
 
 test("a link gives back its state", () => {
-  const view = { section: "features", method: "rollout", block: 2, head: 1, direction: "to", pinned: 8, label: 4 };
+  const view = {
+    ...{
+      section: "features",
+      method: "rollout",
+      block: 2,
+      head: 1,
+      direction: "to",
+      pinned: 8,
+      label: 4,
+      opacity: 0.35,
+    },
+    features: {
+      ...{ mode: "pca", block: 3, k: 9, background: true, opacity: 0 },
+      pinned: { picture: 1, patch: 17 },
+      second: { example: "tower" },
+    },
+    tour: { step: 4, patch: 3, block: 0, head: 2, filter: 11, fromClassToken: true },
+    compare: [
+      { preset: "photos-tiny", patchSize: 12, method: "attention", label: null },
+      { preset: "org/model@v1.0", patchSize: 16, method: "relevance", label: 0 },
+    ],
+    network: {
+      start: "MNIST from scratch",
+      fields: { image_size: 28, num_classes: 0, pool: "cls+mean", class_token: false, pos_embed: "sincos" },
+    },
+  };
   const drawing = [rounded(stroke(20, 5))];
   for (const state of [
     page.first,
@@ -109,15 +134,38 @@ test("a link gives back its state", () => {
   ]) {
     const link = encodeLink(state, models);
     assert.deepEqual(decodeLink(`#${link}`, page), { state, model: null });
-    assert.ok(link.length < 2200 && isWhole(state));
+    assert.ok(link.length < 2200 && leftOut(state) === null);
   }
 });
 
 test("a link holds no upload", () => {
   const state = { ...page.first, task: "photos" };
   state.photos = { ...state.photos, picture: { upload: "/tmp/secret/cat.jpg", name: "cat.jpg" } };
-  assert.ok(!isWhole(state));
+  assert.equal(leftOut(state), "photo");
   assert.doesNotMatch(encodeLink(state, models), /secret|cat/);
+});
+
+test("a second picture of one's own is in no link, and an unfinished number of a network neither", () => {
+  const features = { ...page.first.view.features, second: { own: "own-3" } };
+  const network = { start: "ViT-Tiny", fields: { depth: Number.NaN, num_heads: 2 } };
+  const state = { ...page.first, view: { ...page.first.view, features, network } };
+  assert.equal(leftOut(state), "second");
+  const { view } = decodeLink(encodeLink(state, models), page).state;
+  assert.equal(view.features.second, null);
+  assert.deepEqual(view.network, { start: "ViT-Tiny", fields: { num_heads: 2 } });
+});
+
+test("of a view, what makes no sense is as at first, and the rest counts", () => {
+  const sent = [
+    "features=mean&features_block=0&segments=13&background=1&features_opacity=101&features_patch=3:3&second=../x&opacity=-1",
+    "step=0&step_patch=x&step_block=1e9&step_head=0&step_filter=-1&step_token=1&columns=,:,a:b:c,a:1:&network=<b>,depth:3",
+  ];
+  assert.deepEqual(decodeLink(`tab=digits&${sent.join("&")}`, page).state, page.first);
+  const column = "digits-small:4:rollout:3";
+  const some = `columns=${Array(20).fill(column).join()}&network=ViT-Tiny,depth:x,pool:max,__proto__:3,depth:2,class_token:1`;
+  const { compare, network } = decodeLink(`tab=digits&${some}`, page).state.view;
+  assert.deepEqual(compare, Array(4).fill({ preset: "digits-small", patchSize: 4, method: "rollout", label: 3 }));
+  assert.deepEqual(network, { start: "ViT-Tiny", fields: { depth: 2 } });
 });
 
 test("a model that must be downloaded is named beside the state", () => {

@@ -92,7 +92,7 @@ test("the verdict of randomization claims no more than its last correlation", ()
 
 test("the fit of a photo is described", () => {
   const photo = { rows: 10, columns: 6, box: [0.25, 0, 0.75, 1] };
-  const words = (more) => plain(describeFit({ ...photo, ...more }).join(""));
+  const words = (more) => plain(describeFit({ ...photo, ...more }).join(" "));
   assert.equal(words({ fit: "crop" }), "The bright square, 50 % of the photo. The rest is cut off.");
   assert.equal(words({ fit: "crop", box: [0, 0, 1, 1] }), "All of it, because the photo is square.");
   assert.equal(words({ fit: "squash", box: [0, 0, 1, 1] }), "All of it, stretched to a square.");

@@ -58,6 +58,7 @@ def test_only_the_documented_endpoints_are_public(client):
         "/norms",
         "/drop_patches",
         "/faithfulness",
+        "/batch",
     }
 
 

@@ -19,14 +19,15 @@ from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.modules import modules, version
 from vit_demo.web.components.pad import DIGITS, example_picture, to_data_url
 from vit_demo.web.components.stage import Stage, stylesheet, view_names
+from vit_demo.web.packing import pack, unpack
 
 from ..asynchronous import run
 
 UI = Path(vit_demo.web.__file__).parent
 
 
-async def echo(request: object) -> dict[str, object]:
-    return {"result": request}
+async def echo(request: object) -> bytes:
+    return pack({"result": request})
 
 
 def test_examples_stay_on_the_paper() -> None:
@@ -61,7 +62,8 @@ def make_inputs(**options: Any) -> Inputs:
 def test_the_browser_gets_the_name_of_the_components_function_and_python_the_request(component: Any) -> None:
     config = component().get_config()
     assert config["server_fns"] == ["request"] and "request" not in config
-    assert run(component().request({"kind": "logit_lens"})) == {"result": {"kind": "logit_lens"}}
+    reply = run(component().request({"kind": "logit_lens"}))
+    assert unpack(reply.body) == {"result": {"kind": "logit_lens"}} and reply.headers["content-encoding"] == "gzip"
 
 
 def test_configs_are_json() -> None:

@@ -22,12 +22,14 @@ from vit_demo.web import map_requests, request_kinds, requested
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.model_info import model_entry
+from vit_demo.web.packing import unpack
 from vit_demo.web.payload import block_payload, payload
 from vit_demo.web.request_kinds import KINDS
 from vit_demo.web.requests import ResultRequest, upload_source
 from vit_demo.weights import PRESETS
 
 from ..asynchronous import run
+from ..replies import handle
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def source(result, request_of):
 def complete(sent):
     """Sends a request until its result is there, as the page does."""
     for _ in range(500):
-        reply = run(map_requests.handle(sent))
+        reply = handle(sent)
         if "done" not in reply:
             return reply
     raise AssertionError("no result")
@@ -112,7 +114,7 @@ def test_random_orders_leave_dropped_patches_out(result, source):
     ],
 )
 def test_wrong_choices_of_curves_are_refused(source, fields, words):
-    reply = run(map_requests.handle({"kind": "random_order", "source": source, **fields}))
+    reply = handle({"kind": "random_order", "source": source, **fields})
     assert words in reply["error"]
 
 
@@ -195,7 +197,7 @@ def test_malformed_requests_get_a_message(sent):
 def test_nothing_depends_on_what_is_cached(result, source):
     """A request contains all that is needed: a new engine without the picture computes it again."""
     wanted = map_values(source, method="relevance", label=5)
-    map_requests._results.clear()
+    map_requests._replies.clear()
     requested._maps.clear()
     reset_engines()
     np.testing.assert_array_equal(map_values(source, method="relevance", label=5), wanted)
@@ -286,7 +288,7 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
     async def send_all():
         return await asyncio.gather(*map(map_requests.handle, slow))
 
-    assert run(send_all()) == [{"done": 0, "total": 0}] * 10
+    assert [unpack(body) for body in run(send_all())] == [{"done": 0, "total": 0}] * 10
     assert "map" in complete({"kind": "map", "source": source, "method": "value_weighted", "block": 3})["result"]
     go_on.set()
     assert [complete(sent) for sent in slow] == [{"result": {"fine": True}}] * 10
@@ -294,7 +296,7 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, monkeypatch, caplog):
     monkeypatch.setitem(KINDS, "logit_lens", request_kinds.Kind(lambda *_: {}["/secret/path"]))
-    map_requests._results.clear()
+    map_requests._replies.clear()
     assert complete({"kind": "logit_lens", "source": source}) == {"error": map_requests.INTERNAL_ERROR}
     assert "/secret/path" in caplog.text
 
@@ -310,7 +312,7 @@ def test_progress_is_returned_until_the_result_is_there(source, monkeypatch):
 
     monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
     sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": 7}
-    while (reply := run(map_requests.handle(sent))) != {"done": 3, "total": 10}:
+    while (reply := handle(sent)) != {"done": 3, "total": 10}:
         assert reply == {"done": 0, "total": 0}
     go_on.set()
     assert complete(sent) == {"result": {"fine": True}}

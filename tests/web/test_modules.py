@@ -33,10 +33,21 @@ def test_every_module_of_the_package_is_served_as_it_is(client: TestClient) -> N
         assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
 
 
+def test_languages_are_served_with_the_modules(client: TestClient) -> None:
+    names = {path.name for path in modules.LANGUAGES.glob("*.json")}
+    assert {f"languages/{name}" for name in names} == set(modules.files()) - set(modules.modules())
+    for name in names:
+        response = client.get(f"{BASE}/languages/{name}")
+        assert response.headers["content-type"] == "application/json" and response.json()["Next"]
+    assert "languages" not in modules.preload_links(), "one is fetched where it is needed"
+
+
 @pytest.mark.parametrize(
     "path",
     [
         f"{BASE}/",
+        f"{BASE}/languages/",
+        f"{BASE}/languages/../pad.json",
         f"{BASE}/stage/stage.css",
         f"{BASE}/stage.py",
         f"{BASE}/../modules.py",
@@ -60,14 +71,14 @@ def test_modules_can_only_be_read(client: TestClient) -> None:
 
 
 def test_another_release_has_other_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    served = modules.modules()
+    served = modules.files()
     versions = {modules.version()}
     for changed in (
         {**served, "stage/main.js": served["stage/main.js"] + b" "},
         {**served, "stage/more.js": b""},
         {name: served[name] for name in list(served)[1:]},
     ):
-        monkeypatch.setattr(modules, "modules", lambda changed=changed: changed)
+        monkeypatch.setattr(modules, "files", lambda changed=changed: changed)
         versions.add(modules.version.__wrapped__())
     assert len(versions) == 4
 

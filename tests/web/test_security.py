@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import io
 import json
@@ -158,8 +159,8 @@ def components(page) -> list[int]:
 def call(page, sent: Any, component: int) -> tuple[int, bytes]:
     """Sends a request of the page once."""
     body = {"data": sent, "component_id": component, "fn_name": "request", "session_hash": "x"}
-    status, _, reply = request(page, "POST", "/gradio_api/component_server", body)
-    return status, reply
+    status, headers, reply = request(page, "POST", "/gradio_api/component_server", body)
+    return status, gzip.decompress(reply) if headers.get("content-encoding") == "gzip" else reply
 
 
 def with_field(kind: str, field: str, value: Any) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from vit_demo.cli import main
 from vit_demo.inference.engine import reset_engines
 from vit_demo.web import build_page
 from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.map_requests import handle
+from vit_demo.web.packing import unpack
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
-from ..asynchronous import run
+from ..replies import handle
 
 ROOT = Path(__file__).parents[2]
 SLOW = """
@@ -75,7 +75,8 @@ def get(port: int, path: str) -> bytes:
 def post(port: int, path: str, body: dict) -> dict:
     headers = {"Content-Type": "application/json"}
     with urlopen(Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), headers), timeout=30) as response:
-        return json.load(response)
+        assert response.headers["content-encoding"] == "gzip"
+        return unpack(response.read())
 
 
 def wait_for(port: int, process: subprocess.Popen) -> None:
@@ -167,7 +168,7 @@ def test_a_damaged_checkpoint_is_a_message_and_the_rest_works(damaged):
 
     def reply(preset: str) -> dict:
         source = {"drawing": to_data_url(example_picture(3)), "preset": preset, "patch_size": 4, "fit": "crop"}
-        while "done" in (found := run(handle({"kind": "result", "source": source}))):
+        while "done" in (found := handle({"kind": "result", "source": source})):
             pass
         return found
 

@@ -24,7 +24,7 @@ from vit_demo.web.payload import payload
 from vit_demo.web.requests import ResultRequest
 from vit_demo.weights import PRESETS
 
-from ..asynchronous import run
+from ..replies import handle
 
 WHOLE_NUMBERS = ("filters", "keyed", "classes", "depth_class")
 
@@ -43,7 +43,7 @@ def source(request_of: ResultRequest) -> dict[str, Any]:
 
 def complete(sent: Any) -> dict[str, Any]:
     for _ in range(500):
-        reply = run(map_requests.handle(sent))
+        reply = handle(sent)
         if "done" not in reply:
             return reply
     raise AssertionError("no result")
@@ -135,7 +135,7 @@ def test_models_of_other_shapes(source: dict[str, Any], changes: dict[str, Any],
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
     monkeypatch.setattr(engine, "load_model", lambda *_: ViT(config).eval())
     reset_engines()
-    map_requests._results.clear()
+    map_requests._replies.clear()
     try:
         shared = numbers(source, "steps")
         assert ("logits" in shared) == bool(config.num_classes)
@@ -147,7 +147,7 @@ def test_models_of_other_shapes(source: dict[str, Any], changes: dict[str, Any],
         assert ("no class token" in from_class_token.get("error", "")) == (not config.class_token)
     finally:
         reset_engines()
-        map_requests._results.clear()
+        map_requests._replies.clear()
 
 
 def test_the_code_of_each_step_is_that_of_the_network() -> None:

@@ -14,7 +14,7 @@ from vit_demo.web.payload import source_of
 from vit_demo.web.request_kinds import KINDS
 from vit_demo.web.requests import ResultRequest, drawing_source
 
-from ..asynchronous import run
+from ..replies import handle
 
 
 def explored(digit, preset="digits-tiny", patch_size=4):
@@ -35,7 +35,7 @@ def eight():
 
 def complete(sent):
     for _ in range(500):
-        reply = run(map_requests.handle(sent))
+        reply = handle(sent)
         if "done" not in reply:
             return reply
     raise AssertionError("no result")
@@ -96,7 +96,7 @@ def test_equal_requests_are_cached_and_others_are_not_mixed_up(three, eight, mon
 
     computed: list[int] = []
     monkeypatch.setitem(KINDS, "tokens", replace(KINDS["tokens"], compute=count))
-    map_requests._results.clear()
+    map_requests._replies.clear()
     sent = [
         {"kind": "tokens", "source": three[1], "block": 1},
         {"kind": "tokens", "source": three[1], "block": 2},
@@ -104,7 +104,7 @@ def test_equal_requests_are_cached_and_others_are_not_mixed_up(three, eight, mon
         {"kind": "tokens", "source": three[1], "block": 1, "other": three[1]},
     ]
     assert [complete(one)["result"]["number"] for one in sent * 2] == [1, 2, 3, 4, 1, 2, 3, 4]
-    map_requests._results.clear()
+    map_requests._replies.clear()
 
 
 def test_too_many_patches_get_a_sentence(three, monkeypatch):

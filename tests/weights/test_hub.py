@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -180,3 +182,16 @@ def test_a_pickle_is_never_opened(hub, preset, tmp_path):
         vit_demo.load("vit-ti16")
     assert not any("pytorch_model.bin" in request for request in hub.seen)
     assert not (tmp_path / "executed").exists()
+
+
+def test_a_full_disk_is_named_and_the_download_can_be_repeated(hub, preset, monkeypatch):
+    def write(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as context:
+        context.setattr("huggingface_hub.file_download.http_get", write)
+        with pytest.raises(
+            CheckpointError, match=r"could not be downloaded \(No space left on device\): try again, or"
+        ):
+            load_model(preset, 16)
+    load_model(preset, 16)

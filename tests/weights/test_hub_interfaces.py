@@ -16,19 +16,19 @@ import vit_demo
 from vit_demo.cli import main
 from vit_demo.inference.engine import Engine, get_engine, reset_engines
 from vit_demo.inference.inputs import Source
-from vit_demo.web import api, model_info
+from vit_demo.web import api, map_requests, model_info
 from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.map_requests import handle
 from vit_demo.web.payload import payload
 from vit_demo.web.requests import ResultRequest
 from vit_demo.weights import PRESETS, find_preset, is_on_machine
 
 from ..asynchronous import run
+from ..replies import handle
 
 
 def complete(sent):
     """Sends a request until its result is there, as the page does."""
-    while "done" in (reply := run(handle(sent))):
+    while "done" in (reply := handle(sent)):
         pass
     return reply
 
@@ -111,7 +111,7 @@ def test_custom_models_can_be_disabled(cats, photo, upload, monkeypatch, setting
         if value:
             monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    config = Inputs(on_request=handle, digits_preset="digits-tiny").get_config()
+    config = Inputs(on_request=map_requests.handle, digits_preset="digits-tiny").get_config()
     assert f'"customModels": {str(allowed).lower()}' in config["js_on_load"]
     assert ("result" in complete({"kind": "model", "name": cats})) is allowed
     if allowed:
@@ -146,7 +146,7 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
 
     monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
     sent = {"kind": "model", "name": cats}
-    while (reply := run(handle(sent))) != {"done": 1_000_000, "total": 3_000_000}:
+    while (reply := handle(sent)) != {"done": 1_000_000, "total": 3_000_000}:
         assert reply == {"done": 0, "total": 0} or set(reply) == {"done", "total"}
     assert "result" in complete({"kind": "model", "name": "photos-tiny"}), "meanwhile everything else works"
     go_on.set()
@@ -171,7 +171,7 @@ def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
 
     monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
     while not started.is_set():
-        assert "done" in run(handle({"kind": "model", "name": cats}))
+        assert "done" in handle({"kind": "model", "name": cats})
     assert stopped.wait(10), "the visitor has left"
 
 

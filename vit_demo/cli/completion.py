@@ -7,7 +7,7 @@ import argparse
 from vit_demo.cli.options import method_names
 from vit_demo.cli.parser import Commands, add_command, build_parser
 
-SHELLS = ("bash", "zsh")
+SHELLS = ("bash", "zsh", "fish")
 
 _FOLDERS, _FILES = ("DIR", "PATH"), ("FILE", "IMAGE")
 """Names of arguments in the help that stand for folders and for files."""
@@ -15,10 +15,14 @@ _FOLDERS, _FILES = ("DIR", "PATH"), ("FILE", "IMAGE")
 
 def add(commands: Commands) -> None:
     """Adds the command."""
-    examples = ["bash >> ~/.bash_completion", "zsh > ~/.zfunc/_vit-demo"]
+    examples = [
+        "bash >> ~/.bash_completion",
+        "zsh > ~/.zfunc/_vit-demo",
+        "fish > ~/.config/fish/completions/vit-demo.fish",
+    ]
     description = "print a script for the shell's completion of vit-demo"
     command = add_command(commands, "completion", run, description, examples)
-    command.add_argument("shell", choices=SHELLS, metavar="SHELL", help=" or ".join(SHELLS))
+    command.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.cli.options import add_picture_options
+from vit_demo.cli.options import add_map_options, add_picture_options, map_options
 from vit_demo.cli.output import MapProgress, json_values, make_folder, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import Picture, find_pictures
@@ -24,19 +24,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class ExplainedMap:
+    """One map of a picture.
+
+    Attributes:
+        method: Which computed it.
+        options: Of the method, those that were given.
+        values: The map ``[rows, cols]``.
+    """
+
+    method: Method
+    options: dict[str, Any]
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
 class Explained:
     """A picture with its result and maps.
 
     Attributes:
         picture: Where it came from.
         result: Of the model.
-        maps: Each method and its map ``[rows, cols]``.
+        maps: One for each method.
         label: The class that class-specific maps are about; None for a model without classes.
     """
 
     picture: Picture
     result: Exploration
-    maps: list[tuple[Method, NDArray[np.float32]]]
+    maps: list[ExplainedMap]
     label: str | None
 
 
@@ -46,6 +61,7 @@ def add(commands: Commands) -> None:
         "photo.jpg",
         "seven.png --preset digits-small --patch-size 4 --method rollout,relevance --out out",
         "photos/ --method attention,occlusion --html report.html",
+        "seven.png --preset digits-small --method attention --block 2 --head 1 --query 3,4",
         "'photos/**/*.jpg' --json > photos.jsonl",
         "- --label lion --method relevance < photo.jpg",
     ]
@@ -59,6 +75,7 @@ def add(commands: Commands) -> None:
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
     add_picture_options(command)
+    add_map_options(command)
     command.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for the pictures (out; none with --json or --html)"
     )
@@ -81,6 +98,7 @@ def run(options: argparse.Namespace) -> bool:
     from vit_demo.methods import find_method
 
     methods = [find_method(name) for name in options.method]
+    choices = map_options(options, methods)
     preset = get_engine().prepare(options.preset).result()
     patch_size = preset.check_patch_size(options.patch_size)
     report = Report(preset, patch_size)
@@ -96,9 +114,12 @@ def run(options: argparse.Namespace) -> bool:
                 report.add_failure(picture.name, str(error))
                 continue
             label = result.labels[result.target(options.label)] if result.labels else None
-            maps = [(method, result.heatmap(method.name, options.label, progress.map())) for method in methods]
+            maps = [
+                ExplainedMap(method, chosen, result.heatmap(method.name, options.label, progress.map(), **chosen))
+                for method, chosen in zip(methods, choices, strict=True)
+            ]
             explained = Explained(picture, result, maps, label)
-            paths = write_pictures(explained, out) if out is not None else []
+            paths = write_pictures(explained, out, options.query) if out is not None else []
             if options.json:
                 print_line(json.dumps(to_json(explained, paths)))
             else:
@@ -111,15 +132,15 @@ def run(options: argparse.Namespace) -> bool:
     return failed
 
 
-def write_pictures(explained: Explained, folder: Path) -> list[Path]:
-    """Writes what the model saw, each map over it, and the attention of every block and head."""
+def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | None) -> list[Path]:
+    """Writes what the model saw, each map over it, and the attention of the query in every block and head."""
     from vit_demo import render
 
     result = explained.result
     named = {
         "input": result.image,
-        **{method.name: result.overlay(values) for method, values in explained.maps},
-        "heads": render.contact_sheet(result.image, result.attention_maps()),
+        **{one.method.name: result.overlay(one.values) for one in explained.maps},
+        "heads": render.contact_sheet(result.image, result.attention_maps(query)),
     }
     paths = []
     for name, picture in named.items():
@@ -151,12 +172,13 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
         "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
         "is_sure": result.is_sure,
         "maps": {
-            method.name: {
-                "unit": method.unit,
-                "label": explained.label if method.class_specific else None,
-                "values": json_values(values),
+            one.method.name: {
+                "unit": one.method.unit,
+                "label": explained.label if one.method.class_specific else None,
+                "options": one.options,
+                "values": json_values(one.values),
             }
-            for method, values in explained.maps
+            for one in explained.maps
         },
         "files": [str(path) for path in paths],
     }

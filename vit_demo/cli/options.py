@@ -6,11 +6,18 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from vit_demo.errors import InputError
+
+if TYPE_CHECKING:
+    from vit_demo.methods import Method
 
 METHODS_FOLDER = Path(__file__).parent.parent / "methods"
 
 FITS = ("crop", "squash", "keep")
+
+DIRECTIONS = ("from", "to")
 
 
 class AddToList(argparse.Action):
@@ -55,6 +62,41 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
     )
     command.add_argument("--fit", choices=FITS, default="crop", help="how a photo becomes the input (%(default)s)")
+
+
+def add_map_options(command: argparse.ArgumentParser) -> None:
+    """Adds ``--block``, ``--head``, ``--query`` and ``--direction``, which some methods have."""
+    group = command.add_argument_group("options of some methods", "each applies to the chosen methods that have it")
+    group.add_argument("--block", type=int, metavar="N", help="from 0, negative from the end (the last)")
+    group.add_argument("--head", type=int, metavar="N", help="from 0 (the mean of all)")
+    group.add_argument("--query", type=patch, metavar="ROW,COL", help="the patch that looks (the class token)")
+    group.add_argument("--direction", choices=DIRECTIONS, help="where the query looks, or what looks at it (from)")
+
+
+def patch(text: str) -> tuple[int, int]:
+    """Row and column of a patch."""
+    try:
+        row, col = map(int, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a row and a column such as 3,4") from None
+    return row, col
+
+
+def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
+    """For each method its own among the options that were given.
+
+    Raises:
+        InputError: If one was given that none of the methods has.
+    """
+    named = {"block": "layer", "head": "head", "query": "query", "direction": "direction"}
+    given = {option: getattr(options, option) for option in named if getattr(options, option) is not None}
+    for option in given:
+        if not any(method.offers(named[option]) for method in methods):
+            chosen = ", ".join(method.name for method in methods)
+            raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
+    return [
+        {named[option]: value for option, value in given.items() if method.offers(named[option])} for method in methods
+    ]
 
 
 def method_names() -> list[str]:

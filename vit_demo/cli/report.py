@@ -67,11 +67,14 @@ class Report:
             predictions += "<p>Low confidence.</p>"
         input_caption = f"<b>What the model saw</b><br>{result.grid[0]} x {result.grid[1]} patches"
         figures = [_figure(result.image, input_caption, explained.picture.name, pixelated=result.photo is None)]
-        for method, values in explained.maps:
+        for one in explained.maps:
+            method = one.method
             about = f"for {explained.label}" if method.class_specific else "does not depend on the class"
-            peak = f"at most {float(values.max()):.3g} ({method.unit})"
-            caption = f"<b>{escape(method.title)}</b><br>{escape(about)}<br>{escape(peak)}"
-            figures.append(_figure(result.overlay(values), caption, f"{method.title} of {explained.picture.name}"))
+            lines = [about, f"at most {float(one.values.max()):.3g} ({method.unit})"]
+            if one.options:
+                lines.insert(0, ", ".join(f"{name} {value}" for name, value in one.options.items()))
+            caption = f"<b>{escape(method.title)}</b><br>{'<br>'.join(map(escape, lines))}"
+            figures.append(_figure(result.overlay(one.values), caption, f"{method.title} of {explained.picture.name}"))
         self._add(explained.picture.name, f'{predictions}\n<div class="maps">\n{"".join(figures)}</div>')
 
     def add_failure(self, name: str, message: str) -> None:

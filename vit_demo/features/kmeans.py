@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.vq import vq
 
 MIN_SEGMENTS, MAX_SEGMENTS = 2, 12
 ITERATIONS = 100
@@ -54,6 +53,8 @@ def kmeans(points: NDArray[np.floating], seeds: NDArray[np.integer]) -> NDArray[
     Returns:
         int64 ``[N]``: the index in ``seeds`` of the point whose segment it is.
     """
+    from scipy.cluster.vq import vq  # half of what importing the package takes besides torch, and rarely needed
+
     wide = points.astype(np.float64)
     centres, labels = wide[seeds], np.full(len(wide), -1)
     for _ in range(ITERATIONS):

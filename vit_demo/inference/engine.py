@@ -13,17 +13,17 @@ from functools import partial
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
-from vit_demo import images, methods
+from vit_demo import images
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
 from vit_demo.errors import InputError
+from vit_demo.inference.backend import Backend
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import forward_with_trace, retry_with_less_memory, to_cpu
+from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
 from vit_demo.inference.jobs import Job, JobRunner, report
-from vit_demo.inference.limits import MODEL_BYTES, PREPARED_BYTES, forward_bytes, result_bytes
+from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, result_bytes
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
 
@@ -37,15 +37,22 @@ class Engine:
 
     Args:
         device: ``"cuda"``, ``"mps"``, ``"cpu"``, or None for the best available.
+        backend: Where networks run; None for this process.
     """
 
-    def __init__(self, device: str | None = None) -> None:
+    def __init__(self, device: str | None = None, backend: Backend | None = None) -> None:
         self.device = torch.device(device) if device else best_device()
-        self.jobs = JobRunner()
+        self.jobs = JobRunner(backend.lanes if backend else LANES)
+        self._backend = backend
         self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
         self._results: ByteCache[Exploration] = ByteCache(result_bytes(self.device), lambda result: result.num_bytes)
         self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
         self._execute_on_zero_gpu = zero_gpu(self._execute)
+
+    @property
+    def device_name(self) -> str:
+        """Where networks run, in a few words for people."""
+        return self._backend.device if self._backend else device_name(self.device)
 
     @property
     def loaded(self) -> list[str]:
@@ -195,16 +202,17 @@ class Engine:
         """
         forks = needs_zero_gpu(preset.num_parameters_at(patch_size))
         if "progress" in options:
-            options["progress"] = None if forks else partial(_report, options["progress"])
+            options["progress"] = None if forks or self._backend else partial(report_to, options["progress"])
 
         def work() -> T:
+            if self._backend is not None:
+                return self._backend.execute(preset, patch_size, function, arguments, options, slow=slow)
             self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)
 
-        lane = "slow" if slow else preset.task
         nbytes = forward_bytes(preset, patch_size) * (8 if slow else 3)
-        return self.jobs.run(None, work, lane, nbytes)
+        return self.jobs.run(None, work, "slow" if slow else preset.task, nbytes)
 
     def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:
         given = ModelInput.of(source.read(), preset, patch_size, fit)
@@ -234,10 +242,11 @@ class Engine:
         def attempt(device: torch.device) -> T:
             model = self._models.peek(self._model_key(preset, patch_size))
             if model is None or (device != self.device and not forked):
-                model = load_model(preset, patch_size)
-            model = model.to(device)  # in a fork no other thread uses it
-            there = [_to(value, device) for value in arguments]
-            named = {name: _to(value, device) for name, value in options.items()}
+                model = load_model(preset, patch_size).to(device)
+            elif forked:
+                model = model.to(device)  # no other thread uses it there
+            there = [to_device(value, device) for value in arguments]
+            named = {name: to_device(value, device) for name, value in options.items()}
             return to_cpu(function(model, *there, patch_size=patch_size, **named))
 
         forked = needs_zero_gpu(preset.num_parameters_at(patch_size))
@@ -245,6 +254,8 @@ class Engine:
 
     def _where(self, preset: Preset, patch_size: int, device: torch.device) -> str:
         """Where a pass ran, in words, and why if it is not the engine's device."""
+        if self._backend is not None:
+            return self.device_name
         if needs_zero_gpu(preset.num_parameters_at(patch_size)):
             return "ZeroGPU"
         if device.type == self.device.type:
@@ -269,6 +280,12 @@ def get_engine(device: str | None = None) -> Engine:
         return _engines[name]
 
 
+def install_engine(engine: Engine) -> None:
+    """Makes an engine the shared one of the best device, from which the page takes it."""
+    with _engines_lock:
+        _engines[str(best_device())] = engine
+
+
 def reset_engines() -> None:
     """Discards the shared engines with their caches."""
     with _engines_lock:
@@ -291,13 +308,3 @@ def explore(
         [('7', 0.998...)]
     """
     return get_engine(device).explore(image, preset, patch_size, fit)
-
-
-def _report(progress: methods.Progress | None, done: int, total: int) -> None:
-    report(done, total)
-    if progress is not None:
-        progress(done, total)
-
-
-def _to(value: Any, device: torch.device) -> Any:
-    return value.to(device) if isinstance(value, Tensor) else value

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
-from vit_demo.methods import memory_budget
+from vit_demo.inference.jobs import report
+from vit_demo.methods import Progress, memory_budget
 from vit_demo.model import Trace, ViT
 
 T = TypeVar("T")
@@ -62,6 +63,18 @@ def to_cpu(value: Any) -> Any:
     if isinstance(value, Tensor) or (ZERO_GPU and isinstance(value, Trace)):
         return value.to("cpu")
     return value
+
+
+def to_device(value: Any, device: torch.device) -> Any:
+    """Moves a tensor to a device; leaves anything else."""
+    return value.to(device) if isinstance(value, Tensor) else value
+
+
+def report_to(progress: Progress | None, done: int, total: int) -> None:
+    """Reports progress to the job that this thread runs, and to a caller if there is one."""
+    report(done, total)
+    if progress is not None:
+        progress(done, total)
 
 
 def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.device) -> T:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import gradio as gr
 from PIL import Image
 
 from vit_demo.errors import InputError
@@ -12,9 +11,16 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web import requests
 from vit_demo.web.api import Call
-from vit_demo.web.components.picture_parameter import picture_parameter
-from vit_demo.web.feature_endpoints import add_feature_endpoints
+from vit_demo.web.endpoints import DEFAULT_PHOTOS, REQUIRED, Picture
 from vit_demo.web.handlers import with_gradio_errors
+from vit_demo.web.results import (
+    Areas,
+    BeforeAndAfter,
+    Confidence,
+    ExplainedImage,
+    LogitLens,
+    Prediction,
+)
 
 MAX_DROPPED = 10_000
 """Patches that one call of ``drop_patches`` may name."""
@@ -22,8 +28,12 @@ MAX_DROPPED = 10_000
 
 @with_gradio_errors
 async def explain_image(
-    image: Any, preset: str, patch_size: int, method: str, label: str
-) -> tuple[dict[str, Any], Image.Image]:
+    image: Picture,
+    preset: str = DEFAULT_PHOTOS,
+    patch_size: int = 0,
+    method: str = "relevance",
+    label: str = "",
+) -> tuple[ExplainedImage, Image.Image]:
     """Classifies a picture and shows which parts of it the prediction rests on, in one call.
 
     Args:
@@ -42,11 +52,12 @@ async def explain_image(
     name = requests.short_string(label or "", "label")
     call = await Call.parse(image, preset, patch_size)
 
-    def work() -> tuple[dict[str, Any], Image.Image]:
+    def work() -> tuple[ExplainedImage, Image.Image]:
         result = call.explore()
         values = result.heatmap(method, name or None)
         rows, cols = result.grid
-        found = _prediction(result) | {
+        found: ExplainedImage = {
+            **_prediction(result),
             "explained": name or next((top for top, _ in result.top(1)), ""),
             "method": method,
             "class_specific": METHODS[method].class_specific,
@@ -60,7 +71,9 @@ async def explain_image(
 
 
 @with_gradio_errors
-async def logit_lens(image: Any, preset: str, patch_size: int, patches: bool) -> list[list[Any]]:
+async def logit_lens(
+    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, patches: bool = False
+) -> LogitLens:
     """Predicts the class after each block of the network, of the whole picture or of each patch (logit lens).
 
     Args:
@@ -82,7 +95,9 @@ async def logit_lens(image: Any, preset: str, patch_size: int, patches: bool) ->
 
 
 @with_gradio_errors
-async def drop_patches(image: Any, preset: str, patch_size: int, patches: Any) -> dict[str, Any]:
+async def drop_patches(
+    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, patches: Any = REQUIRED
+) -> BeforeAndAfter:
     """Predicts again with some patches removed from the sequence, to test what the prediction needs.
 
     Args:
@@ -97,7 +112,7 @@ async def drop_patches(image: Any, preset: str, patch_size: int, patches: Any) -
     dropped = _patches(patches)
     call = await Call.parse(image, preset, patch_size)
 
-    def work() -> dict[str, Any]:
+    def work() -> BeforeAndAfter:
         result = call.explore()
         return {"before": _prediction(result), "after": _prediction(result.drop_patches(dropped))}
 
@@ -105,7 +120,13 @@ async def drop_patches(image: Any, preset: str, patch_size: int, patches: Any) -
 
 
 @with_gradio_errors
-async def faithfulness(image: Any, preset: str, patch_size: int, method: str, label: str) -> dict[str, Any]:
+async def faithfulness(
+    image: Picture,
+    preset: str = DEFAULT_PHOTOS,
+    patch_size: int = 0,
+    method: str = "relevance",
+    label: str = "",
+) -> Areas:
     """Measures whether a heatmap is faithful, by deletion and insertion, beside random orders of the patches.
 
     Args:
@@ -131,30 +152,7 @@ async def faithfulness(image: Any, preset: str, patch_size: int, method: str, la
     }
 
 
-def add_analysis_endpoints() -> None:
-    """Adds the endpoints to the page that is being built; their parameters are hidden components."""
-    image = picture_parameter("image")
-    preset = gr.Textbox("photos-tiny", visible=False, label="preset")
-    patch_size = gr.Number(0, precision=0, visible=False, label="patch_size")
-    method = gr.Textbox("relevance", visible=False, label="method")
-    label = gr.Textbox("", visible=False, label="label")
-    patches = gr.JSON(visible=False, label="patches")
-    of_patches = gr.Checkbox(False, visible=False, label="patches")
-    output = gr.JSON(visible=False, label="result")
-    picture = gr.Image(visible=False, label="picture", format="png")
-    for function, inputs, outputs in (
-        (explain_image, [image, preset, patch_size, method, label], [output, picture]),
-        (logit_lens, [image, preset, patch_size, of_patches], output),
-        (drop_patches, [image, preset, patch_size, patches], output),
-        (faithfulness, [image, preset, patch_size, method, label], output),
-    ):
-        gr.Button(visible=False).click(
-            function, inputs, outputs, api_name=function.__name__, concurrency_limit=None, preprocess=False
-        )
-    add_feature_endpoints()
-
-
-def _prediction(result: Exploration) -> dict[str, Any]:
+def _prediction(result: Exploration) -> Prediction:
     confidences = _confidences(result.top(5))
     return {
         "label": confidences[0]["label"] if confidences else "",
@@ -163,7 +161,7 @@ def _prediction(result: Exploration) -> dict[str, Any]:
     }
 
 
-def _confidences(pairs: list[tuple[str, float]]) -> list[dict[str, Any]]:
+def _confidences(pairs: list[tuple[str, float]]) -> list[Confidence]:
     return [{"label": label, "confidence": probability} for label, probability in pairs]
 
 

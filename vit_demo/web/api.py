@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-import gradio as gr
 import numpy as np
-from gradio.components import Component
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -18,14 +16,15 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web import requests
-from vit_demo.web.components.picture_parameter import picture_parameter
+from vit_demo.web.endpoints import Picture
 from vit_demo.web.handlers import get_preset, with_gradio_errors
+from vit_demo.web.results import Confidence, Heatmap, MethodEntry, Predicted, PresetEntry
 from vit_demo.weights import PRESETS, Preset
 
 T = TypeVar("T")
 
 
-def presets() -> list[dict[str, Any]]:
+def presets() -> list[PresetEntry]:
     """Lists the models: name, title, task, labels, image and patch sizes, size of the network.
 
     Returns:
@@ -50,17 +49,17 @@ def presets() -> list[dict[str, Any]]:
     ]
 
 
-def methods() -> list[dict[str, Any]]:
+def methods() -> list[MethodEntry]:
     """Lists the explanation methods: name, title, whether they are class-specific, cost, unit, options.
 
     Returns:
         One object a method.
     """
-    return [method.to_dict() for method in METHODS.values()]
+    return [cast(MethodEntry, method.to_dict()) for method in METHODS.values()]
 
 
 @with_gradio_errors
-async def predict(image: Any, preset: str, patch_size: int) -> dict[str, Any]:
+async def predict(image: Picture, preset: str = DEFAULT_PRESET, patch_size: int = 0) -> Predicted:
     """Classifies a picture with a Vision Transformer.
 
     Args:
@@ -74,14 +73,22 @@ async def predict(image: Any, preset: str, patch_size: int) -> dict[str, Any]:
     """
     call = await Call.parse(image, preset, patch_size)
     result = await call.run(call.explore, call.preset.task)
-    top = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
+    top: list[Confidence] = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
     return {"label": top[0]["label"] if top else "", "confidences": top, "grid": list(result.grid)}
 
 
 @with_gradio_errors
 async def explain(
-    image: Any, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
-) -> dict[str, Any]:
+    image: Picture,
+    preset: str = DEFAULT_PRESET,
+    patch_size: int = 0,
+    method: str = "attention",
+    layer: int = -1,
+    head: int = -1,
+    row: int = -1,
+    col: int = -1,
+    label: str = "",
+) -> Heatmap:
     """Computes one heatmap over the patches of a picture.
 
     Args:
@@ -112,7 +119,15 @@ async def explain(
 
 @with_gradio_errors
 async def overlay(
-    image: Any, preset: str, patch_size: int, method: str, layer: int, head: int, row: int, col: int, label: str
+    image: Picture,
+    preset: str = DEFAULT_PRESET,
+    patch_size: int = 0,
+    method: str = "attention",
+    layer: int = -1,
+    head: int = -1,
+    row: int = -1,
+    col: int = -1,
+    label: str = "",
 ) -> Image.Image:
     """Draws one heatmap over the picture as the model saw it.
 
@@ -132,32 +147,6 @@ async def overlay(
     """
     result, values = await _map(image, preset, patch_size, method, layer, head, row, col, label)
     return result.overlay(values, method=method)
-
-
-def add_endpoints() -> None:
-    """Adds the endpoints to the page being built; their parameters are components that are never shown."""
-    image = picture_parameter("image")
-    preset = gr.Textbox(DEFAULT_PRESET, visible=False, label="preset")
-    method = gr.Textbox("attention", visible=False, label="method")
-    label = gr.Textbox("", visible=False, label="label")
-    patch_size, layer, head, row, col = (
-        gr.Number(default, precision=0, visible=False, label=name)
-        for name, default in {"patch_size": 0, "layer": -1, "head": -1, "row": -1, "col": -1}.items()
-    )
-    answer = gr.JSON(visible=False, label="answer")
-    picture = gr.Image(visible=False, label="picture", format="png")
-
-    def add(function: Callable[..., Any], inputs: list[Any], output: Component = answer) -> None:
-        gr.Button(visible=False).click(
-            function, inputs, output, api_name=function.__name__, concurrency_limit=None, preprocess=False
-        )
-
-    everything = [image, preset, patch_size, method, layer, head, row, col, label]
-    add(presets, [])
-    add(methods, [])
-    add(predict, [image, preset, patch_size])
-    add(explain, everything)
-    add(overlay, everything, picture)
 
 
 @dataclass(frozen=True)

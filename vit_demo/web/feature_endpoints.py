@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import gradio as gr
 import numpy as np
 
 from vit_demo.features import norm_outliers
 from vit_demo.web import requests
 from vit_demo.web.api import Call
-from vit_demo.web.components.picture_parameter import picture_parameter
+from vit_demo.web.endpoints import DEFAULT_PHOTOS, Picture
 from vit_demo.web.handlers import with_gradio_errors
+from vit_demo.web.results import Components, Lengths, Segments, Values
 
 
 @with_gradio_errors
 async def similarity(
-    image: Any, preset: str, patch_size: int, layer: int, row: int, col: int, other: Any = None
-) -> dict[str, Any]:
+    image: Picture,
+    preset: str = DEFAULT_PHOTOS,
+    patch_size: int = 0,
+    layer: int = -1,
+    row: int = 0,
+    col: int = 0,
+    other: Picture = None,
+) -> Values:
     """Compares the token of one patch with those of all patches, by cosine similarity.
 
     Args:
@@ -38,7 +43,7 @@ async def similarity(
     call = await Call.parse(image, preset, patch_size)
     second = replace(call, source=requests.image_source(other)) if other else None
 
-    def work() -> dict[str, Any]:
+    def work() -> Values:
         return _map(call.explore().similarity(patch, block, second.explore() if second else None))
 
     return await call.run(work, call.preset.task)
@@ -46,8 +51,13 @@ async def similarity(
 
 @with_gradio_errors
 async def pca(
-    image: Any, preset: str, patch_size: int, layer: int, remove_background: bool, other: Any = None
-) -> dict[str, Any]:
+    image: Picture,
+    preset: str = DEFAULT_PHOTOS,
+    patch_size: int = 0,
+    layer: int = -1,
+    remove_background: bool = False,
+    other: Picture = None,
+) -> Components:
     """Computes the first three principal components of the patches' tokens, often shown as red, green and blue.
 
     Args:
@@ -65,19 +75,21 @@ async def pca(
     call = await Call.parse(image, preset, patch_size)
     second = replace(call, source=requests.image_source(other)) if other else None
 
-    def work() -> dict[str, Any]:
+    def work() -> Components:
         result = call.explore()
         beside = second.explore() if second else None
         components = min(3, result.preset.config.embed_dim)
         values = result.pca(block, components, beside, remove_background=bool(remove_background))
-        rows = [[None if np.isnan(patch).any() else patch.tolist() for patch in line] for line in values]
-        return _map(values) | {"map": rows}
+        patches = [[None if np.isnan(patch).any() else patch.tolist() for patch in line] for line in values]
+        return {"map": patches, "rows": values.shape[0], "cols": values.shape[1]}
 
     return await call.run(work, call.preset.task)
 
 
 @with_gradio_errors
-async def kmeans(image: Any, preset: str, patch_size: int, layer: int, k: int) -> dict[str, Any]:
+async def kmeans(
+    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, layer: int = -1, k: int = 5
+) -> Segments:
     """Divides a picture into segments of patches with similar tokens, by k-means.
 
     Args:
@@ -93,11 +105,16 @@ async def kmeans(image: Any, preset: str, patch_size: int, layer: int, k: int) -
     block = requests.integer(layer, "layer", -1)
     count = requests.integer(k, "number of segments")
     call = await Call.parse(image, preset, patch_size)
-    return await call.run(lambda: _map(call.explore().kmeans(count, block)), call.preset.task)
+
+    def work() -> Segments:
+        values = call.explore().kmeans(count, block)
+        return {"map": values.tolist(), "rows": values.shape[0], "cols": values.shape[1]}
+
+    return await call.run(work, call.preset.task)
 
 
 @with_gradio_errors
-async def norms(image: Any, preset: str, patch_size: int, layer: int) -> dict[str, Any]:
+async def norms(image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, layer: int = -1) -> Lengths:
     """Measures the length of each patch's token, and finds those that are far longer than the rest.
 
     Args:
@@ -112,35 +129,13 @@ async def norms(image: Any, preset: str, patch_size: int, layer: int) -> dict[st
     block = requests.integer(layer, "layer", -1)
     call = await Call.parse(image, preset, patch_size)
 
-    def work() -> dict[str, Any]:
+    def work() -> Lengths:
         values = call.explore().norms(block)
-        return _map(values) | {"outliers": np.argwhere(norm_outliers(values)).tolist()}
+        return {**_map(values), "outliers": np.argwhere(norm_outliers(values)).tolist()}
 
     return await call.run(work, call.preset.task)
 
 
-def add_feature_endpoints() -> None:
-    """Adds the endpoints to the page that is being built; their parameters are hidden components."""
-    image, other = picture_parameter("image"), picture_parameter("other")
-    preset = gr.Textbox("photos-tiny", visible=False, label="preset")
-    patch_size, layer, row, col, k = (
-        gr.Number(default, precision=0, visible=False, label=name)
-        for name, default in {"patch_size": 0, "layer": -1, "row": 0, "col": 0, "k": 5}.items()
-    )
-    remove_background = gr.Checkbox(False, visible=False, label="remove_background")
-    output = gr.JSON(visible=False, label="result")
-    common = [image, preset, patch_size, layer]
-    for function, inputs in (
-        (similarity, [*common, row, col, other]),
-        (pca, [*common, remove_background, other]),
-        (kmeans, [*common, k]),
-        (norms, common),
-    ):
-        gr.Button(visible=False).click(
-            function, inputs, output, api_name=function.__name__, concurrency_limit=None, preprocess=False
-        )
-
-
-def _map(values: np.ndarray) -> dict[str, Any]:
+def _map(values: np.ndarray) -> Values:
     rows, cols = values.shape[:2]
     return {"map": values.tolist(), "rows": rows, "cols": cols}

@@ -1,4 +1,4 @@
-"""The head of the page: title, description and picture for link previews, icon, theme, modules to fetch at once.
+"""The head of the page: title, description, picture for link previews, icon, theme, language, modules to fetch at once.
 
 A preview reads the page as it is served, without its scripts, so these lines belong into Gradio's template, in place of
 Gradio's own description of itself.
@@ -45,7 +45,13 @@ _HEAD = """
 <meta property="og:image:alt" content="A drawn 7 under a heatmap, and the prediction beside it" />
 <meta name="twitter:card" content="summary_large_image" />
 <link rel="icon" type="image/svg+xml" href=".{prefix}/icon.svg" />
+<style>
+/* As in page.css, but from the start, so that nothing moves when Gradio adds that. */
+.gradio-container {{ max-width: none !important; padding: 0 !important; }}
+.gradio-container .main.app {{ max-width: 1440px !important; padding-inline: clamp(12px, 2vw, 24px) !important; }}
+</style>
 <script type="module" src=".{prefix}/{version}/theme/main.js"></script>
+<script type="module" src=".{prefix}/{version}/language/main.js"></script>
 {preload}
 """
 

@@ -33,10 +33,19 @@ PICTURE_CACHE_BYTES = 48 << 20
 """Decoded photos, kept for the next patch size or fit."""
 
 RESULT_CACHE_BYTES = 16 << 20
-"""Results of map requests, and as much again for maps."""
+"""Replies to requests of the page, compressed, and as much again for maps."""
 
 MAX_NAME_LENGTH = 200
 """Characters of a preset's, a method's or a class's name in a request."""
 
 MAX_SENT_TOKENS = 4096
 """Patches, of both pictures together, whose tokens the page gets in one reply."""
+
+MAX_BATCH_PICTURES = 64
+"""Pictures in one call of ``batch``."""
+
+MAX_BATCH_BYTES = 100_000_000
+"""All files of such a call together."""
+
+BATCH_WORKERS = 2
+"""Pictures of such a call that are worked on at the same time, so that it leaves room for others."""

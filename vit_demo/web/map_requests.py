@@ -7,7 +7,6 @@ numbered or cancelled, equal requests of several visitors share one job, and any
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Hashable
 from typing import Any, TypeVar
@@ -20,8 +19,9 @@ from vit_demo.web import custom_model, handlers, requests
 from vit_demo.web.limits import RESULT_CACHE_BYTES
 from vit_demo.web.method_docs import method_html
 from vit_demo.web.model_info import menu_entries, model_entry
+from vit_demo.web.packing import pack
 from vit_demo.web.request_kinds import KINDS
-from vit_demo.web.requested import Json, MapRequest, RequestedResult
+from vit_demo.web.requested import MapRequest, RequestedResult
 from vit_demo.weights import Preset
 
 T = TypeVar("T")
@@ -32,10 +32,10 @@ POLL_SECONDS = 0.4
 INTERNAL_ERROR = "This could not be computed: try another picture or a larger patch size."
 """The message for an unexpected exception, which is logged."""
 
-_results: ByteCache[Json] = ByteCache(RESULT_CACHE_BYTES, lambda result: len(json.dumps(result)))
+_replies: ByteCache[bytes] = ByteCache(RESULT_CACHE_BYTES, len)
 
 
-async def handle(request: Any) -> Json:
+async def handle(request: Any) -> bytes:
     """Returns the result of a request, or the progress of its job.
 
     Args:
@@ -44,23 +44,21 @@ async def handle(request: Any) -> Json:
             which downloads a model if necessary and describes it for the menu; or ``{"kind": "models"}``, the menu.
 
     Returns:
-        ``{"result": ...}``; ``{"error": message}``; or ``{"done", "total"}`` while the result is being computed
-        (``total`` is 0 if it is not known): then the caller sends the same request again.
+        A packed reply: ``{"result": ...}``; ``{"error": message}``; or ``{"done", "total"}`` while the result is being
+        computed (``total`` is 0 if it is not known): then the caller sends the same request again.
     """
     try:
-        found = await _result_or_job(request)
-        if not isinstance(found, Job):
-            return {"result": found}
-        return {"result": await _poll(found)}
+        found = await _reply_or_job(request)
+        return await _poll(found) if isinstance(found, Job) else found
     except Unfinished as progress:
-        return {"done": progress.done, "total": progress.total}
+        return pack({"done": progress.done, "total": progress.total})
     except InputError as error:
-        return {"error": str(error)}
+        return pack({"error": str(error)})
     except Cancelled:
-        return {"done": 0, "total": 0}
+        return pack({"done": 0, "total": 0})
     except Exception:
         logging.getLogger(__name__).exception("A request of the page failed")
-        return {"error": INTERNAL_ERROR}
+        return pack({"error": INTERNAL_ERROR})
 
 
 class Unfinished(Exception):
@@ -92,32 +90,32 @@ async def _find_preset(name: str) -> Preset:
     return await _poll(handlers.prepare(name)) if preset is None else preset
 
 
-async def _result_or_job(request: Any) -> Json | Job[Json]:
+async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     if not isinstance(request, dict):
         raise InputError("The request is not an object: reload the page.")
     kind = requests.short_string(request.get("kind"), "kind of request")
     if kind == "method_docs":
-        return {"html": method_html(requests.short_string(request.get("method"), "method"))}
+        return pack({"result": {"html": method_html(requests.short_string(request.get("method"), "method"))}})
     if kind == "models":
-        return {"models": menu_entries()}
+        return pack({"result": {"models": menu_entries()}})
     if kind == "model":
         name = custom_model.model_name(request.get("name"))
-        return model_entry(await _find_preset(name), name)
+        return pack({"result": model_entry(await _find_preset(name), name)})
     if kind not in KINDS:
         raise InputError(f"There is no request {kind!r}: choose one of {', '.join(KINDS)}.")
     source = requests.ResultRequest.parse(request.get("source"))
     parsed = KINDS[kind].parse({name: value for name, value in request.items() if value is not None}, source)
     key: Hashable = ("request", source.key, kind, parsed)
-    result = _results.get(key)
-    if result is not None:
-        return result
+    reply = _replies.get(key)
+    if reply is not None:
+        return reply
     engine = get_engine()
     preset = await _find_preset(source.name)
     requested = RequestedResult(engine, preset, source)
     lane = requested.lane(parsed) if isinstance(parsed, MapRequest) else preset.task
 
-    def work() -> Json:
-        _results.put(key, found := KINDS[kind].compute(requested, parsed))
+    def work() -> bytes:
+        _replies.put(key, found := pack({"result": KINDS[kind].compute(requested, parsed)}))
         return found
 
     return engine.jobs.submit(key, work, "slow" if KINDS[kind].many_passes else lane)

@@ -41,6 +41,10 @@ class ToolServer(GradioMCPServer):
     def _file_data_tool_description(self) -> str:
         return ""
 
+    def get_tool_to_endpoint(self) -> dict[str, str]:
+        """Gradio's tools but ``batch``: pictures within a call are too few to gain from it."""
+        return {tool: endpoint for tool, endpoint in super().get_tool_to_endpoint().items() if endpoint != "/batch"}
+
     def simplify_filedata_schema(self, schema: dict[str, Any]) -> tuple[dict[str, Any], list[list[str | int]]]:
         """Gradio's schema, with pictures described as data URLs."""
         schema, positions = super().simplify_filedata_schema(schema)

@@ -47,15 +47,20 @@ def method_html(method: str) -> str:
     if not sections():
         raise InputError("The documentation is not part of this installation: see docs/explanations.md of the project.")
     if chosen is None:
-        return _markdown().render(sections()["Features"])
+        return in_english(_markdown().render(sections()["Features"]))
     text = sections().get(chosen.docs, chosen.description)
-    plain, formula, rest = _parts(text)
+    plain, formula, rest = parts(text)
     render = _markdown().render
     details = render(f"{rest}\n\n*{NOTATION}*: {sections()[NOTATION]}".strip())
-    return f"{render(plain + formula)}<details><summary>Source and details</summary>\n{details}</details>"
+    return f"{render(plain + formula)}<details><summary>Source and details</summary>\n{in_english(details)}</details>"
 
 
-def _parts(text: str) -> tuple[str, str, str]:
+def in_english(html: str) -> str:
+    """What the page shows in English in every language: the details for developers."""
+    return f'<div lang="en" translate="no">{html}</div>'
+
+
+def parts(text: str) -> tuple[str, str, str]:
     """The text before the first formula, which is a block of code, the formula, and what follows."""
     found = re.match(r"(.*?)(^```.*?^```$)(.*)", text, re.MULTILINE | re.DOTALL)
     return found.groups() if found else (text, "", "")  # type: ignore[return-value]

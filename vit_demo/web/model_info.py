@@ -49,7 +49,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "num_classes": len(preset.labels),
         "num_blocks": preset.num_blocks,
         "default_patch_size": preset.default_patch_size,
-        "summary": f"{preset.num_blocks} blocks · {preset.num_heads} heads. {preset.note}".rstrip(),
+        "summary": " ".join((f"{preset.num_blocks} blocks · {preset.num_heads} heads.", preset.note)).rstrip(),
         "sizes": [{"size": size, "text": patch_size_summary(preset, size)} for size in preset.patch_sizes],
     }
 
@@ -58,15 +58,19 @@ def patch_size_summary(preset: Preset, patch_size: int) -> str:
     """Parameters, tokens of a square picture, and test accuracy at a patch size; *stars* make words bold."""
     count = preset.num_parameters_at(patch_size)
     side = preset.image_size // patch_size
-    num_registers, num_prefix_tokens = preset.config.num_registers, preset.config.num_prefix_tokens
-    parts = [f"{side} × {side} patches"]
-    if preset.config.class_token:
-        parts.append("class token")
-    if num_registers:
-        parts.append(f"{num_registers} registers")
+    num_registers = preset.config.num_registers
+    num_tokens = side * side + preset.config.num_prefix_tokens
+    if preset.config.class_token and num_registers:
+        tokens = f"{side} × {side} patches + class token + {num_registers} registers = *{num_tokens} tokens*."
+    elif preset.config.class_token:
+        tokens = f"{side} × {side} patches + class token = *{num_tokens} tokens*."
+    elif num_registers:
+        tokens = f"{side} × {side} patches + {num_registers} registers = *{num_tokens} tokens*."
+    else:
+        tokens = f"{side} × {side} patches = *{num_tokens} tokens*."
     parameters = f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
     sentences = [
-        f"{' + '.join(parts)} = *{side * side + num_prefix_tokens} tokens*.",
+        tokens,
         f"{parameters} parameters.",
         resampling_note(preset, patch_size),
         accuracy_note(preset, patch_size),

@@ -8,15 +8,14 @@ from typing import Any
 
 import gradio as gr
 
-from vit_demo.accelerator import device_name
 from vit_demo.errors import InputError
 from vit_demo.inference.engine import DEFAULT_PRESET, get_engine
 from vit_demo.inference.inputs import Source
 from vit_demo.web import requests, settings
-from vit_demo.web.analysis import add_analysis_endpoints
-from vit_demo.web.api import add_endpoints
+from vit_demo.web.batch import ENDPOINTS
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.stage import Stage
+from vit_demo.web.endpoints import add_endpoints
 from vit_demo.web.head import TITLE
 from vit_demo.web.map_requests import handle
 from vit_demo.web.model_info import default_photo_preset
@@ -28,7 +27,8 @@ OPENING_DIGIT = 7
 """The example that is explained when the page opens."""
 
 HEADER = """
-<header><h1>vit_demo</h1><p>See a Vision Transformer think</p>{source}<span class="badge">{device}</span>
+<header><h1 translate="no">vit_demo</h1><p>See a Vision Transformer think</p>{source}<span class="badge">{device}</span>
+<select id="language" aria-label="Language"></select>
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>
 """
 SOURCE_LINK = '<a class="source" href="{}" target="_blank" rel="noopener">Source</a>'
@@ -41,8 +41,7 @@ def build_page() -> gr.Blocks:
     """
     preset = PRESETS[DEFAULT_PRESET]
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
-        add_endpoints()  # first, so that Gradio adds no suffix to their names
-        add_analysis_endpoints()
+        add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
         example = initial_stage(preset, requests.example_source(f"digit-{OPENING_DIGIT}"))
         gr.HTML(header(), elem_id="header")
         with gr.Row(elem_id="columns"):
@@ -54,10 +53,10 @@ def build_page() -> gr.Blocks:
 
 
 def header() -> str:
-    """The header: name, the source if its address is known, the device, and the switch of the theme."""
+    """The header: name, source if its address is known, device, menu of languages, switch of the theme."""
     source = settings.source_url()
     link = SOURCE_LINK.format(escape(source)) if source else ""
-    return HEADER.format(source=link, device=device_name(get_engine().device))
+    return HEADER.format(source=link, device=get_engine().device_name)
 
 
 def initial_stage(preset: Preset, source: Source) -> dict[str, Any]:

@@ -82,11 +82,16 @@ class Guard:
             return
         path = unquote(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
         origin = Headers(scope=scope).get("origin")
+        is_upload = path.rstrip("/") == "/upload"
+        has_failed = False
 
         async def send_guarded(message: Message) -> None:
+            nonlocal has_failed
             if message["type"] == "http.response.start":
+                has_failed = is_upload and message["status"] == 500  # the error follows, and its message below
                 _set_headers(MutableHeaders(scope=message), path, origin)
-            await send(message)
+            if not has_failed:
+                await send(message)
 
         try:
             if path.startswith(CLOSED_ROUTES):
@@ -94,7 +99,10 @@ class Guard:
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = await self._bounded(scope, receive, path)
             await self._app(scope, receive, send_guarded)
-        except RequestRefused as refusal:
+        except (RequestRefused, OSError) as error:
+            if not isinstance(error, RequestRefused) and not has_failed:
+                raise
+            refusal = error if isinstance(error, RequestRefused) else RequestRefused(507, NOT_STORED)
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status)
             await response(scope, receive, send_guarded)
 
@@ -167,6 +175,8 @@ class Guard:
 
         return receive_in_time
 
+
+NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
 
 TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less at once."
 

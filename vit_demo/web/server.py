@@ -13,17 +13,18 @@ from contextlib import asynccontextmanager, suppress
 from types import FrameType
 
 import gradio as gr
+from fastapi import FastAPI
 from gradio.routes import App
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
-from vit_demo.accelerator import device_name
 from vit_demo.errors import InputError
 from vit_demo.inference.engine import get_engine
 from vit_demo.version import __version__
-from vit_demo.web import example_pictures, head, mcp, uploads
+from vit_demo.web import example_pictures, head, mcp, openapi, uploads
 from vit_demo.web.components import modules
+from vit_demo.web.compression import CompressedPage
 from vit_demo.web.limits import MAX_QUEUE_LENGTH, MAX_SESSIONS, MAX_UPLOAD_BYTES
 from vit_demo.web.page import build_page
 from vit_demo.web.security import Guard
@@ -58,13 +59,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     """
     port = _port(port)
     _check_free(host, port)
-    uploads.folder()  # before any component reads Gradio's setting
-    _limit_heaps()
-    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-    page = build_page()
-    head.install()
-    routes = [Route("/healthz", healthz), *modules.routes(), *head.routes(), *example_pictures.routes()]
-    page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
+    page, routes = _prepare()
     try:
         page.launch(
             prevent_thread_lock=True,
@@ -88,15 +83,58 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     return page
 
 
+def asgi_app() -> FastAPI:
+    """The page as an ASGI application, for servers of other programs; it has what ``launch`` serves.
+
+    It has one process' uploads and queue, so it must not be copied into several workers.
+    """
+    page, routes = _prepare()
+    page.state_session_capacity = MAX_SESSIONS
+    app = FastAPI(routes=routes, lifespan=_cleaned, openapi_url=None)
+    app.add_middleware(CompressedPage)
+    app.add_middleware(Guard, page=page)
+    return gr.mount_gradio_app(
+        app,
+        page,
+        "/",
+        theme=theme(),
+        css=style(),
+        ssr_mode=False,
+        mcp_server=mcp.install(),
+        max_file_size=MAX_UPLOAD_BYTES,
+        run_history=False,
+        enable_monitoring=False,
+    )
+
+
+def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
+    """Sets what concerns the whole process, and builds the page and the routes beside it."""
+    uploads.folder()  # before any component reads Gradio's setting
+    _limit_heaps()
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    page = build_page()
+    head.install()
+    page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
+    others = [*modules.routes(), *head.routes(), *example_pictures.routes(), *openapi.routes()]
+    return page, [Route("/healthz", healthz), *others]
+
+
 @asynccontextmanager
-async def _guarded(app: App) -> AsyncIterator[None]:
-    """Puts the guard in front of Gradio and its middleware, and deletes old uploads while the server runs."""
-    assert app.middleware_stack is not None
-    app.middleware_stack = Guard(app.middleware_stack, app.get_blocks())
+async def _cleaned(_: FastAPI) -> AsyncIterator[None]:
+    """Deletes old uploads while the server runs."""
     cleaner = uploads.UploadCleaner()
     cleaner.start()
     yield
     cleaner.stop()
+
+
+@asynccontextmanager
+async def _guarded(app: App) -> AsyncIterator[None]:
+    """Puts guard and compression in front of Gradio, and deletes old uploads while the server runs."""
+    assert app.middleware_stack is not None
+    app.middleware_stack = Guard(CompressedPage(app.middleware_stack), app.get_blocks())
+    async with _cleaned(app):
+        yield
 
 
 def _serve_until_stopped(page: gr.Blocks) -> None:
@@ -154,5 +192,5 @@ async def healthz(_: Request) -> JSONResponse:
     """Status, device, loaded presets and version of the server."""
     engine = get_engine()
     return JSONResponse(
-        {"status": "ok", "device": device_name(engine.device), "presets": engine.loaded, "version": __version__}
+        {"status": "ok", "device": engine.device_name, "presets": engine.loaded, "version": __version__}
     )

@@ -19,7 +19,7 @@ from typing import Any
 
 from gradio import processing_utils
 
-from vit_demo.errors import ImageError
+from vit_demo.errors import ImageError, InputError
 from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FOLDER_BYTES, UPLOAD_LIFETIME_SECONDS
 
 NOT_AN_UPLOAD = "This picture is not on the server: choose it again."
@@ -31,14 +31,25 @@ _folder: Path | None = None
 
 
 def folder() -> Path:
-    """The upload folder, created by the first call; from then on Gradio writes into it."""
+    """The upload folder, created by the first call; from then on Gradio writes into it.
+
+    Raises:
+        InputError: If it cannot be created.
+    """
     global _folder
     with _lock:
         if _folder is None:
             base = os.environ.get("GRADIO_TEMP_DIR")
-            if base:
-                Path(base).mkdir(parents=True, exist_ok=True)
-            _folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="vit_demo-", dir=base)))
+            try:
+                if base:
+                    Path(base).mkdir(parents=True, exist_ok=True)
+                _folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="vit_demo-", dir=base)))
+            except OSError as error:
+                where = base or "the temporary folder of this machine"
+                raise InputError(
+                    f"Uploads cannot be stored in {where} ({error.strerror}): set GRADIO_TEMP_DIR to a folder that can "
+                    "be written."
+                ) from error
             os.environ["GRADIO_TEMP_DIR"] = str(_folder)
             processing_utils.hash_seed = secrets.token_bytes(32)
             atexit.register(remove)

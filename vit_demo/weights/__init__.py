@@ -3,6 +3,7 @@
 The table of presets is there without torch.
 """
 
+import warnings
 from typing import TYPE_CHECKING
 
 from vit_demo.lazy import lazy_names
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from vit_demo.weights.hub import Progress
 
 __all__ = ["PRESETS", "Preset", "Progress", "fetch_weights", "find_preset", "is_on_machine", "load_model"]
+
+# huggingface_hub imports a progress bar that warns in Jupyter without ipywidgets; it is not used here.
+warnings.filterwarnings("ignore", message="IProgress not found")
 
 __getattr__ = lazy_names(
     __name__,

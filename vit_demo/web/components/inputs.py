@@ -6,7 +6,6 @@ picture, model, patch size or fit change, `inputs/results.js` requests one resul
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import gradio as gr
@@ -15,7 +14,7 @@ from vit_demo.web import settings
 from vit_demo.web.assets import read
 from vit_demo.web.components.modules import load_script
 from vit_demo.web.components.pad import DIGITS
-from vit_demo.web.components.server_function import Reply, server_function
+from vit_demo.web.components.server_function import OnRequest, server_function
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS, to_dict
 from vit_demo.web.model_info import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 
@@ -29,7 +28,7 @@ class Inputs(gr.HTML):
     def __init__(
         self,
         *,
-        on_request: Callable[[Any], Awaitable[Reply]],
+        on_request: OnRequest,
         digits_preset: str,
         opening_digit: int = 7,
         **kwargs: Any,

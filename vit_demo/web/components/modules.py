@@ -1,4 +1,4 @@
-"""Serves the components' JavaScript: ES modules, read once from this package, at an address that holds their hash.
+"""Serves the components' JavaScript and the languages: files of this package at an address that holds their hash.
 
 Gradio runs a component's `js_on_load` as the body of a function. Ours only imports `COMPONENT/main.js` and calls the
 `mount` that it exports. An address is never reused for other content, so browsers may keep the modules for good, and
@@ -18,6 +18,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 FOLDER = Path(__file__).parent
+LANGUAGES = FOLDER.parent / "languages"
+MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}
 
 PREFIX = "/gradio_api/vit_demo"
 """Gradio's own prefix: with server-side rendering, no other path reaches Python."""
@@ -38,15 +40,22 @@ import(url).then(({ mount }) => mount({ element, props, trigger, server, watch, 
 
 @cache
 def modules() -> dict[str, bytes]:
-    """The modules of all components by their path, such as `"stage/main.js"`. Nothing else is ever served."""
+    """The modules of all components by their path, such as `"stage/main.js"`."""
     return {path.relative_to(FOLDER).as_posix(): path.read_bytes() for path in sorted(FOLDER.glob("*/**/*.js"))}
 
 
 @cache
+def files() -> dict[str, bytes]:
+    """The modules, and the languages, such as `"languages/es.json"`. Nothing else is ever served."""
+    languages = sorted(LANGUAGES.glob("*.json"))
+    return modules() | {f"languages/{path.name}": path.read_bytes() for path in languages}
+
+
+@cache
 def version() -> str:
-    """A hash of the paths and contents of all modules."""
+    """A hash of the paths and contents of all files."""
     digest = hashlib.sha256()
-    for name, content in modules().items():
+    for name, content in files().items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:16]
 
@@ -70,13 +79,14 @@ def preload_links() -> str:
 
 
 def routes() -> list[Route]:
-    """Where the modules are served; the application that serves the page must have these routes."""
+    """Where the files are served; the application that serves the page must have these routes."""
     return [Route(f"{PREFIX}/{version()}/{{name:path}}", _serve)]
 
 
 async def _serve(request: Request) -> Response:
-    content = modules().get(request.path_params["name"])
+    name = request.path_params["name"]
+    content = files().get(name)
     if content is None:
         return PlainTextResponse(NOT_FOUND, 404, {"cache-control": "no-store"})
     headers = {"cache-control": "public, max-age=31536000, immutable"}
-    return Response(content, media_type="text/javascript", headers=headers)
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)

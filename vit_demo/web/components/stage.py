@@ -6,7 +6,6 @@ starts it, `stage/methods.js` describes how each method is shown, and each file 
 beside the picture.
 """
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import gradio as gr
 from vit_demo.methods import METHODS
 from vit_demo.web.assets import read
 from vit_demo.web.components.modules import load_script
-from vit_demo.web.components.server_function import Reply, server_function
+from vit_demo.web.components.server_function import OnRequest, server_function
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.networks import starting_points
 from vit_demo.web.steps import step_code
 
@@ -34,11 +34,11 @@ class Stage(gr.HTML):
     - `grid` (rows, columns), `num_prefix_tokens`, `class_token` (whether there is one), `num_blocks`, `num_heads`;
     - `dropped`: indices of the dropped patches, row by row; `trace` has no tokens for them;
     - `predictions`: list of `{"index", "label", "probability"}`, most likely first; empty without a classifier head;
-    - `attention_maps`: of the class token, `{"levels": uint8 [L, H, N], "peaks": float32 [L, H]}`, where
-      attention = levels / 255 * peaks;
-    - `rollout`: `{"levels": uint8 [N], "peaks": float32 [1]}`;
-    - `trace`: for some or all blocks, `{"q": float16 [H, T, d], "k": float16 [H, T, d], "logsumexp": float32 [H, T]}`,
-      where attention = exp(q . k - logsumexp).
+    - `attention_maps`: of the class token, `{"levels": uint16 [L, H, N], "peaks": float32 [L, H]}`, where
+      attention = levels / 65535 * peaks;
+    - `rollout`: `{"levels": uint16 [N], "peaks": float32 [1]}`;
+    - `trace`, in a notebook: for some or all blocks, `{"q": float16 [H, T, d], "k": float16 [H, T, d], "logsumexp":
+      float32 [H, T]}`, where attention = exp(q . k - logsumexp). On the page each is requested when it is needed.
 
     Arrays are base64 of little-endian bytes.
     """
@@ -47,7 +47,7 @@ class Stage(gr.HTML):
         self,
         value: dict[str, Any] | None = None,
         *,
-        on_request: Callable[[Any], Awaitable[Reply]],
+        on_request: OnRequest,
         **kwargs: Any,
     ) -> None:
         """Makes a stage.
@@ -68,6 +68,7 @@ class Stage(gr.HTML):
                 viewNames=view_names(),
                 stepCode=step_code(),
                 startingPoints=starting_points(),
+                examples=[{"name": photo.name, "title": photo.title} for photo in EXAMPLE_PHOTOS.values()],
             ),
             server_functions=[server_function(on_request)],
             apply_default_css=False,

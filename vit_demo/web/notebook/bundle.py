@@ -18,7 +18,8 @@ PREFIX = "vit_demo/"
 
 _IMPORT = re.compile(r"""(\b(?:from|import)\s*\(?\s*)(["'`])(\.\.?/[^"'`]+)\2""")
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*//.*\n", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*(?://.*|/\*\*[^`]*?\*/)\n", re.MULTILINE)
+_CSS_COMMENT = re.compile(r"^\s*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
@@ -52,7 +53,7 @@ def stylesheet() -> str:
     others = sorted(path for path in first.parent.glob("*.css") if path != first)
     of_views = [path for name in views() if (path := first.parent / "views" / f"{name}.css").is_file()]
     texts = (path.read_text(encoding="utf-8") for path in (first, *others, *of_views))
-    return _INDENTATION.sub("", "\n".join(texts))
+    return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(texts)))
 
 
 def _resolve(path: str, address: str) -> str:
@@ -77,5 +78,5 @@ def _matches(path: str) -> list[str]:
 
 
 def _shorten(source: str) -> str:
-    """The source without indentation and whole-line comments."""
+    """The source without indentation and comments on lines of their own."""
     return _INDENTATION.sub("", _COMMENT.sub("", source))

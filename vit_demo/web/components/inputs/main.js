@@ -5,6 +5,7 @@ import { createPad } from "../pad/pad.js";
 import { toDataUrl } from "../pad/strokes.js";
 import { followHistory } from "../shared/browserHistory.js";
 import { retryResult } from "../shared/channels.js";
+import { english, languageChange } from "../shared/language.js";
 import { FITS, firstState } from "../shared/link.js";
 import { PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { sendRequest } from "../stage/requests.js";
@@ -16,7 +17,7 @@ import { createResults } from "./results.js";
 import { createShare } from "./share.js";
 import { createTabs } from "./tabs.js";
 
-const FIT_NAMES = ["Centre", "Stretch", "Keep aspect ratio"];
+const FIT_NAMES = [english("Centre"), english("Stretch"), english("Keep aspect ratio")];
 const MEMORY = "vit_demo.photo-model"; // in the browser's storage
 
 /** Starts the inputs in their element; called by Gradio (see components/modules.py). */
@@ -24,7 +25,6 @@ export function mount({ element, server, upload, ...constants }) {
   const { defaults, examples, digits, offer, customModels } = constants;
   const find = (selector) => element.querySelector(selector);
   const models = new Map(constants.models.map((model) => [model.name, model]));
-  keepLanguage(element);
 
   const remembered = models.get(recall());
   if (remembered?.on_machine) defaults.photos = remembered.name;
@@ -70,6 +70,7 @@ export function mount({ element, server, upload, ...constants }) {
 
   pageState.follow(element, results.follow);
   pageState.follow(element, show);
+  languageChange.follow(element, () => pageState.get() && show(pageState.get()));
   retryResult.follow(element, results.retry);
   addEventListener("online", () => element.isConnected && results.retry());
   pageState.open(opening?.state ?? page.first);
@@ -85,15 +86,6 @@ export function mount({ element, server, upload, ...constants }) {
     if (isUntouched && models.get(name).on_machine) menu.use(models.get(name), REPLACE);
     menu.show(pageState.get());
   }
-}
-
-/** The page is English; Gradio sets the language of the browser. */
-function keepLanguage(element) {
-  const root = document.documentElement;
-  const keep = () => root.lang !== "en" && root.setAttribute("lang", "en");
-  const observer = new MutationObserver(() => (element.isConnected ? keep() : observer.disconnect()));
-  observer.observe(root, { attributeFilter: ["lang"] });
-  keep();
 }
 
 /** The photo model that was chosen last. */

@@ -1,13 +1,15 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
+import { shownResult } from "../shared/channels.js";
 import { make, setText } from "../shared/dom.js";
+import { currentLanguage, english, formatInteger, translate } from "../shared/language.js";
 import { sizeOf } from "../shared/link.js";
 import { PUSH } from "../shared/pageState.js";
 import { createModelJob, jobText } from "./modelJob.js";
 import { createRadios } from "./radios.js";
 
 const OWN = "own";
-const CUSTOM_HINT = "A ViT, DeiT or DINOv2 of timm or transformers, with safetensors weights.";
+const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with safetensors weights.");
 
 /**
  * Starts the menu in its element. `models` maps names to the entries of Python's `model_entry`; `offer` is the name of the
@@ -55,13 +57,14 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     job.hidden = !current;
     custom.classList.toggle("busy", Boolean(current && !current.error));
     if (!current) return;
-    find(".job-text").textContent = jobText(current);
+    setText(find(".job-text"), jobText(current));
     job.classList.toggle("failed", Boolean(current.error));
     find(".job-bar i").style.width = current.total ? `${(100 * current.done) / current.total}%` : "0";
   }
 
   function label({ title, on_machine: isHere, megabytes }) {
-    return isHere ? title : `${title} · download, ${megabytes} MB`;
+    if (isHere) return title;
+    return translate("{title} · download, {megabytes} MB", { title: translate(title), megabytes });
   }
 
   function list(task) {
@@ -73,29 +76,32 @@ export function createMenu(element, { pageState, server, models, offer, customMo
         { label: title },
         ...members.map((m) => make("option", { value: m.name, textContent: label(m) })),
       );
-    const own = { name: OWN, title: "Your own, from the Hub …", on_machine: true };
+    const own = { name: OWN, title: english("Your own, from the Hub …"), on_machine: true };
     const here = entries.filter((model) => model.on_machine);
     const away = entries.filter((model) => !model.on_machine);
     if (task === "photos" && customModels) away.push(own);
-    const key = JSON.stringify([here, away]);
+    const key = JSON.stringify([currentLanguage(), here, away]);
     if (key === listed) return;
     listed = key;
-    select.replaceChildren(...[group("On this machine", here), group("From the Hub", away)].filter(Boolean));
+    select.replaceChildren(
+      ...[group(english("On this machine"), here), group(english("From the Hub"), away)].filter(Boolean),
+    );
   }
 
   function show(state) {
-    const { preset, patchSize } = state[state.task];
+    const { preset, patchSize, fit } = state[state.task];
     const model = models.get(preset);
     list(state.task);
     select.value = preset;
     const canAsk = isAsking && state.task === "photos";
     custom.hidden = !canAsk;
-    find(".summary").textContent = canAsk ? CUSTOM_HINT : model.summary;
+    setText(find(".summary"), canAsk ? CUSTOM_HINT : model.summary);
     sizes.set(
       model.sizes.map(({ size }) => [size, String(size)]),
       patchSize,
     );
-    setText(find(".size-text"), model.sizes.find(({ size }) => size === patchSize)?.text ?? "");
+    const text = model.sizes.find(({ size }) => size === patchSize)?.text ?? "";
+    setText(find(".size-text"), fit === "keep" ? withGrid(text, gridOf(state.photos)) : text);
     showOffer(state.task === "photos" && !canAsk ? model : null);
   }
 
@@ -104,12 +110,19 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     const larger = models.get(offer);
     offered.hidden = !(model && larger && model.num_classes && model.num_classes < larger.num_classes);
     if (offered.hidden) return;
-    const cost = larger.on_machine ? "" : `, ${larger.megabytes} MB`;
-    const name = larger.title.split(",")[0];
-    const count = larger.num_classes.toLocaleString("en");
-    setText(offered, `${model.num_classes} classes. *Switch to ${name}: ${count} classes${cost}*`);
+    const values = {
+      few: model.num_classes,
+      many: formatInteger(larger.num_classes),
+      name: larger.title.split(",")[0],
+      megabytes: larger.megabytes,
+    };
+    const offerText = larger.on_machine
+      ? translate("{few} classes. *Switch to {name}: {many} classes*", values)
+      : translate("{few} classes. *Switch to {name}: {many} classes, {megabytes} MB*", values);
+    setText(offered, offerText);
   }
 
+  shownResult.follow(element, () => show(pageState.get()));
   select.addEventListener("change", () => choose(select.value));
   offered.addEventListener("click", () => choose(offer));
   custom.addEventListener("submit", (event) => {
@@ -126,4 +139,21 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   });
 
   return { show, use, open: (model, { view }) => jobs.start({ ...models.get(model.name), ...model, view }) };
+}
+
+/** The grid and the tokens of a photo that keeps its aspect ratio; null until its result is there. */
+function gridOf({ picture, preset, patchSize, fit }) {
+  const { source, rows, columns, numTokens, dropped } = shownResult.latest() ?? {};
+  const isShown =
+    source?.preset === preset && source.patch_size === patchSize && source.fit === fit && isSource(source, picture);
+  return isShown ? { rows, columns, tokens: numTokens + dropped.length } : null;
+}
+
+const isSource = ({ example, upload }, picture) =>
+  Boolean(picture) && (picture.upload ?? picture.example) === (picture.upload ? upload : example);
+
+/** What a patch size means, in which the first sentence is about square pictures, for another grid; for null without it. */
+function withGrid(text, grid) {
+  if (!grid) return text.slice(text.indexOf(". ") + 2);
+  return text.replace(/^\d+ × \d+/, `${grid.rows} × ${grid.columns}`).replace(/\*\d+ /, `*${grid.tokens} `);
 }

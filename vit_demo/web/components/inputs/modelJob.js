@@ -1,5 +1,6 @@
 // Bringing a model to the server: a job with its progress, which stops when nobody requests it any more.
 
+import { translate } from "../shared/language.js";
 import { createRequestIds, sendRequest } from "../stage/requests.js";
 
 /**
@@ -37,8 +38,9 @@ export function createModelJob(server, { onChange, onReady }) {
 /** What a job is doing, in words. */
 export function jobText({ model, done, total, error }) {
   if (error) return error;
-  const title = model.title ?? model.name;
-  if (!total) return `Downloading ${title} …`;
+  const title = translate(model.title ?? model.name);
+  if (!total) return translate("Downloading {title} …", { title });
   const [loaded, all] = [done, total].map((bytes) => Math.round(bytes / 1e6));
-  return `Downloading ${title}: ${loaded} of ${all} MB, ${Math.floor((100 * done) / total)} %`;
+  const percentage = Math.floor((100 * done) / total);
+  return translate("Downloading {title}: {loaded} of {all} MB, {percentage} %", { title, loaded, all, percentage });
 }

@@ -1,15 +1,18 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { shownResult } from "../shared/channels.js";
-import { make } from "../shared/dom.js";
+import { make, setText } from "../shared/dom.js";
+import { english, translate } from "../shared/language.js";
 import { createRequestIds } from "../stage/requests.js";
 import { createWebcam } from "./webcam.js";
 
 const MOST_BYTES = 50_000_000;
-const NO_PICTURE = "This is not a picture: choose a photo.";
-const TOO_LARGE = "The photo is larger than 50 MB: choose a smaller copy.";
-const NOT_UPLOADED = "The photo could not be uploaded: check the connection and try again.";
-const NO_WEBCAM = "The webcam could not be used: allow it in the browser, or choose a photo.";
+const NO_PICTURE = english("This is not a picture: choose a photo.");
+const TOO_LARGE = english("The photo is larger than 50 MB: choose a smaller copy.");
+const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
+const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
+
+const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
 
 /**
  * Starts the photo input in its element. `upload(file)` resolves to {path}; `onPicture(picture)` gets {upload, name},
@@ -34,7 +37,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     if (file.type && !file.type.startsWith("image/")) return say(NO_PICTURE);
     if (file.size > MOST_BYTES) return say(TOO_LARGE);
     const isCurrent = uploads.start();
-    say("Uploading …");
+    say(english("Uploading …"));
     const sent = await upload(file).catch(() => null);
     if (!isCurrent()) return;
     if (!sent?.path) return say(NOT_UPLOADED);
@@ -95,9 +98,9 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     choose(null);
     way("choose").focus();
   });
-  const buttons = examples.map(({ name, title, source, licence }) => {
+  const buttons = examples.map(({ name, title }) => {
     const small = make("img", { src: exampleUrl(name), alt: title, width: 44, height: 44, loading: "lazy" });
-    const button = make("button", { type: "button", title: `${title}. ${source}, ${licence}` }, small);
+    const button = make("button", { type: "button" }, small);
     button.addEventListener("click", () => choose({ example: name }));
     return button;
   });
@@ -116,11 +119,12 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     const address = next && addressOf(next);
     image.hidden = !address;
     if (address && image.src !== address) image.src = address;
-    image.alt = example?.title ?? (next ? "Your photo" : "");
+    image.alt = example?.title ?? (next ? english("Your photo") : "");
     remove.hidden = !next;
     find(".invitation").hidden = Boolean(next);
-    find(".credit").textContent = example ? `${example.title}: ${example.source}, ${example.licence}` : "";
+    setText(find(".credit"), example ? `${translate(example.title)}: ${creditOf(example)}` : "");
     buttons.forEach((button, i) => {
+      button.title = `${translate(examples[i].title)}. ${creditOf(examples[i])}`;
       button.setAttribute("aria-pressed", String(examples[i].name === next?.example));
       if (examples[i] === example) reveal(button);
     });

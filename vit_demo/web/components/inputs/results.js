@@ -1,17 +1,18 @@
 // One result for the page's state: requested whenever picture, model, patch size or fit change.
 
 import { newResult, resultStatus } from "../shared/channels.js";
+import { english } from "../shared/language.js";
 import { RESTORE } from "../shared/pageState.js";
 import { createRequestIds, pause, sendRequest } from "../stage/requests.js";
 
 export const PROMPTS = {
-  digits: "Draw a digit, 0 to 9, to see the model’s prediction.",
-  photos: "Drop, paste or take a photo to see the model’s prediction.",
+  digits: english("Draw a digit, 0 to 9, to see the model’s prediction."),
+  photos: english("Drop, paste or take a photo to see the model’s prediction."),
 };
 
 const KEPT = 6; // results for the way back
 const LONGEST_PAUSE = 8000; // milliseconds
-export const LOST = "The connection to the server was lost. Trying again …";
+export const LOST = english("The connection to the server was lost. Trying again …");
 
 /**
  * `follow(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`

@@ -1,11 +1,15 @@
 // "Copy link": a link to what is on the page, for places where the address bar does not show it.
 
 import { copyText } from "../shared/clipboard.js";
-import { encodeLink, isWhole } from "../shared/link.js";
+import { english } from "../shared/language.js";
+import { encodeLink, leftOut } from "../shared/link.js";
 
-const COPIED = "Link copied.";
-const WITHOUT_PHOTO = "Link copied, without your photo: it stays on this server for an hour, and is in no link.";
-const WITHOUT_DRAWING = "Link copied, without the drawing, which is too long for one.";
+const COPIED = english("Link copied.");
+const WITHOUT = {
+  photo: english("Link copied, without your photo: it stays on this server for an hour, and is in no link."),
+  drawing: english("Link copied, without the drawing, which is too long for one."),
+  second: english("Link copied, without the second picture: only examples are in links."),
+};
 
 export function createShare(element, pageState, models) {
   const message = element.querySelector(".shared");
@@ -15,8 +19,7 @@ export function createShare(element, pageState, models) {
     const { href } = new URL(`#${encodeLink(state, models)}`, location.href);
     const isCopied = await copyText(href);
     if (!isCopied) message.textContent = href;
-    else if (isWhole(state)) message.textContent = COPIED;
-    else message.textContent = state.task === "photos" ? WITHOUT_PHOTO : WITHOUT_DRAWING;
+    else message.textContent = WITHOUT[leftOut(state)] ?? COPIED;
   }
 
   element.querySelector("[data-share]").addEventListener("click", share);

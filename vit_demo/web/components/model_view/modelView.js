@@ -4,6 +4,7 @@
 import { clickedPatch, modelInput } from "../shared/channels.js";
 import { make } from "../shared/dom.js";
 import { fitInside, partOf, patchAt, patchBox } from "../shared/geometry.js";
+import { languageChange, translate } from "../shared/language.js";
 
 const LARGEST = [84, 64]; // width and height in CSS pixels, as in model_view.css
 const HALO = [
@@ -29,8 +30,11 @@ export function createModelView(element) {
     figure.hidden = !photo;
     if (!photo) return;
     const [bold, plain] = describeFit(photo);
-    caption.replaceChildren(make("b", { textContent: bold }), plain);
-    canvas.setAttribute("aria-label", `The whole photo. What the model sees of it: ${bold}${plain}`);
+    caption.replaceChildren(make("b", { textContent: bold }), ` ${plain}`);
+    const label = translate("The whole photo. What the model sees of it: {words}", {
+      words: `${bold} ${plain}`.trim(),
+    });
+    canvas.setAttribute("aria-label", label);
     paint(canvas, picture, photo);
   }
 
@@ -41,15 +45,22 @@ export function createModelView(element) {
   });
   modelInput.follow(element, show);
   show(modelInput.latest()); // the stage may have been first
+  languageChange.follow(element, () => show(modelInput.latest()));
 }
 
 /** What a fit means, as [bold, plain] words. */
 export function describeFit({ fit, box: [left, top, right, bottom], rows, columns }) {
   const percentage = Math.round(100 * (right - left) * (bottom - top));
-  if (fit === "crop" && percentage === 100) return ["All of it,", " because the photo is square."];
-  if (fit === "crop") return [`The bright square, ${percentage}\u00a0% of the photo.`, " The rest is cut off."];
-  if (fit === "squash") return ["All of it,", " stretched to a square."];
-  return ["All of it,", ` with its aspect ratio kept: ${rows} × ${columns} patches.`];
+  if (fit === "crop" && percentage === 100) return [translate("All of it,"), translate("because the photo is square.")];
+  if (fit === "crop") {
+    return [
+      translate("The bright square, {percentage}\u00a0% of the photo.", { percentage }),
+      translate("The rest is cut off."),
+    ];
+  }
+  if (fit === "squash") return [translate("All of it,"), translate("stretched to a square.")];
+  const kept = translate("with its aspect ratio kept: {rows} × {columns} patches.", { rows, columns });
+  return [translate("All of it,"), kept];
 }
 
 function paint(canvas, picture, photo) {

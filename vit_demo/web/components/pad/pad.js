@@ -1,6 +1,7 @@
 // The pad: one drawing, its history and the tools.
 
 import { modelInput } from "../shared/channels.js";
+import { languageChange, translate } from "../shared/language.js";
 import { rounded } from "../shared/strokeCodec.js";
 import { createPaper, extendStroke, followPointer } from "./paper.js";
 import { followKeys } from "./penKeys.js";
@@ -31,6 +32,9 @@ export function createPad(element, { digits, onChange }) {
     for (const button of element.querySelectorAll("[data-pen]")) {
       button.setAttribute("aria-pressed", String(button.dataset.pen === pen));
     }
+    element.querySelectorAll(".example").forEach((button, digit) => {
+      button.setAttribute("aria-label", translate("Example {digit}", { digit }));
+    });
   }
 
   function put(next) {
@@ -97,7 +101,6 @@ export function createPad(element, { digits, onChange }) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "example";
-    button.setAttribute("aria-label", `Example ${digit}`);
     const small = document.createElement("canvas");
     small.width = small.height = 96;
     drawStrokes(small.getContext("2d"), exampleStrokes(digits, digit), small.width);
@@ -113,6 +116,7 @@ export function createPad(element, { digits, onChange }) {
   }
   modelInput.follow(element, showModelInput);
   showModelInput(modelInput.latest()); // the stage may have been first
+  languageChange.follow(element, refresh);
 
   function show(next, opening = false) {
     if (next === picture) return;

@@ -3,23 +3,12 @@
 import { PENS } from "../pad/strokes.js";
 import { TASKS } from "./pageState.js";
 import { decodeStrokes, encodeStrokes } from "./strokeCodec.js";
+import { decodeView, encodeView, FIRST_VIEW, integer } from "./viewLink.js";
 
 export const FITS = ["crop", "squash", "keep"];
 
 const WIDTHS = Object.values(PENS);
 const REPOSITORY = /^[A-Za-z0-9_][\w.-]{0,95}\/[A-Za-z0-9_][\w.-]{0,95}(@[\w.-]{1,100})?$/;
-const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
-
-/** What a view is before anybody has chosen one; the block is the last, whose number depends on the model. */
-export const FIRST_VIEW = {
-  section: "attention",
-  method: "attention",
-  block: null,
-  head: -1,
-  direction: "from",
-  pinned: null,
-  label: null,
-};
 
 /** The state of a page that was opened without a link. */
 export function firstState({ models, defaults, examples }) {
@@ -34,7 +23,7 @@ export function firstState({ models, defaults, examples }) {
 
 /**
  * The fragment for a state, without "#". A photo of the visitor's own is left out, and so is a drawing that is too long;
- * `isWhole(state)` tells whether anything is.
+ * `leftOut(state)` tells which.
  */
 export function encodeLink(state, models) {
   const { task, view } = state;
@@ -46,17 +35,14 @@ export function encodeLink(state, models) {
     patch_size: patchSize,
     fit: task === "photos" && fit !== "crop" ? fit : null,
     ...pictureFields(picture),
-    section: view.section === FIRST_VIEW.section ? null : view.section,
-    method: view.method === FIRST_VIEW.method ? null : view.method,
-    block: view.block === null || view.block + 1 === model?.num_blocks ? null : view.block + 1,
-    head: view.head < 0 ? null : view.head + 1,
-    direction: view.direction === FIRST_VIEW.direction ? null : view.direction,
-    patch: view.pinned === null ? null : view.pinned + 1,
-    class: view.label,
+    ...encodeView(view, model?.num_blocks),
   };
   const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
-  return given.map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll("%2F", "/")}`).join("&");
+  return given.map(([name, value]) => `${name}=${readable(value)}`).join("&");
 }
+
+/** A value for a fragment, in which these characters may stand as they are. */
+const readable = (value) => encodeURIComponent(value).replace(/%(2F|3A|2C|40)/g, (code) => decodeURIComponent(code));
 
 function pictureFields(picture) {
   if (!picture) return { picture: "none" };
@@ -64,11 +50,12 @@ function pictureFields(picture) {
   return { digit: picture.digit, photo: picture.example };
 }
 
-/** Whether a link holds all of a state. */
-export const isWhole = (state) => {
-  const { picture } = state[state.task];
-  return !picture?.upload && (!picture?.strokes || encodeStrokes(picture.strokes, WIDTHS) !== null);
-};
+/** What of a state no link holds: "photo", "drawing" (one that is too long), "second" (a second picture of one's own) or null. */
+export function leftOut({ task, [task]: { picture }, view }) {
+  if (picture?.upload) return "photo";
+  if (picture?.strokes && encodeStrokes(picture.strokes, WIDTHS) === null) return "drawing";
+  return view.features.second?.own ? "second" : null;
+}
 
 /**
  * The state that a fragment describes, or null for one that describes none; `page` is {models, defaults, examples,
@@ -105,27 +92,6 @@ function decodePicture(fields, task, { examples }) {
   return strokes ? { picture: { strokes } } : {};
 }
 
-function decodeView(fields) {
-  const lessOne = (value) => (value === null ? null : value - 1);
-  const name = (field) => (NAME.test(fields.get(field) ?? "") ? fields.get(field) : FIRST_VIEW[field]);
-  return {
-    section: name("section"),
-    method: name("method"),
-    block: lessOne(integer(fields.get("block"), 1, 1000)),
-    head: lessOne(integer(fields.get("head"), 1, 1000)) ?? -1,
-    direction: fields.get("direction") === "to" ? "to" : "from",
-    pinned: lessOne(integer(fields.get("patch"), 1, 10_000)),
-    label: integer(fields.get("class"), 0, 100_000),
-  };
-}
-
 /** A patch size of a model: the wanted one if it is offered, else the default. */
 export const sizeOf = (model, wanted) =>
   model.sizes.some(({ size }) => size === wanted) ? wanted : model.default_patch_size;
-
-/** A whole number in a range that was written with digits alone, else null. */
-function integer(text, lowest, highest) {
-  if (!/^\d{1,6}$/.test(text ?? "")) return null;
-  const value = Number(text);
-  return lowest <= value && value <= highest ? value : null;
-}

@@ -3,12 +3,11 @@
 //   task     "digits" or "photos", the open tab
 //   digits   {picture, preset, patchSize}; a picture is {digit} (an example), {strokes} or null
 //   photos   {picture, preset, patchSize, fit}; a picture is {example}, {upload, name} or null
-//   view     {section, method, block, head, direction, pinned, label}: what the stage shows of a result
+//   view     what the stage shows of a result, as FIRST_VIEW in viewLink.js
 //
 // A state is never changed in place, so parts that are the same object are the same.
 
 export const TASKS = ["digits", "photos"];
-export const VIEW_FIELDS = ["section", "method", "block", "head", "direction", "pinned", "label"];
 
 /** How a change enters the browser's history: a step of its own, or part of the step before. */
 export const PUSH = "push";

@@ -1,5 +1,7 @@
 // Attention maps of a result, computed in the browser from what came with it.
 
+import { FULL_LEVEL } from "./decode.js";
+
 const CACHE_SIZE = 2000; // rows and columns, 3 KB each at 785 tokens
 
 /** Whether a view needs only the maps that are sent for every block; anything else needs the block's trace. */
@@ -19,12 +21,12 @@ export function classTokenMap(result, block, head) {
   return overHeads(result, head, result.numPatches, (h) => {
     const index = block * result.numHeads + h;
     const values = levels.subarray(index * result.numPatches, (index + 1) * result.numPatches);
-    return Float32Array.from(values, (level) => (level / 255) * peaks[index]);
+    return Float32Array.from(values, (level) => (level / FULL_LEVEL) * peaks[index]);
   });
 }
 
 export function rolloutMap({ rollout }) {
-  return Float32Array.from(rollout.levels, (level) => (level / 255) * rollout.peaks[0]);
+  return Float32Array.from(rollout.levels, (level) => (level / FULL_LEVEL) * rollout.peaks[0]);
 }
 
 /** Attention from `token` to every token, exp(q_token . k_j - logsumexp_token). Sums to 1. */

@@ -1,17 +1,22 @@
-// Loads the traces of blocks that did not come with the result, in the background.
+// Loads the trace of a block, which most visitors of a result never need: for patches under the pointer and the like.
 
 import { decodeTrace } from "./decode.js";
 
 const SETTLE = 120; // milliseconds; a slider that only passes a block should not cost a request
 
-/** `load(result, block)` loads a trace if it is missing; `onLoad(result)` is called when it is there, or has failed. */
+/**
+ * `load(result, block)` loads a trace if it is missing, and `need(result, block)` at once, unless that has failed before.
+ * `onLoad(result)` is called when it is there, or has failed.
+ */
 export function createBlockTraces(request, onLoad) {
   const states = new WeakMap(); // result -> Map from block to "pending" or "failed"
   let timer = 0;
 
   const statesOf = (result) => states.get(result) ?? states.set(result, new Map()).get(result);
+  const isHere = (result, block) => result.traces.has(block) || statesOf(result).get(block) === "pending";
 
   async function fetchTrace(result, block) {
+    if (isHere(result, block)) return;
     statesOf(result).set(block, "pending");
     const reply = await request({ kind: "block", source: result.source, block });
     if (reply.result) {
@@ -25,10 +30,20 @@ export function createBlockTraces(request, onLoad) {
 
   function load(result, block) {
     clearTimeout(timer);
-    if (result.traces.has(block) || statesOf(result).get(block) === "pending") return;
+    timer = 0;
+    if (isHere(result, block)) return;
     statesOf(result).delete(block); // a failed request is sent again
-    timer = setTimeout(() => fetchTrace(result, block), SETTLE);
+    timer = setTimeout(() => {
+      timer = 0;
+      fetchTrace(result, block);
+    }, SETTLE);
   }
 
-  return { load, hasFailed: (result, block) => statesOf(result).get(block) === "failed" };
+  function need(result, block) {
+    if (!timer && !hasFailed(result, block)) fetchTrace(result, block);
+  }
+
+  const hasFailed = (result, block) => statesOf(result).get(block) === "failed";
+
+  return { load, need, hasFailed };
 }

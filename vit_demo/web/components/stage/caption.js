@@ -1,9 +1,10 @@
 // The caption of the picture: what is shown, the value under the pointer, and the way back to the default query.
 
 import { setText } from "../shared/dom.js";
+import { english, translate } from "../shared/language.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./colours.js";
-import { formatProbability, SPACE } from "./numbers.js";
-import { defaultQueryName, placeOf } from "./text.js";
+import { formatProbability, percent } from "./numbers.js";
+import { defaultQueryName, queryName } from "./text.js";
 
 /**
  * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
@@ -33,27 +34,33 @@ export function createCaption(element, { hasFailed }) {
     announce(drawing, entry, subjectText, words);
     const isOld = Boolean(entry && !entry.map && drawing.map);
     find(".view").classList.toggle("old", isOld);
-    if (isOld) setText(outdated, `Still shown: *${method.label}*`);
+    if (isOld) setText(outdated, translate("Still shown: *{method}*", { method: translate(method.label) }));
     legend.update(drawing);
-    const name = result.hasClassToken ? "class token" : "all tokens";
-    setText(back, `← ${name}`);
-    back.setAttribute("aria-label", `Back to ${name}`);
+    setText(back, result.hasClassToken ? english("← class token") : english("← all tokens"));
+    back.setAttribute(
+      "aria-label",
+      result.hasClassToken ? english("Back to class token") : english("Back to all tokens"),
+    );
     back.classList.toggle("invisible", choices.pinned === null || !chosenMethod.uses.includes("patch"));
-    const spoken = `The picture under its heatmap: ${subjectText.replaceAll("*", "")}.`;
-    picture.setAttribute("aria-label", `${spoken} Arrow keys choose a patch, Escape leaves it.`);
+    const spoken = translate("The picture under its heatmap: {subject}. Arrow keys choose a patch, Escape leaves it.", {
+      subject: subjectText.replaceAll("*", ""),
+    });
+    picture.setAttribute("aria-label", spoken);
   }
 
   /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
-  function announce({ result, chosenMethod, choices }, entry, subjectText, words) {
+  function announce({ result, method, view, chosenMethod, choices }, entry, subjectText, words) {
     const isComputed = entry?.slow && !entry.map && !entry.error;
-    const next = entry?.error || (isComputed ? `Computing ${chosenMethod.label}.` : "");
+    const next =
+      entry?.error || (isComputed ? translate("Computing {method}.", { method: translate(chosenMethod.label) }) : "");
     if (next !== status) announceText(next || subjectText);
     else if (isAnnounced) {
-      const place = choices.hovered === null ? subjectText : `Patch ${placeOf(result, choices.hovered)}`;
+      const place = choices.hovered === null ? subjectText : queryName(result, choices.hovered);
       announceText(`${place}: ${words}.`);
     }
     status = next;
-    isAnnounced = false;
+    const isLoading = method.uses.includes("patch") && !view.isComplete && !hasFailed(result, choices.block);
+    isAnnounced = isAnnounced && isLoading; // what is loading is read out again once it is there
   }
 
   const announceText = (text) => setText(news, text.replaceAll("*", ""));
@@ -61,16 +68,18 @@ export function createCaption(element, { hasFailed }) {
   function valueText({ result, method, view, map, choices, chosenMethod }, entry) {
     if (entry?.error) return entry.error;
     if (entry?.slow && !entry.map) {
-      const progress = entry.progress === null ? "" : ` ${Math.round(100 * entry.progress)}${SPACE}%`;
-      return `Computing *${chosenMethod.label}* …${progress}`;
+      const progress = entry.progress === null ? "" : ` ${percent(100 * entry.progress)}`;
+      return `${translate("Computing *{method}* …", { method: translate(chosenMethod.label) })}${progress}`;
     }
     if (!map) return "";
     if (method.uses.includes("patch") && !view.isComplete) {
-      const state = hasFailed(result, choices.block) ? "could not be loaded" : "is loading";
-      return `The attention of this patch ${state}. Shown: the ${defaultQueryName(result)}.`;
+      const state = hasFailed(result, choices.block)
+        ? translate("The attention of this patch could not be loaded.")
+        : translate("The attention of this patch is loading.");
+      return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result) })}`;
     }
     if (choices.hovered === null) return peakText(method, map, method.style(result));
-    if (result.tokenOf[choices.hovered] < 0) return "this patch is dropped";
+    if (result.tokenOf[choices.hovered] < 0) return english("this patch is dropped");
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
 
@@ -90,8 +99,10 @@ export function createCaption(element, { hasFailed }) {
 
 /** The strongest value; if it is below the floor of its unit, that the map is faint for this reason. */
 function peakText({ format }, map, style) {
-  const peak = `strongest patch ${format(peakOf(map))}`;
-  return isFaint(map, style) ? `faint: ${peak}, below ${format(style.floor)}` : peak;
+  const values = { peak: format(peakOf(map)), floor: format(style.floor) };
+  return isFaint(map, style)
+    ? translate("faint: strongest patch {peak}, below {floor}", values)
+    : translate("strongest patch {peak}", values);
 }
 
 /** The colour scale as it is painted in the picture, with the values at its ends. */
@@ -121,5 +132,10 @@ function createLegend(element) {
 /** The prediction in one line, for a phone, where its card is far below the picture. */
 export function setHeadline(node, result) {
   const [first] = result?.predictions ?? [];
-  setText(node, first ? `Prediction: *${first.label}* · ${formatProbability(first.probability)}` : "");
+  const words = () =>
+    translate("Prediction: *{label}* · {probability}", {
+      label: first.label,
+      probability: formatProbability(first.probability),
+    });
+  setText(node, first ? words() : "");
 }

@@ -1,7 +1,7 @@
 // Small line charts in the page's colours: the curve of a heatmap beside those of random orders.
 
 import { make } from "../shared/dom.js";
-import { SPACE } from "./numbers.js";
+import { percent } from "./numbers.js";
 
 const WIDTH = 240;
 const HEIGHT = 110;
@@ -53,4 +53,4 @@ export function lineChart({ title, places, curve, randoms, ends, legend }) {
 /** The axis ends a little above the curves, at a number that is easy to read. */
 export const axisTop = (peak) => [0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((top) => top >= peak) ?? 1;
 
-const axisLabel = (top) => `${Math.round(100 * top)}${SPACE}%`;
+const axisLabel = (top) => percent(100 * top);

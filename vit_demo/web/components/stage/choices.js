@@ -1,26 +1,29 @@
 // What the visitor has chosen, and what of it can be shown.
 
-import { FIRST_VIEW } from "../shared/link.js";
-import { VIEW_FIELDS } from "../shared/pageState.js";
+import { FIRST_VIEW, VIEW_FIELDS } from "../shared/viewLink.js";
 import { hasMap } from "./attention.js";
 
 export const firstChoices = () => ({
-  ...FIRST_VIEW, // block null: the last; head -1: the mean of all; label null: the predicted class
-  opacity: 0.8,
+  ...FIRST_VIEW,
   hovered: null, // a patch
   dropping: false, // whether a click drops a patch
-  // Of the features: block null for the last; pinned {picture, patch}, where picture 1 is the second.
-  features: { mode: "similarity", block: null, k: 5, background: false, opacity: 0.75, pinned: null },
-  tour: { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false }, // null: one that suits
-  network: null, // what the visitor builds, as in build/network.js; null for the first starting point
 });
+
+/** Whether a choice is a step of the browser's history; sliders, numbers and the pointer change the step they are in. */
+export function isStep(part, { features, tour, network }) {
+  if (["section", "method", "head", "direction", "label", "compare"].some((name) => name in part)) return true;
+  const differs = (name, next, before) => next && next[name] !== before?.[name];
+  const ofFeatures = ["mode", "second"].some((name) => differs(name, part.features, features));
+  return Boolean(ofFeatures || differs("step", part.tour, tour) || differs("start", part.network, network));
+}
 
 /** Choices outlive a result as long as they mean the same for the next one. */
 export function keepChoices(choices, before, after) {
   const sameNetwork = before.numBlocks === after.numBlocks && before.numHeads === after.numHeads;
   const sameGrid = before.rows === after.rows && before.columns === after.columns;
   if (!sameNetwork) Object.assign(choices, { block: after.numBlocks - 1, head: -1 });
-  if (!sameGrid) Object.assign(choices, { pinned: null, hovered: null });
+  if (!sameGrid)
+    Object.assign(choices, { pinned: null, hovered: null, features: { ...choices.features, pinned: null } });
   const named = ({ predictions }) => predictions?.find(({ index }) => index === choices.label)?.label;
   if (named(before) !== named(after)) choices.label = null; // another model's class of the same number
 }

@@ -1,5 +1,6 @@
 // What a test of a heatmap found, in words.
 
+import { translate } from "../shared/language.js";
 import { formatArea } from "./numbers.js";
 
 /** [conclusion, measurements]: one sentence on what deletion and insertion mean, then both measurements. */
@@ -8,24 +9,53 @@ export function faithfulnessText(name, { deletion, insertion }) {
   const inserts = insertion.area > insertion.random_area;
   return [
     conclusion(deletes, inserts),
-    `Deletion: with its strongest patches removed first, *${name}* is lost ${deletes ? "faster" : "no faster"} than in ` +
-      `random order: ${comparison(deletion, deletes, "lower")} Insertion: with its strongest patches inserted first, ` +
-      `it returns ${inserts ? "sooner" : "no sooner"}: ${comparison(insertion, inserts, "higher")}`,
+    [
+      deletes
+        ? translate(
+            "Deletion: with its strongest patches removed first, *{name}* is lost faster than in random order:",
+            { name },
+          )
+        : translate(
+            "Deletion: with its strongest patches removed first, *{name}* is lost no faster than in random order:",
+            { name },
+          ),
+      comparison(deletion, deletes, translate("lower is better")),
+      inserts
+        ? translate("Insertion: with its strongest patches inserted first, it returns sooner:")
+        : translate("Insertion: with its strongest patches inserted first, it returns no sooner:"),
+      comparison(insertion, inserts, translate("higher is better")),
+    ].join(" "),
   ];
 }
 
 function conclusion(deletes, inserts) {
-  if (deletes && inserts) return "*Yes, better than random*: its strongest patches matter to the prediction.";
-  if (deletes) return "*In part*: the prediction needs its strongest patches, but they do not restore it on their own.";
-  if (inserts) return "*In part*: its strongest patches restore the prediction, but it also holds without them.";
-  return "*No better than random*: do not read its strongest patches as the reason for the prediction.";
+  if (deletes && inserts)
+    return translate("*Yes, better than random*: its strongest patches matter to the prediction.");
+  if (deletes) {
+    return translate("*In part*: the prediction needs its strongest patches, but they do not restore it on their own.");
+  }
+  if (inserts) {
+    return translate("*In part*: its strongest patches restore the prediction, but it also holds without them.");
+  }
+  return translate("*No better than random*: do not read its strongest patches as the reason for the prediction.");
 }
 
 /** Random orders differ, so a heatmap that does better than their mean may still do worse than some. */
 function comparison({ area, random_area: randomArea, random, orders_beaten: ordersBeaten }, isBetter, goodSide) {
   const asGood = random.length - ordersBeaten;
-  const caveat = isBetter && asGood ? `, though ${asGood} of the ${random.length} random orders did as well` : "";
-  return `area ${formatArea(area)} against ${formatArea(randomArea)} (${goodSide} is better)${caveat}.`;
+  const values = {
+    area: formatArea(area),
+    random: formatArea(randomArea),
+    goodSide,
+    count: asGood,
+    all: random.length,
+  };
+  return isBetter && asGood
+    ? translate(
+        "area {area} against {random} ({goodSide}), though {count} of the {all} random orders did as well.|area {area} against {random} ({goodSide}), though {count} of the {all} random orders did as well.",
+        values,
+      )
+    : translate("area {area} against {random} ({goodSide}).", values);
 }
 
 /**
@@ -34,15 +64,19 @@ function comparison({ area, random_area: randomArea, random, orders_beaten: orde
  */
 export function randomizationText(correlations, numPatches) {
   const last = correlations.at(-1);
-  const value = formatArea(last).replace("-", "−");
-  return `With all weights randomized, its rank correlation with this heatmap is ${value} (1: the same order of patches, 0: unrelated): ${similarity(last, numPatches)}.`;
+  return translate(
+    "With all weights randomized, its rank correlation with this heatmap is {value} (1: the same order of patches, 0: unrelated): {similarity}.",
+    { value: formatArea(last), similarity: similarity(last, numPatches) },
+  );
 }
 
 /** Two unrelated maps of n patches correlate by less than 2 / √(n - 1) in 95 % of all cases. */
 function similarity(correlation, numPatches) {
   const chance = 2 / Math.sqrt(Math.max(1, numPatches - 1));
-  if (Math.abs(correlation) <= chance) return `no more than chance gives with ${numPatches} patches`;
-  if (correlation < 0) return "the order is partly reversed";
-  if (correlation > 0.7) return "most of the order needs nothing that was learned";
-  return "part of the order needs nothing that was learned";
+  if (Math.abs(correlation) <= chance) {
+    return translate("no more than chance gives with {patches} patches", { patches: numPatches });
+  }
+  if (correlation < 0) return translate("the order is partly reversed");
+  if (correlation > 0.7) return translate("most of the order needs nothing that was learned");
+  return translate("part of the order needs nothing that was learned");
 }

@@ -1,14 +1,15 @@
 // The controls below the picture.
 
+import { currentLanguage, english, translate } from "../shared/language.js";
 import { createMethodChoice } from "./methodChoice.js";
-import { SPACE } from "./numbers.js";
+import { percent } from "./numbers.js";
 import { choice, MOST_SEGMENTS, slider } from "./widgets.js";
 
 /** Why a control has no effect on the maps of a method. */
 const REASONS = {
-  block: (label) => `${label} covers all blocks`,
-  head: (label) => `${label} covers all heads`,
-  direction: (label) => `${label} has no direction`,
+  block: (method) => translate("{method} covers all blocks", { method }),
+  head: (method) => translate("{method} covers all heads", { method }),
+  direction: (method) => translate("{method} has no direction", { method }),
 };
 
 /** Puts the reason why a control does not apply in its place; none if it applies. */
@@ -33,26 +34,23 @@ export function createControls(element, methods, idPrefix, { onChange, retry, se
     retry,
   });
   const directions = [
-    ["from", "where it looks"],
-    ["to", "who looks at it"],
+    ["from", english("where it looks")],
+    ["to", english("who looks at it")],
   ];
-  const direction = choice(control("direction"), "Direction", group("direction"), directions, (value) =>
+  const direction = choice(control("direction"), english("Direction"), group("direction"), directions, (value) =>
     onChange({ direction: value }),
   );
-  const ofAll = (value) => `${value} of ${control("block").max}`;
+  const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
   const block = slider(control("block"), group("block"), ofAll, (value) => onChange({ block: value - 1 }));
-  const inPercent = (value) => `${value}${SPACE}%`;
-  const opacity = slider(control("opacity"), group("opacity"), inPercent, (value) =>
-    onChange({ opacity: value / 100 }),
-  );
+  const opacity = slider(control("opacity"), group("opacity"), percent, (value) => onChange({ opacity: value / 100 }));
   let head = null;
-  let numHeads = 0;
+  let heads = ""; // for which the choice of a head was built
 
   function offerHeads(count) {
-    numHeads = count;
-    const each = Array.from({ length: count }, (_, h) => [h, count < MOST_SEGMENTS ? `${h + 1}` : `head ${h + 1}`]);
-    const options = [[-1, "mean"], ...each];
-    head = choice(control("head"), "Head", group("head"), options, (value) => onChange({ head: value }));
+    const named = (h) => translate("head {head}", { head: h + 1 });
+    const each = Array.from({ length: count }, (_, h) => [h, count < MOST_SEGMENTS ? `${h + 1}` : named(h)]);
+    const options = [[-1, english("mean")], ...each];
+    head = choice(control("head"), english("Head"), group("head"), options, (value) => onChange({ head: value }));
   }
 
   const hosts = {
@@ -62,7 +60,9 @@ export function createControls(element, methods, idPrefix, { onChange, retry, se
   };
 
   function update(choices, shape, result) {
-    if (shape.numHeads !== numHeads) offerHeads(shape.numHeads);
+    const wanted = `${shape.numHeads} ${currentLanguage()}`;
+    if (wanted !== heads) offerHeads(shape.numHeads);
+    heads = wanted;
     const { uses, label } = methods[choices.method];
     method.update(choices, result);
     direction.set(choices.direction);
@@ -72,7 +72,7 @@ export function createControls(element, methods, idPrefix, { onChange, retry, se
     opacity.enable(Boolean(result));
     for (const [use, each] of Object.entries({ block, head, direction })) {
       each.enable(Boolean(result) && uses.includes(use));
-      explain(hosts[use], uses.includes(use) ? "" : REASONS[use](label));
+      explain(hosts[use], uses.includes(use) ? "" : REASONS[use](translate(label)));
     }
   }
 

@@ -11,9 +11,11 @@ export const decodeFloat32 = (text) => new Float32Array(decodeBytes(text).buffer
 
 export const decodeUint32 = (text) => new Uint32Array(decodeBytes(text).buffer);
 
+const decodeUint16 = (text) => new Uint16Array(decodeBytes(text).buffer);
+
 export function decodeFloat16(text) {
   float16Table ??= Float32Array.from({ length: 1 << 16 }, (_, bits) => float16ToNumber(bits));
-  return Float32Array.from(new Uint16Array(decodeBytes(text).buffer), (bits) => float16Table[bits]);
+  return Float32Array.from(decodeUint16(text), (bits) => float16Table[bits]);
 }
 
 /** All 65,536 half-precision numbers, so that decoding half a million of them is a look-up each. */
@@ -28,8 +30,10 @@ function float16ToNumber(bits) {
   return sign * 2 ** (exponent - 15) * (1 + fraction / 1024);
 }
 
-/** Maps [..., N] that were sent as bytes, each a share of its own peak (in 255 steps), and their peaks [...]. */
-export const decodeMaps = ({ levels, peaks }) => ({ levels: decodeBytes(levels), peaks: decodeFloat32(peaks) });
+/** Maps [..., N] in levels, each a share of its own peak, and their peaks [...]: value = level / FULL_LEVEL * peak. */
+export const decodeMaps = ({ levels, peaks }) => ({ levels: decodeUint16(levels), peaks: decodeFloat32(peaks) });
+
+export const FULL_LEVEL = 65535;
 
 /** The attention of one block: q (already scaled) and k of every head and token, and each row's log-sum-exp. */
 export const decodeTrace = ({ q, k, logsumexp }) => ({

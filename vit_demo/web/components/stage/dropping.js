@@ -1,5 +1,6 @@
 // Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left.
 
+import { english } from "../shared/language.js";
 import { createRequestIds } from "./requests.js";
 import { openResult } from "./result.js";
 
@@ -61,7 +62,7 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     const patches = new Set(dropped);
     if (isDropped) patches.add(patch);
     else patches.delete(patch);
-    if (patches.size === whole.numPatches) return setError("At least one patch must stay.");
+    if (patches.size === whole.numPatches) return setError(english("At least one patch must stay."));
     dropped = patches;
     error = "";
     onChange();
@@ -71,7 +72,7 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
   function toggle(patch) {
     const patches = new Set(dropped);
     if (!patches.delete(patch)) patches.add(patch);
-    if (patches.size === whole.numPatches) setError("At least one patch must stay.");
+    if (patches.size === whole.numPatches) setError(english("At least one patch must stay."));
     else setDropped(patches);
   }
 

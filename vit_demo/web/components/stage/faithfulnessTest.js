@@ -1,10 +1,12 @@
 // Deletion and insertion of a heatmap beside random orders, one order after the other, so that each can be drawn at once.
 
+import { english } from "../shared/language.js";
+
 /** What replaces a removed patch: [name, words]. */
 export const BASELINES = [
-  ["mean", "mean colour"],
-  ["blur", "blur"],
-  ["black", "black"],
+  ["mean", english("mean colour")],
+  ["blur", english("blur")],
+  ["black", english("black")],
 ];
 
 export const NUM_ORDERS = 5;
@@ -33,6 +35,7 @@ export function compare(own, randoms) {
  * Requests curves, each once for a result. `request(fields, options)` is that of the stage.
  * `ofMap(result, fields, options)` resolves to the reply for a heatmap; `ofRandomOrders(result, about, options)` to
  * {randoms} or {error}, or to null once `options.isCurrent()` is false; `options.onOrder(randoms)` gets those so far.
+ * `measured(result, fields)` lists what has been measured of a heatmap, as `compare` returns it, with its `baseline`.
  */
 export function createCurves(request) {
   const cache = new WeakMap(); // result -> Map from the request's fields to its reply
@@ -45,6 +48,16 @@ export function createCurves(request) {
     const reply = await request({ ...fields, source: result.source }, options);
     if (reply?.result) replies.set(key, reply);
     return reply;
+  }
+
+  function measured(result, fields) {
+    const known = (wanted) => cache.get(result)?.get(JSON.stringify(wanted))?.result;
+    return BASELINES.flatMap(([baseline]) => {
+      const own = known({ kind: "faithfulness", ...fields, baseline });
+      const orders = Array.from({ length: NUM_ORDERS }, (_, order) => order);
+      const randoms = orders.map((order) => known({ kind: "random_order", label: fields.label, baseline, order }));
+      return own && randoms.every(Boolean) ? [{ baseline, ...compare(own, randoms) }] : [];
+    });
   }
 
   const ofMap = (result, fields, options) => get(result, { kind: "faithfulness", ...fields }, options);
@@ -60,5 +73,5 @@ export function createCurves(request) {
     return { randoms };
   }
 
-  return { ofMap, ofRandomOrders };
+  return { ofMap, ofRandomOrders, measured };
 }

@@ -1,34 +1,46 @@
 // The field's terms, each explained where it is met: on hover, on focus with the Tab key, and on tap.
 
 import { make, setText } from "../shared/dom.js";
+import { english, translate } from "../shared/language.js";
 
-/** Terms in the order in which they are looked for, with the words that stand for them and their explanation. */
+/** Terms in the order in which they are looked for: all words that stand for one, and its explanation. */
 const TERMS = [
   [
-    /\bclass token\b/,
-    "A token beside those of the patches. It belongs to no patch, gathers from all of them, and becomes the prediction after the last block.",
-  ],
-  [/\brollout\b/i, "Attention of all blocks multiplied, so that it reaches from the output back to the image."],
-  [
-    /\bAttnLRP\b/,
-    "Layer-wise relevance propagation for attention: the score of a class is passed back to the patches.",
+    english("class token|class tokens"),
+    english(
+      "A token beside those of the patches. It belongs to no patch, gathers from all of them, and becomes the prediction after the last block.",
+    ),
   ],
   [
-    /\bblocks?\b/,
-    "One layer of the network: attention, in which tokens read from each other, then a small network for each token.",
+    english("rollout"),
+    english("Attention of all blocks multiplied, so that it reaches from the output back to the image."),
   ],
   [
-    /\bheads?\b/,
-    "One of several attentions that a block computes side by side, each with its own queries, keys and values.",
+    english("AttnLRP"),
+    english("Layer-wise relevance propagation for attention: the score of a class is passed back to the patches."),
+  ],
+  [
+    english("block|blocks"),
+    english(
+      "One layer of the network: attention, in which tokens read from each other, then a small network for each token.",
+    ),
+  ],
+  [
+    english("head|heads"),
+    english(
+      "One of several attentions that a block computes side by side, each with its own queries, keys and values.",
+    ),
   ],
 ];
 
 /** Sets text as `setText` does, and makes the first of each term a button with its explanation. */
 export function setExplainedText(node, text, tooltip) {
-  if (node.dataset.text === text) return;
-  setText(node, text);
-  for (const [pattern, explanation] of TERMS) explainFirst(node, pattern, explanation, tooltip);
+  if (!setText(node, text)) return;
+  for (const [words, explanation] of TERMS) explainFirst(node, patternOf(translate(words)), explanation, tooltip);
 }
+
+/** Whole words, where a script has spaces between them. */
+const patternOf = (words) => new RegExp(`(?<!\\p{Script=Latin})(?:${words})(?!\\p{Script=Latin})`, "iu");
 
 function explainFirst(node, pattern, explanation, tooltip) {
   const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
@@ -51,7 +63,7 @@ export function createTooltip(host) {
   host.append(tip);
 
   function show(term, explanation) {
-    tip.textContent = explanation;
+    setText(tip, explanation);
     term.setAttribute("aria-describedby", tip.id);
     tip.showPopover?.();
     const at = term.getBoundingClientRect();

@@ -3,12 +3,14 @@
 import { clickedPatch, modelInput, newResult, shownResult } from "../shared/channels.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { middlePatch, neighbour } from "../shared/geometry.js";
+import { english, languageChange, languageReady, translate } from "../shared/language.js";
 import { PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { createBlockTraces } from "./blockTraces.js";
 import { createCaption, setHeadline } from "./caption.js";
-import { firstChoices, keepChoices, validChoices, viewIn, viewOf } from "./choices.js";
+import { firstChoices, isStep, keepChoices, validChoices, viewIn, viewOf } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
+import { createCurves } from "./faithfulnessTest.js";
 import { createMapRequests } from "./mapRequests.js";
 import { classMethod, describeMethods, mapFields } from "./methods.js";
 import { fitCanvas, paintResult } from "./picture.js";
@@ -17,16 +19,15 @@ import { createRequestIds, sendRequest } from "./requests.js";
 import { openResult } from "./result.js";
 import { createSections, FIRST_SECTION } from "./sections.js";
 import { followStatus } from "./status.js";
-import { defaultQueryName, placeOf, targetOf } from "./text.js";
-
-/** Choices that are steps of the browser's history. */
-const STEPS = ["section", "method", "head", "direction", "label"];
+import { placeOf, targetOf } from "./text.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see components/modules.py). */
-export async function mount({ element, props, server, watch, registered, viewNames, stepCode, startingPoints }) {
+export async function mount({ element, props, server, watch, upload, ...constants }) {
+  const { registered, viewNames, stepCode, startingPoints, examples } = constants;
   const find = (selector) => element.querySelector(selector);
   const [stage, canvas, picture] = [".stage", ".picture", ".view"].map(find);
   const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}.js`)));
+  await languageReady; // so that nothing is shown in English first
   const methods = describeMethods(registered);
   const choices = firstChoices();
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
@@ -51,7 +52,9 @@ export async function mount({ element, props, server, watch, registered, viewNam
 
   /** Adds the cards of all views, in their order. */
   function addViews() {
-    const context = { request, methods, pickClass, pickHead, change, stepCode, startingPoints };
+    const curves = createCurves(request); // what one card has measured is not measured again
+    const data = { methods, examples, stepCode, startingPoints, curves };
+    const context = { request, pickClass, pickHead, change, upload, ...data };
     viewModules.sort((a, b) => a.order - b.order);
     return viewModules.map(({ html, create, sections = [FIRST_SECTION] }) => {
       const card = make("template", { innerHTML: html.trim() }).content.firstElementChild;
@@ -63,15 +66,16 @@ export async function mount({ element, props, server, watch, registered, viewNam
   /** Changes some choices and draws them with the next frame, however many changes come before it. */
   function change(part) {
     const isNewBlock = part.block !== undefined && part.block !== choices.block;
+    const how = isStep(part, choices) ? PUSH : REPLACE;
     Object.assign(choices, part);
-    publishView(part);
+    publishView(part, how);
     if ("pinned" in part) publishInput();
     if (isNewBlock && result) blockTraces.load(result, choices.block);
     if (!frame) frame = requestAnimationFrame(render);
   }
 
-  /** Tells the page's state what the visitor chose; sliders and the pointer add no steps to the browser's history. */
-  function publishView(part, how = STEPS.some((name) => name in part) ? PUSH : REPLACE) {
+  /** Tells the page's state what the visitor chose. */
+  function publishView(part, how) {
     if (result && pageState.get()) pageState.changeView(viewIn(part), how);
   }
 
@@ -83,6 +87,8 @@ export async function mount({ element, props, server, watch, registered, viewNam
     if (!result) return;
     const chosenMethod = methods[choices.method];
     const chosenView = viewOf(result, choices);
+    const isPointed = picture.matches(":hover");
+    if (usesPatch() && (isPointed || !chosenView.isComplete)) blockTraces.need(result, choices.block);
     const entry = chosenMethod.map ? null : mapRequests.get(result, mapFields(methods, result, choices));
     if (!entry) mapRequests.release();
     const newMap = entry ? entry.map : chosenMethod.map(result, chosenView);
@@ -150,19 +156,23 @@ export async function mount({ element, props, server, watch, registered, viewNam
 
   function pin(patch) {
     change({ pinned: patch });
-    if (patch === null) setText(find(".news"), `Back to the ${defaultQueryName(result)}.`);
+    if (patch !== null) return;
+    setText(find(".news"), result.hasClassToken ? english("Back to class token") : english("Back to all tokens"));
   }
 
   function toggleDropped(patch) {
     dropping.toggle(patch);
-    const news = dropping.dropped().has(patch) ? "Dropped" : "Restored";
-    setText(find(".news"), `${news} patch ${placeOf(result, patch)}.`);
+    const place = placeOf(result, patch);
+    const news = dropping.dropped().has(patch)
+      ? translate("Patch dropped: {place}.", { place })
+      : translate("Patch restored: {place}.", { place });
+    setText(find(".news"), news);
   }
 
   function showEmpty(message) {
     result = scene = openedPayload = null;
     mapRequests.release();
-    setText(find(".message"), message || "Draw a digit or choose a photo.");
+    setText(find(".message"), message || english("Draw a digit or choose a photo."));
     setHeadline(find(".headline"), null);
     setProgress(find(".view .progress"), false);
     find(".restore").disabled = true;
@@ -179,7 +189,6 @@ export async function mount({ element, props, server, watch, registered, viewNam
     if (before) keepChoices(choices, before, next);
     validChoices(choices, methods, sections, next);
     result = shape = next;
-    blockTraces.load(result, choices.block);
     setText(find(".message"), "");
     setHeadline(find(".headline"), result);
     stage.classList.remove("waiting");
@@ -227,7 +236,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
       if (view) publishView(choices, REPLACE);
     } catch (error) {
       console.error(error);
-      if (isCurrent()) showEmpty("This result could not be shown.");
+      if (isCurrent()) showEmpty(english("This result could not be shown."));
     }
     if (isCurrent()) onShown();
   }
@@ -257,6 +266,7 @@ export async function mount({ element, props, server, watch, registered, viewNam
       pin(null);
     },
   });
+  picture.addEventListener("pointerenter", () => change({})); // loads the trace before the pointer reaches a patch
   clickedPatch.follow(element, clickPatch);
   find(".drop").addEventListener("click", () => change({ dropping: !choices.dropping, pinned: null }));
   find(".restore").addEventListener("click", () => dropping.restoreAll());
@@ -265,7 +275,14 @@ export async function mount({ element, props, server, watch, registered, viewNam
     canvas.focus({ preventScroll: true });
   });
   new ResizeObserver(() => change({})).observe(picture);
+  const themes = new MutationObserver(() => (element.isConnected ? change({}) : themes.disconnect()));
+  themes.observe(document.body, { attributeFilter: ["class"] }); // of which Gradio's dark theme is one
 
+  languageChange.follow(element, () => {
+    setHeadline(find(".headline"), result);
+    for (const each of views) each.show?.(result, dropping.whole());
+    render();
+  });
   followStatus(element, stage);
   newResult.follow(element, showNext);
   watch("value", () => showNext({ payload: props.value, view: null, restored: false }));

@@ -1,13 +1,14 @@
 // The choice of a method: the recommended ones under plain words first, then all of them, with what each costs.
 
-import { make } from "../shared/dom.js";
+import { make, setText } from "../shared/dom.js";
+import { english, translate } from "../shared/language.js";
 import { recommendedMethods } from "./methods.js";
 import { segmentChoice } from "./widgets.js";
 
 /** A plain choice that opens another section, where that section exists: [its name, words]. */
-const ELSEWHERE = ["features", "What looks alike"];
+const ELSEWHERE = ["features", english("What looks alike")];
 
-const NO_CLASSES = "This model has no classifier head, so no map can be about a class.";
+const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
 
 /**
  * Fills `host` with the recommended methods and a button that opens `list`, where all methods are.
@@ -18,7 +19,7 @@ export function createMethodChoice(host, list, methods, { group, sectionNames, o
   const recommended = recommendedMethods(methods).map((name) => [name, methods[name].recommended]);
   const plainHost = make("div", { className: "plain" });
   const more = make("button", { type: "button", className: "quiet more-methods" });
-  const plain = segmentChoice(plainHost, "Show", group("recommended"), recommended, choose);
+  const plain = segmentChoice(plainHost, english("Show"), group("recommended"), recommended, choose);
   host.replaceChildren(plainHost);
   if (sectionNames.includes(ELSEWHERE[0])) host.append(sectionButton(...ELSEWHERE, onChange));
   host.append(more);
@@ -27,13 +28,14 @@ export function createMethodChoice(host, list, methods, { group, sectionNames, o
     const input = make("input", { type: "radio", name: group("method") });
     input.dataset.value = name;
     input.addEventListener("change", () => choose(name));
-    const about = `${method.classSpecific ? "for a class" : "same for every class"} · ${method.cost}`;
-    const words = make("span", {}, make("b", { textContent: method.label }), make("small", { textContent: about }));
+    const scope = method.classSpecific ? english("for a class") : english("same for every class");
+    const about = make("small", {}, scope, " · ", method.cost);
+    const words = make("span", {}, make("b", { textContent: method.label }), about);
     const face = make("label", { className: "method" }, input, words);
     return { name, method, input, face };
   });
   list.setAttribute("role", "radiogroup");
-  list.setAttribute("aria-label", "All methods");
+  list.setAttribute("aria-label", english("All methods"));
   list.id = group("all");
   list.replaceChildren(...rows.map(({ face }) => face));
   more.setAttribute("aria-controls", list.id);
@@ -52,7 +54,8 @@ export function createMethodChoice(host, list, methods, { group, sectionNames, o
   function update(choices, result) {
     const isPlain = recommended.some(([name]) => name === choices.method);
     plain.set(choices.method);
-    more.textContent = isPlain ? "More" : `More: ${methods[choices.method].label}`;
+    const { label } = methods[choices.method];
+    setText(more, isPlain ? english("More") : translate("More: {method}", { method: translate(label) }));
     more.classList.toggle("chosen", !isPlain);
     const hasClasses = Boolean(result?.predictions.length);
     for (const { name, method, input, face } of rows) {

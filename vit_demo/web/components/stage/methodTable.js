@@ -1,6 +1,7 @@
 // Deletion and insertion of every method for one picture and class, one row after the other, with progress.
 
 import { make, setProgress, setText } from "../shared/dom.js";
+import { english, translate } from "../shared/language.js";
 import { mapFields } from "./methods.js";
 import { formatArea } from "./numbers.js";
 
@@ -19,7 +20,7 @@ export function createMethodTable(panel, methods, curves) {
   let running = null; // a token of the comparison that is computed
 
   async function run() {
-    if (running) return stop("Cancelled.");
+    if (running) return stop(english("Cancelled."));
     const mine = {};
     running = mine;
     const { result, label, baseline } = about;
@@ -27,8 +28,8 @@ export function createMethodTable(panel, methods, curves) {
     const body = start();
     const isCurrent = () => running === mine;
     for (const [i, name] of ["", ...names].entries()) {
-      const words = name ? methods[name].label : "random orders";
-      setText(status, `Computing *${words}* …`);
+      const method = translate(name ? methods[name].label : english("random orders"));
+      setText(status, translate("Computing *{method}* …", { method }));
       const onProgress = (progress) => setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
       onProgress(0);
       const reply = name
@@ -48,19 +49,19 @@ export function createMethodTable(panel, methods, curves) {
     mapFields(methods, about.result, { ...defaults(about.result), method, label: about.label });
 
   function start() {
-    const heads = ["Method", "Deletion ↓", "Insertion ↑"].map((textContent) =>
+    const heads = [english("Method"), english("Deletion ↓"), english("Insertion ↑")].map((textContent) =>
       make("th", { textContent, scope: "col" }),
     );
     const body = make("tbody");
     table.replaceChildren(make("thead", {}, make("tr", {}, ...heads)), body);
     table.hidden = false;
-    button.textContent = "Cancel";
+    button.textContent = english("Cancel");
     return body;
   }
 
   function stop(words) {
     running = null;
-    button.textContent = "Compare all methods";
+    button.textContent = english("Compare all methods");
     setProgress(bar, false);
     setText(status, words);
   }
@@ -83,12 +84,12 @@ const meanArea = (randoms, side) => randoms.reduce((sum, random) => sum + random
 
 function row({ label, classSpecific }, found, randoms) {
   const name = make("th", { scope: "row", textContent: label });
-  if (!classSpecific) name.append(make("small", { textContent: " same for every class" }));
+  if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
   const cells = ["deletion", "insertion"].map((side) => {
     const { area } = found[side];
     const random = meanArea(randoms, side);
     const isBetter = side === "deletion" ? area < random : area > random;
-    return cell(area, isBetter ? "" : "no better than random");
+    return cell(area, isBetter ? "" : english("no better than random"));
   });
   return make("tr", {}, name, ...cells);
 }
@@ -104,7 +105,7 @@ function randomRow(randoms) {
   const cells = ["deletion", "insertion"].map((side) =>
     make("td", { textContent: formatArea(meanArea(randoms, side)) }),
   );
-  const name = make("th", { scope: "row", textContent: `random, mean of ${randoms.length}` });
+  const name = make("th", { scope: "row", textContent: english("mean of the random orders") });
   return make("tr", { className: "random" }, name, ...cells);
 }
 

@@ -10,78 +10,113 @@
 // A view is what is shown: {block, head, direction, query, label}; query is a patch, or null for the class token, and
 // label the index of a class.
 
+import { english, translate } from "../shared/language.js";
 import { attentionMap, hasMap, rolloutMap } from "./attention.js";
 import { formatNumber, formatProbability, formatShare } from "./numbers.js";
-import { className, defaultQueryName, headName, placeOf, queryName, targetOf } from "./text.js";
+import { blockName, className, headName, placeOf, queryName, targetOf } from "./text.js";
+
+const about = (result, view, method) => translate("for *{name}* · {method}", { name: className(result, view), method });
 
 const ENTRIES = {
   attention: {
     hasQuery: true,
     map: attentionMap,
     subject: (result, { block, head, query }) =>
-      `*${queryName(result, query)}* · block ${block + 1} of ${result.numBlocks} · ${headName(result, head)}`,
+      `*${queryName(result, query)}* · ${blockName(result, block)} · ${headName(result, head)}`,
     sentence: attentionSentence,
     reading: attentionReading,
     format: formatShare,
   },
   rollout: {
     map: rolloutMap,
-    subject: (result) => `*${queryName(result, null)}* · rollout through all ${result.numBlocks} blocks`,
-    sentence: (result) =>
-      `The attention of *all ${result.numBlocks} blocks*, followed from the ${defaultQueryName(result)} back to the ` +
-      "image: how much of each patch can have reached the output along all paths together.",
-    reading: (_result, _view, _patch, value) => `*${formatShare(value)}* of the rollout comes from this patch`,
+    subject: (result) =>
+      `*${queryName(result, null)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
+    sentence: ({ numBlocks: blocks, hasClassToken }) =>
+      hasClassToken
+        ? translate(
+            "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each patch can have reached the output along all paths together.",
+            { blocks },
+          )
+        : translate(
+            "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch can have reached the output along all paths together.",
+            { blocks },
+          ),
+    reading: (_result, _view, _patch, value) =>
+      translate("*{share}* of the rollout comes from this patch", { share: formatShare(value) }),
     format: formatShare,
   },
   value_weighted: {
-    label: "Value-weighted",
     subject: (result, { block }) =>
-      `*${queryName(result, null)}* · value-weighted attention · block ${block + 1} of ${result.numBlocks}`,
-    sentence: (result, { block }) =>
-      `What each patch *adds* to the ${defaultQueryName(result)} in block ${block + 1}: attention times the length ` +
-      "of the value vector. A patch that gets attention but has little to add gets little colour.",
-    reading: (_result, _view, _patch, value) => `adds a vector of length *${formatNumber(value)}*`,
+      `*${queryName(result, null)}* · ${translate("value-weighted attention")} · ${blockName(result, block)}`,
+    sentence: ({ hasClassToken }, { block }) =>
+      hasClassToken
+        ? translate(
+            "What each patch *adds* to the class token in block {block}: attention times the length of the value vector. A patch that gets attention but has little to add gets little colour.",
+            { block: block + 1 },
+          )
+        : translate(
+            "What each patch *adds* to the average of all tokens in block {block}: attention times the length of the value vector. A patch that gets attention but has little to add gets little colour.",
+            { block: block + 1 },
+          ),
+    reading: (_result, _view, _patch, value) =>
+      translate("adds a vector of length *{length}*", { length: formatNumber(value) }),
   },
   relevance: {
-    subject: (result, view) => `for *${className(result, view)}* · relevance through all ${result.numBlocks} blocks`,
+    subject: (result, view) =>
+      about(result, view, translate("relevance through all {blocks} blocks", { blocks: result.numBlocks })),
     sentence: (result, view) =>
-      `Which patches are evidence for *${className(result, view)}*: the attention of all blocks, counted only where ` +
-      "more of it would have raised the score of this class.",
-    reading: (result, view, _patch, value) => `evidence for *${className(result, view)}*: *${formatNumber(value)}*`,
+      translate(
+        "Which patches are evidence for *{name}*: the attention of all blocks, counted only where more of it would have raised the score of this class.",
+        { name: className(result, view) },
+      ),
+    reading: (result, view, _patch, value) =>
+      translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) }),
   },
   attnlrp: {
-    subject: (result, view) => `for *${className(result, view)}* · AttnLRP through all ${result.numBlocks} blocks`,
+    subject: (result, view) =>
+      about(result, view, translate("AttnLRP through all {blocks} blocks", { blocks: result.numBlocks })),
     sentence: (result, view) =>
-      `How much each patch *contributed* to the score of *${className(result, view)}*: the score is propagated back ` +
-      "through the network, layer by layer.",
-    reading: (result, view, _patch, value) =>
-      value < 0
-        ? `evidence against *${className(result, view)}*: *${formatNumber(-value)}*`
-        : `contributes *${formatNumber(value)}* to the score of *${className(result, view)}*`,
+      translate(
+        "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, layer by layer.",
+        { name: className(result, view) },
+      ),
+    reading(result, view, _patch, value) {
+      const values = { name: className(result, view), value: formatNumber(Math.abs(value)) };
+      return value < 0
+        ? translate("evidence against *{name}*: *{value}*", values)
+        : translate("contributes *{value}* to the score of *{name}*", values);
+    },
   },
   occlusion: {
-    subject: (result, view) => `for *${className(result, view)}* · each patch left out once`,
+    subject: (result, view) => about(result, view, translate("each patch left out once")),
     sentence: (result, view) =>
-      `How much the probability of *${className(result, view)}* falls when one patch is left out. A patch without colour may still ` +
-      "matter: often a neighbour carries the same evidence.",
+      translate(
+        "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
+        { name: className(result, view) },
+      ),
     reading: occlusionReading,
   },
   patch_dropping: {
-    subject: (result, view) => `for *${className(result, view)}* · hundreds of random subsets of the patches`,
+    subject: (result, view) => about(result, view, translate("hundreds of random subsets of the patches")),
     sentence: (result, view) =>
-      `How much each patch adds to the score of *${className(result, view)}*, estimated from hundreds of passes on a ` +
-      "random *quarter or half* of the patches, with relevance and AttnLRP as hints.",
+      translate(
+        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with relevance and AttnLRP as hints.",
+        { name: className(result, view) },
+      ),
     reading: (result, view, _patch, value) =>
-      `adds *${formatNumber(value)}* standard deviations to the score of ${className(result, view)}`,
+      translate("adds *{value}* standard deviations to the score of {name}", {
+        name: className(result, view),
+        value: formatNumber(value),
+      }),
   },
 };
 
 /** What a map costs, in words; the keys are those of the registry. */
 const COSTS = {
-  trace: "no extra pass",
-  forward: "one extra pass",
-  backward: "one extra pass and its gradient",
-  "many passes": "many passes, some seconds",
+  trace: english("no extra pass"),
+  forward: english("one extra pass"),
+  backward: english("one extra pass and its gradient"),
+  "many passes": english("many passes, some seconds"),
 };
 
 /**
@@ -94,13 +129,12 @@ export function describeMethods(registered) {
 
 function describe(method) {
   const { name, title, description, class_specific: classSpecific, floor, signed, unit } = method;
-  const about = (result, view) => (classSpecific ? `for *${className(result, view)}* · ` : "");
   const entry = {
     label: title,
     hasQuery: false,
     map: null,
-    subject: (result, view) => `${about(result, view)}${title}`,
-    sentence: () => description,
+    subject: (result, view) => (classSpecific ? about(result, view, translate(title)) : translate(title)),
+    sentence: () => translate(description),
     reading: (_result, _view, _patch, value) => `*${formatNumber(value)}*`,
     format: formatNumber,
     ...ENTRIES[name],
@@ -152,29 +186,63 @@ export const isDefaultMap = (result, { block = result.numBlocks - 1, head = -1, 
   block === result.numBlocks - 1 && head < 0 && query === null && direction === "from";
 
 function attentionSentence(result, { block, head, direction, query }) {
-  const where = `block ${block + 1}, ${head < 0 ? `averaged over its ${result.numHeads} heads` : `head ${head + 1}`}`;
+  const where =
+    head < 0
+      ? translate("block {block}, averaged over its {count} head|block {block}, averaged over its {count} heads", {
+          block: block + 1,
+          count: result.numHeads,
+        })
+      : translate("block {block}, head {head}", { block: block + 1, head: head + 1 });
   if (query === null && !result.hasClassToken) {
-    return `How much attention each patch gets in ${where}, averaged over *all tokens*: this model has no class token.`;
+    return translate(
+      "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token.",
+      { where },
+    );
   }
-  const token = query === null ? "*class token*" : `*patch at ${placeOf(result, query)}*`;
+  const values = { where, place: query === null ? "" : placeOf(result, query) };
   if (direction === "to") {
-    return `Which patches look at the ${token} in ${where}. The stronger its colour, the more of a patch's attention goes there.`;
+    return query === null
+      ? translate(
+          "Which patches look at the *class token* in {where}. The stronger its colour, the more of a patch's attention goes there.",
+          values,
+        )
+      : translate(
+          "Which patches look at the *patch at {place}* in {where}. The stronger its colour, the more of a patch's attention goes there.",
+          values,
+        );
   }
-  const reason = query === null ? " The class token becomes the prediction after the last block." : "";
-  return `Where the ${token} looks in ${where}. The stronger its colour, the more attention a patch gets.${reason}`;
+  return query === null
+    ? translate(
+        "Where the *class token* looks in {where}. The stronger its colour, the more attention a patch gets. The class token becomes the prediction after the last block.",
+        values,
+      )
+    : translate(
+        "Where the *patch at {place}* looks in {where}. The stronger its colour, the more attention a patch gets.",
+        values,
+      );
 }
 
 function attentionReading(result, view, patch, value) {
-  const amount = `*${formatShare(value)}*`;
+  const values = { share: formatShare(value) };
   const isItself = view.query === patch;
-  if (hasMap(result, view)) return `${amount} of the attention goes to this patch`;
-  if (view.direction === "from") return `gives ${amount} of its attention ${isItself ? "to itself" : "here"}`;
-  return `gets ${amount} of ${isItself ? "its own attention" : "this patch’s attention"}`;
+  if (hasMap(result, view)) return translate("*{share}* of the attention goes to this patch", values);
+  if (view.direction === "from") {
+    return isItself
+      ? translate("gives *{share}* of its attention to itself", values)
+      : translate("gives *{share}* of its attention here", values);
+  }
+  return isItself
+    ? translate("gets *{share}* of its own attention", values)
+    : translate("gets *{share}* of this patch’s attention", values);
 }
 
 /** The value is a difference of log-probabilities; the two probabilities are easier to read. */
 function occlusionReading(result, view, _patch, value) {
   const { label, probability } = targetOf(result, view.label);
   const left = Math.min(1, probability * Math.exp(-value));
-  return `without this patch, ${label} has *${formatProbability(left)}* instead of ${formatProbability(probability)}`;
+  return translate("without this patch, {label} has *{left}* instead of {probability}", {
+    label,
+    left: formatProbability(left),
+    probability: formatProbability(probability),
+  });
 }

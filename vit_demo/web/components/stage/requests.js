@@ -1,5 +1,7 @@
 // Requests to the server, and which replies come too late.
 
+import { english } from "../shared/language.js";
+
 /** Numbers requests: `start()` returns a function that is true until the next `start()`. */
 export function createRequestIds() {
   let latest = 0;
@@ -24,7 +26,7 @@ export async function sendRequest(server, fields, { isCurrent = () => true, onPr
     const reply = await server.request(fields).catch(() => null);
     if (!isCurrent()) return null;
     // Gradio resolves to undefined when the request failed.
-    if (!reply) return { error: "The server did not respond: try again.", lost: true };
+    if (!reply) return { error: english("The server did not respond: try again."), lost: true };
     if (reply.error || reply.result) return reply;
     onProgress(reply.total ? reply.done / reply.total : null, reply);
   }

@@ -42,7 +42,7 @@ export function decodeResult(payload) {
     device: payload.device,
     attentionMaps: decodeMaps(payload.attention_maps),
     rollout: decodeMaps(payload.rollout),
-    traces: new Map(Object.entries(payload.trace).map(([block, trace]) => [Number(block), decodeTrace(trace)])),
+    traces: new Map(Object.entries(payload.trace ?? {}).map(([block, trace]) => [Number(block), decodeTrace(trace)])),
     attentionCache: new Map(),
   };
 }

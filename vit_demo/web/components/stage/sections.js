@@ -1,14 +1,15 @@
 // The sections of the stage: each card belongs to one or several, and one section is open at a time.
 
 import { make } from "../shared/dom.js";
+import { english } from "../shared/language.js";
 
 /** The sections in their order, as [name, title]. One without a card of its own is not offered. */
 const SECTIONS = [
-  ["attention", "Attention"],
-  ["features", "Features"],
-  ["steps", "Step by step"],
-  ["compare", "Compare"],
-  ["build", "Build"],
+  ["attention", english("Attention")],
+  ["features", english("Features")],
+  ["steps", english("Step by step")],
+  ["compare", english("Compare")],
+  ["build", english("Build")],
 ];
 
 export const FIRST_SECTION = SECTIONS[0][0];

@@ -2,6 +2,7 @@
 
 import { resultStatus, retryResult } from "../shared/channels.js";
 import { make, setText } from "../shared/dom.js";
+import { english } from "../shared/language.js";
 
 /**
  * Follows `resultStatus`. Its states: "done"; "pending", the result of before is marked as old; "failed" and "lost", a
@@ -9,7 +10,7 @@ import { make, setText } from "../shared/dom.js";
  */
 export function followStatus(element, stage) {
   const text = make("span");
-  const retry = make("button", { type: "button", textContent: "Retry", className: "quiet" });
+  const retry = make("button", { type: "button", textContent: english("Retry"), className: "quiet" });
   const bar = make("div", { className: "result-status", hidden: true }, text, retry);
   const spoken = make("p", { className: "visually-hidden" });
   spoken.setAttribute("role", "status");
@@ -22,7 +23,7 @@ export function followStatus(element, stage) {
     stage.dataset.state = state;
     bar.hidden = !sentence;
     setText(text, sentence);
-    spoken.textContent = sentence;
+    setText(spoken, sentence);
   }
 
   resultStatus.follow(element, show);

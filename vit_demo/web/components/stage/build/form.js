@@ -1,44 +1,45 @@
 // The form of the section Build: a starting point, and the fields of the configuration that a visitor may change.
 
 import { make } from "../../shared/dom.js";
+import { english } from "../../shared/language.js";
 import { LIMITS } from "./network.js";
 
 const NUMBERS = [
-  ["image_size", "Image size", "pixels"],
-  ["patch_size", "Patch size", "pixels"],
-  ["in_channels", "Channels", "1 or 3"],
-  ["num_classes", "Classes", "0 for none"],
-  ["embed_dim", "Width", "per token"],
-  ["depth", "Depth", "blocks"],
-  ["num_heads", "Heads", "per block"],
+  ["image_size", english("Image size"), english("pixels")],
+  ["patch_size", english("Patch size"), english("pixels")],
+  ["in_channels", english("Channels"), english("1 or 3")],
+  ["num_classes", english("Classes"), english("0 for none")],
+  ["embed_dim", english("Width"), english("per token")],
+  ["depth", english("Depth"), english("blocks")],
+  ["num_heads", english("Heads"), english("per block")],
 ];
 
 const CHOICES = [
   [
     "pool",
-    "The head reads",
+    english("The head reads"),
     [
-      ["cls", "the class token"],
-      ["mean", "the mean of the patches"],
-      ["all", "the mean of all tokens"],
-      ["cls+mean", "class token and mean, side by side"],
-      ["cls+next", "class token and the token after it"],
+      ["cls", english("the class token")],
+      ["mean", english("the mean of the patches")],
+      ["all", english("the mean of all tokens")],
+      ["cls+mean", english("class token and mean, side by side")],
+      ["cls+next", english("class token and the token after it")],
     ],
   ],
   [
     "class_token",
-    "Class token",
+    english("Class token"),
     [
-      [true, "yes"],
-      [false, "no"],
+      [true, english("yes")],
+      [false, english("no")],
     ],
   ],
   [
     "pos_embed",
-    "Positions",
+    english("Positions"),
     [
-      ["learned", "learned"],
-      ["sincos", "sines and cosines"],
+      ["learned", english("learned")],
+      ["sincos", english("sines and cosines")],
     ],
   ],
 ];
@@ -46,15 +47,15 @@ const CHOICES = [
 let forms = 0;
 
 /**
- * Fills a form. `onStart(index)` is called for a new starting point, `onChange(network)` for any other change, with a
- * network {start, config, patchSize}. `show(network)` writes it into the fields.
+ * Fills a form. `onChange(network)` is called with {start, fields}: the title of a starting point, and the fields by name
+ * that the visitor has changed. `show(network, {config, patchSize})` writes them into the fields.
  */
-export function createForm(form, networks, { onStart, onChange }) {
+export function createForm(form, networks, onChange) {
   const id = `build-${++forms}`;
   let current = null;
   const start = make("select", { id: `${id}-start` }, ...groups(networks));
-  start.addEventListener("change", () => onStart(Number(start.value)));
-  form.append(field(start, "Start from"));
+  start.addEventListener("change", () => onChange({ start: start.value, fields: {} }));
+  form.append(field(start, english("Start from")));
 
   const inputs = NUMBERS.map(([name, title, unit]) => {
     const input = make("input", {
@@ -81,19 +82,10 @@ export function createForm(form, networks, { onStart, onChange }) {
     return { name, select, options };
   });
 
-  /** A flexible network keeps its stored kernel: only the patch size at which it runs changes. */
-  function changed(name, value) {
-    const config = { ...current.config };
-    if (name === "patch_size") {
-      if (current.config.pos_embed_grid === null) config.patch_size = value;
-      return { ...current, config, patchSize: value };
-    }
-    return { ...current, config: { ...config, [name]: value } };
-  }
+  const changed = (name, value) => ({ ...current, fields: { ...current.fields, [name]: value } });
 
-  function show(network) {
+  function show(network, { config, patchSize }) {
     current = network;
-    const { config, patchSize } = network;
     start.value = network.start;
     for (const { name, input } of inputs) {
       const value = name === "patch_size" ? patchSize : config[name];
@@ -111,10 +103,8 @@ export function createForm(form, networks, { onStart, onChange }) {
 function groups(networks) {
   const names = [...new Set(networks.map(({ group }) => group))];
   return names.map((label) => {
-    const options = networks.map(
-      ({ group, title }, i) => group === label && make("option", { value: i, textContent: title }),
-    );
-    return make("optgroup", { label }, ...options.filter(Boolean));
+    const titles = networks.filter(({ group }) => group === label).map(({ title }) => title);
+    return make("optgroup", { label }, ...titles.map((title) => make("option", { value: title, textContent: title })));
   });
 }
 

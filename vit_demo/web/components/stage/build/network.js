@@ -1,5 +1,7 @@
 // The size of a Vision Transformer, counted from its configuration: the same numbers as those of the Python modules.
 
+import { english, formatInteger, translate } from "../../shared/language.js";
+
 /** The largest value of each field, so that every count stays an exact integer. */
 export const LIMITS = {
   image_size: 2048,
@@ -11,40 +13,69 @@ export const LIMITS = {
   num_heads: 512,
 };
 
-const NAMES = {
-  image_size: "image size",
-  patch_size: "patch size",
-  in_channels: "number of channels",
-  num_classes: "number of classes",
-  embed_dim: "width",
-  depth: "depth",
-  num_heads: "number of heads",
+/** The least value and the sentence for a field that has none of its values. */
+const RANGES = {
+  image_size: [1, english("The image size must be a whole number from {least} to {most}.")],
+  patch_size: [1, english("The patch size must be a whole number from {least} to {most}.")],
+  in_channels: [1, english("The number of channels must be a whole number from {least} to {most}.")],
+  num_classes: [0, english("The number of classes must be a whole number from {least} to {most}.")],
+  embed_dim: [1, english("The width must be a whole number from {least} to {most}.")],
+  depth: [1, english("The depth must be a whole number from {least} to {most}.")],
+  num_heads: [1, english("The number of heads must be a whole number from {least} to {most}.")],
 };
+
+/**
+ * The network that a visitor builds, {config, patchSize}, from {start, fields}: the title of a starting point, and the fields
+ * that were changed. A flexible network keeps its stored kernel: only the patch size at which it runs changes.
+ */
+export function networkOf({ start, fields }, { defaults, networks }) {
+  const from = networks.find(({ title }) => title === start);
+  const { patch_size: wanted, ...others } = fields;
+  const config = { ...defaults, ...from.config, ...others };
+  if (wanted !== undefined && config.pos_embed_grid === null) config.patch_size = wanted;
+  return { config, patchSize: wanted ?? from.patch_size };
+}
 
 /**
  * What is wrong with a network, in one sentence; "" if nothing is.
  * `config` has the fields of Python's ViTConfig; `patchSize` is the one at which the network runs.
  */
 export function problemOf(config, patchSize) {
-  for (const [field, name] of Object.entries(NAMES)) {
+  for (const [field, [least, sentence]] of Object.entries(RANGES)) {
     const value = field === "patch_size" ? patchSize : config[field];
-    const least = field === "num_classes" ? 0 : 1;
     if (!Number.isInteger(value) || value < least || value > LIMITS[field]) {
-      return `The ${name} must be a whole number from ${least} to ${LIMITS[field].toLocaleString("en")}.`;
+      return translate(sentence, { least, most: formatInteger(LIMITS[field]) });
     }
   }
   const { image_size: size, embed_dim: width, num_heads: heads, pool, class_token: classToken } = config;
-  if (size % patchSize)
-    return `${size} pixels cannot be cut into patches of ${patchSize}: choose a divisor of ${size}.`;
+  if (size % patchSize) {
+    return translate("{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}.", {
+      size,
+      patchSize,
+    });
+  }
   if (size % config.patch_size) {
-    return `The stored kernel of ${config.patch_size} pixels does not divide an image of ${size}: change the image size.`;
+    return translate(
+      "The stored kernel of {kernel} pixels does not divide an image of {size}: change the image size.",
+      {
+        kernel: config.patch_size,
+        size,
+      },
+    );
   }
   if (width % heads) {
-    return `A width of ${width} cannot be shared equally by ${heads} heads: choose a multiple of ${heads}.`;
+    return translate("A width of {width} cannot be shared equally by {heads} heads: choose a multiple of {heads}.", {
+      width,
+      heads,
+    });
   }
-  if (pool.startsWith("cls") && !classToken) return "The head cannot read a class token where there is none: add one.";
+  if (pool.startsWith("cls") && !classToken) {
+    return translate("The head cannot read a class token where there is none: add one.");
+  }
   if (pool === "cls+next" && !config.num_registers) {
-    return "The head cannot read the token after the class token where there are no registers: choose another pooling.";
+    return translate(
+      "The head cannot read the token after the class token where there are no registers: choose another pooling.",
+    );
   }
   return "";
 }
@@ -100,31 +131,35 @@ export function stagesOf(config, patchSize) {
   });
   const sequence = [tokens, width];
   return [
-    stage("Picture", [channels, config.image_size, config.image_size]),
+    stage(english("Picture"), [channels, config.image_size, config.image_size]),
     stage(
-      "Patch embedding",
+      english("Patch embedding"),
       [patches, width],
       channels * config.patch_size ** 2 * width + width,
       patches * channels * patchSize ** 2 * width,
     ),
     stage(
-      prefix ? "Class token and positions" : "Positions",
+      prefix ? english("Class token and positions") : english("Positions"),
       sequence,
       prefix * width + (config.pos_embed === "learned" ? positions * width : 0),
     ),
-    stage("Attention", sequence, attention.parameters, attention.operations, {
+    stage(english("Attention"), sequence, attention.parameters, attention.operations, {
       times: depth,
       inner: [
-        ["queries, keys, values, each", [1, heads, tokens, headDim]],
-        ["attention weights", [1, heads, tokens, tokens]],
+        [english("queries, keys, values, each"), [1, heads, tokens, headDim]],
+        [english("attention weights"), [1, heads, tokens, tokens]],
       ],
     }),
     stage("MLP", sequence, mlp.parameters, mlp.operations, {
       times: depth,
-      inner: [["hidden", [1, tokens, hidden]]],
+      inner: [[english("hidden"), [1, tokens, hidden]]],
     }),
-    stage(config.final_norm ? "Norm and pooling" : "Pooling", [features], config.final_norm ? norm : 0),
-    ...(classes ? [stage("Classifier head", [classes], (features + 1) * classes, features * classes)] : []),
+    stage(
+      config.final_norm ? english("Norm and pooling") : english("Pooling"),
+      [features],
+      config.final_norm ? norm : 0,
+    ),
+    ...(classes ? [stage(english("Classifier head"), [classes], (features + 1) * classes, features * classes)] : []),
   ];
 }
 

@@ -2,6 +2,7 @@
 
 import { make, setProgress, setText } from "../../shared/dom.js";
 import { middlePatch, neighbour } from "../../shared/geometry.js";
+import { english, translate } from "../../shared/language.js";
 import { formatArea, formatProbability } from "../numbers.js";
 import { fitCanvas, paintResult } from "../picture.js";
 import { followPatches } from "../pointing.js";
@@ -59,7 +60,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   function show(next) {
     shown = next;
     const { choices, number, models, result, error, progress, canRemove } = next;
-    element.setAttribute("aria-label", `Column ${number}`);
+    element.setAttribute("aria-label", translate("Column {number}", { number }));
     fill(
       selects.preset,
       models.map(({ name, title }) => [name, title]),
@@ -77,9 +78,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
       choices.method,
     );
     const classes = (result?.predictions ?? []).map(({ index, label }) => [index, label]);
-    fill(selects.label, [[null, "predicted class"], ...classes], choices.label);
+    fill(selects.label, [[null, translate("predicted class")], ...classes], choices.label);
     selects.label.disabled = !methods[choices.method].classSpecific;
-    selects.label.title = selects.label.disabled ? `${methods[choices.method].label} is the same for every class` : "";
+    selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
     find(".remove").hidden = !canRemove;
     setText(find(".error"), error);
     setProgress(find(".progress"), Boolean(progress), progress?.share ?? null);
@@ -103,13 +104,16 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     const first = result?.predictions[0];
     const rows = result
       ? [
-          ["Prediction", first ? `${first.label}, ${formatProbability(first.probability)}` : "no classes"],
-          ["Grid", `${result.rows} × ${result.columns}`],
-          ["Tokens", `${result.numTokens}`],
-          ["Forward pass", `${Math.round(result.milliseconds)}\u00a0ms`],
-          ["Attention of a block", formatBytes(attentionBytes(result))],
-          ["Deletion ↓", areas ? formatArea(areas.deletion) : "–"],
-          ["Insertion ↑", areas ? formatArea(areas.insertion) : "–"],
+          [
+            english("Prediction"),
+            first ? `${first.label}, ${formatProbability(first.probability)}` : translate("no classes"),
+          ],
+          [english("Grid"), `${result.rows} × ${result.columns}`],
+          [english("Tokens"), `${result.numTokens}`],
+          [english("Forward pass"), `${Math.round(result.milliseconds)}\u00a0ms`],
+          [english("Attention of a block"), formatBytes(attentionBytes(result))],
+          [english("Deletion ↓"), areas ? formatArea(areas.deletion) : "–"],
+          [english("Insertion ↑"), areas ? formatArea(areas.insertion) : "–"],
         ]
       : [];
     const lines = rows.flatMap(([term, value]) => [
@@ -119,12 +123,18 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     find("dl").replaceChildren(...lines);
     const isRead = result && map && hovered !== null;
     setText(find(".at"), isRead ? `${placeOf(result, hovered)}: *${method.format(map[hovered])}*` : "");
-    const about = method.classSpecific && first ? ` for ${targetOf(result, choices.label).label}` : "";
-    canvas.setAttribute("aria-label", `Column ${number}: ${method.label}${about}. Arrow keys read its patches.`);
+    const target = method.classSpecific && first ? ` (${targetOf(result, choices.label).label})` : "";
+    const words = translate("Column {number}: {method}. Arrow keys read its patches.", {
+      number,
+      method: translate(method.label) + target,
+    });
+    canvas.setAttribute("aria-label", words);
   }
 
   return { element, show, repaint: () => shown && paint() };
 }
+
+const sameForEvery = ({ label }) => translate("{method} is the same for every class", { method: translate(label) });
 
 /** Offers [value, words] in a select, touching the page only where something is new. */
 function fill(select, options, value) {

@@ -1,9 +1,11 @@
 // The columns of a comparison: {preset, patchSize, method, label}; label is the index of a class, null for the predicted one.
 
+import { formatSignificant, translate } from "../../shared/language.js";
+import { MOST_COLUMNS } from "../../shared/viewLink.js";
 import { scaleEnd } from "../colours.js";
 
 export const FEWEST = 2;
-export const MOST = 4;
+export const MOST = MOST_COLUMNS;
 
 const FIRST = 3;
 
@@ -13,6 +15,18 @@ export function firstColumns({ preset, patch_size: current }, sizes, method) {
   const nearest = sizes.filter((size) => size !== current).sort((a, b) => distance(a) - distance(b));
   const shown = [current, ...nearest.slice(0, FIRST - 1)].sort((a, b) => a - b);
   return shown.map((patchSize) => ({ preset, patchSize, method, label: null }));
+}
+
+/**
+ * The columns that a visitor or a link chose, as far as their models, sizes and methods exist; null for fewer than two.
+ * `models` are those of the picture on the stage.
+ */
+export function offeredColumns(chosen, models, methods) {
+  const exists = ({ preset, patchSize, method }) =>
+    Object.hasOwn(methods, method) &&
+    models.find(({ name }) => name === preset)?.sizes.some(({ size }) => size === patchSize);
+  const columns = (chosen ?? []).filter(exists);
+  return columns.length < FEWEST ? null : columns;
 }
 
 /** What a request about a column repeats: the same picture in another model or at another patch size. */
@@ -49,8 +63,8 @@ export const attentionBytes = ({ numHeads, numTokens }) => 4 * numHeads * numTok
 
 /** Bytes in the largest unit that leaves at least one. */
 export function formatBytes(bytes) {
-  const units = ["bytes", "kB", "MB", "GB"];
+  const units = [translate("bytes"), "kB", "MB", "GB"];
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
   const value = bytes / 1000 ** power;
-  return `${value < 100 && power ? value.toPrecision(2) : Math.round(value)}\u00a0${units[power]}`;
+  return `${value < 100 && power ? formatSignificant(value, 2) : Math.round(value)}\u00a0${units[power]}`;
 }

@@ -1,5 +1,6 @@
 // What each mode of the features shows: a colour for every token, and its legend.
 
+import { english } from "../../shared/language.js";
 import { heatColour } from "../colours.js";
 import { foreground, principalComponents } from "./pca.js";
 
@@ -84,7 +85,7 @@ export function classLegend({ classes, count, names }) {
     return { index, name: names[index], count: number, colour: PALETTE[place] };
   });
   const others = ranked.slice(NAMED_CLASSES).reduce((sum, [, number]) => sum + number, 0);
-  return others ? [...legend, { index: null, name: "other", count: others, colour: OTHER }] : legend;
+  return others ? [...legend, { index: null, name: english("other"), count: others, colour: OTHER }] : legend;
 }
 
 /** The colour of each token's class; a less certain one lets more of the picture through. */

@@ -1,6 +1,7 @@
 // The controls of the features; a control that does not apply to the chosen mode is disabled, so that nothing moves.
 
-import { SPACE } from "../numbers.js";
+import { english, translate } from "../../shared/language.js";
+import { percent } from "../numbers.js";
 import { segmentChoice, slider } from "../widgets.js";
 import { MODES } from "./words.js";
 
@@ -12,13 +13,12 @@ import { MODES } from "./words.js";
 export function createFeatureControls(card, idPrefix, onChange) {
   const control = (name) => card.querySelector(`[data-feature=${name}]`);
   const host = control("mode");
-  const modes = segmentChoice(host, "Show", `${idPrefix}-mode`, MODES, (mode) => onChange({ mode }));
+  const modes = segmentChoice(host, english("Show"), `${idPrefix}-mode`, MODES, (mode) => onChange({ mode }));
   const classes = host.querySelector("[data-value=classes]");
-  const ofAll = (value) => `${value} of ${control("block").max}`;
+  const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
   const block = slider(control("block"), `${idPrefix}-block`, ofAll, (value) => onChange({ block: value - 1 }));
   const k = slider(control("k"), `${idPrefix}-k`, String, (value) => onChange({ k: value }));
-  const inPercent = (value) => `${value}${SPACE}%`;
-  const opacity = slider(control("opacity"), `${idPrefix}-opacity`, inPercent, (value) =>
+  const opacity = slider(control("opacity"), `${idPrefix}-opacity`, percent, (value) =>
     onChange({ opacity: value / 100 }),
   );
   const background = card.querySelector(".background");

@@ -1,6 +1,7 @@
 // The legend of each mode: a scale with its numbers, or named colours.
 
 import { make } from "../../shared/dom.js";
+import { translate } from "../../shared/language.js";
 import { heatGradient } from "../colours.js";
 import { formatNumber, formatShare } from "../numbers.js";
 import { PALETTE } from "./colours.js";
@@ -31,8 +32,8 @@ function legendOf(mode, shown) {
   if (mode === "pca") {
     const chips = shown.shares.map((share, i) => ({
       colour: CHANNELS[i],
-      name: `component ${i + 1}`,
-      number: `${formatShare(share)} of variance`,
+      name: translate("component {number}", { number: i + 1 }),
+      number: translate("{share} of variance", { share: formatShare(share) }),
     }));
     return { chips };
   }
@@ -40,7 +41,9 @@ function legendOf(mode, shown) {
     const chips = shown.counts.map((count, i) => ({ colour: PALETTE[i], name: `${i + 1}`, number: `${count}` }));
     return { chips };
   }
-  return { chips: shown.legend.map(({ colour, name, count }) => ({ colour, name, number: `${count}` })) };
+  return {
+    chips: shown.legend.map(({ colour, name, count }) => ({ colour, name: translate(name), number: `${count}` })),
+  };
 }
 
 function scale({ scale: [low, high], opacity, paper }) {
@@ -56,7 +59,7 @@ function chip({ colour, name, number }) {
   dot.style.background = `rgb(${colour.join(" ")})`;
   return make(
     "span",
-    { className: "chip", title: name },
+    { className: "chip", translate: false, title: name },
     dot,
     make("span", { textContent: name }),
     make("small", { textContent: number }),

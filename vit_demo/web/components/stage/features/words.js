@@ -1,89 +1,96 @@
 // What the features show, in words.
 
+import { english, formatDecimals, translate } from "../../shared/language.js";
 import { formatNumber, formatProbability } from "../numbers.js";
-import { placeOf } from "../text.js";
+import { blockName, queryName } from "../text.js";
 
 export const MODES = [
-  ["similarity", "Similarity"],
-  ["pca", "PCA colours"],
-  ["segments", "Segments"],
-  ["norms", "Norms"],
-  ["classes", "Predictions"],
+  ["similarity", english("Similarity")],
+  ["pca", english("PCA colours")],
+  ["segments", english("Segments")],
+  ["norms", english("Norms")],
+  ["classes", english("Predictions")],
 ];
 
-const UNSUPERVISED = "although no label of a patch was ever given to the model.";
-
 /** A cosine: always two decimals, with a true minus sign. */
-export const formatCosine = (value) =>
-  value
-    .toFixed(2)
-    .replace(/^-(0\.00)$/, "$1")
-    .replace("-", "−");
+export const formatCosine = (value) => formatDecimals(value > -0.005 && value < 0 ? 0 : value, 2);
 
 /** What one is looking at: two sentences. */
 export function sentenceOf(mode, tokens, { block, k }, result) {
   const { width, outliers, count, readsPatches } = tokens;
   switch (mode) {
     case "similarity":
-      return (
-        `After block ${block + 1} each patch is a token, a list of *${width} numbers*. The stronger a patch’s colour, the more its ` +
-        "token points in the direction of the outlined patch’s token: the model treats the two alike."
+      return translate(
+        "After block {block} each patch is a token, a list of *{width} numbers*. The stronger a patch’s colour, the more its token points in the direction of the outlined patch’s token: the model treats the two alike.",
+        { block: block + 1, width },
       );
     case "pca":
-      return (
-        "The three directions in which the tokens differ most are shown as *red*, *green* and *blue*. Patches of the same " +
-        `colour have similar tokens, ${UNSUPERVISED}`
+      return english(
+        "The three directions in which the tokens differ most are shown as *red*, *green* and *blue*. Patches of the same colour have similar tokens, although no label of a patch was ever given to the model.",
       );
     case "segments":
-      return (
-        `The patches are divided into *${k} groups* of similar tokens by k-means. The groups often follow the objects in ` +
-        `the picture, ${UNSUPERVISED}`
+      return translate(
+        "The patches are divided into *{k} groups* of similar tokens by k-means. The groups often follow the objects in the picture, although no label of a patch was ever given to the model.",
+        { k },
       );
     case "norms":
-      return (
-        "Brighter patches have *longer* tokens. Large models turn a few patches of little content into storage for the " +
-        `whole picture; such outliers are outlined: ${outliers.size ? `*${outliers.size}* of ${count}` : "*none*"} here.`
-      );
+      return outliers.size
+        ? translate(
+            "Brighter patches have *longer* tokens. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
+            { outliers: outliers.size, all: count },
+          )
+        : english(
+            "Brighter patches have *longer* tokens. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
+          );
     default:
-      return (
-        "The class that the classifier head predicts from *each patch’s token alone*, as if this block were the last. " +
-        (readsPatches
-          ? "The head was trained on the mean of all tokens, so read this as a tendency."
-          : `The head was trained on the ${result.hasClassToken ? "class token" : "other tokens"}, so read this as a tendency.`)
-      );
+      return `${translate(
+        "The class that the classifier head predicts from *each patch’s token alone*, as if this block were the last.",
+      )} ${translate(trainedOn(readsPatches, result))}`;
   }
+}
+
+function trainedOn(readsPatches, { hasClassToken }) {
+  if (readsPatches) return english("The head was trained on the mean of all tokens, so read this as a tendency.");
+  return hasClassToken
+    ? english("The head was trained on the class token, so read this as a tendency.")
+    : english("The head was trained on the other tokens, so read this as a tendency.");
 }
 
 /** The caption's first line. */
 export function subjectOf(mode, tokens, { block, k, query, isPair }, result) {
-  const where = `block ${block + 1} of ${result.numBlocks}`;
-  const both = isPair ? " · both pictures together" : "";
+  const where = blockName(result, block);
+  const both = isPair ? ` · ${translate("both pictures together")}` : "";
   if (mode === "similarity") {
-    const name = isPair ? ` (${query.picture ? "right" : "left"})` : "";
-    return `*patch ${placeOf(tokens.pictures[query.picture], query.patch)}*${name} · ${where}`;
+    const name = isPair ? ` (${query.picture ? translate("right") : translate("left")})` : "";
+    return `*${queryName(tokens.pictures[query.picture], query.patch)}*${name} · ${where}`;
   }
   const names = {
-    pca: "*principal components* 1 to 3",
-    segments: `*${k} segments*`,
-    norms: "*length* of each token",
-    classes: "*prediction* of each patch",
+    pca: translate("*principal components* 1 to 3"),
+    segments: translate("*{k} segments*", { k }),
+    norms: translate("*length* of each token"),
+    classes: translate("*prediction* of each patch"),
   };
   return `${names[mode]} · ${where}${both}`;
 }
 
 /** What the value of one patch means; `shown` is what its mode computed. */
 export function readingOf(mode, tokens, token, shown) {
-  if (token < 0) return "this patch is dropped";
+  if (token < 0) return english("this patch is dropped");
   switch (mode) {
     case "similarity":
-      return `cosine similarity *${formatCosine(shown.values[token])}*`;
+      return translate("cosine similarity *{value}*", { value: formatCosine(shown.values[token]) });
     case "pca":
-      if (shown.kept && !shown.kept[token]) return "background";
-      return `components ${componentsOf(shown, tokens.scale, token).join(", ")}`;
+      if (shown.kept && !shown.kept[token]) return english("background");
+      return translate("components {values}", { values: componentsOf(shown, tokens.scale, token).join(" · ") });
     case "segments":
-      return `segment *${shown.segments[token] + 1}*: ${shown.counts[shown.segments[token]]} patches`;
+      return translate("segment *{segment}*: {count} patch|segment *{segment}*: {count} patches", {
+        segment: shown.segments[token] + 1,
+        count: shown.counts[shown.segments[token]],
+      });
     case "norms":
-      return `length *${formatNumber(tokens.norms[token])}*${tokens.outliers.has(token) ? ", an outlier" : ""}`;
+      return tokens.outliers.has(token)
+        ? translate("length *{length}*, an outlier", { length: formatNumber(tokens.norms[token]) })
+        : translate("length *{length}*", { length: formatNumber(tokens.norms[token]) });
     default:
       return classesOf(tokens, token)
         .map(({ name, probability }, i) => `${i ? name : `*${name}*`} ${formatProbability(probability)}`)
@@ -107,13 +114,14 @@ const componentsOf = ({ scores }, scale, token) =>
 export function hintsOf(mode) {
   if (mode === "similarity") {
     return {
-      mouse:
+      mouse: english(
         "Hover a patch to compare it with all others. Click to pin it, use the arrow keys to move, press Esc to unpin it.",
-      touch: "Tap a patch to compare it with all others.",
+      ),
+      touch: english("Tap a patch to compare it with all others."),
     };
   }
   return {
-    mouse: "Hover a patch to read its values, or move there with the arrow keys.",
-    touch: "Tap a patch to read its values.",
+    mouse: english("Hover a patch to read its values, or move there with the arrow keys."),
+    touch: english("Tap a patch to read its values."),
   };
 }

@@ -1,22 +1,48 @@
 // What a kept map is, in words, as data and as code that computes it again.
 
+import { translate } from "../../shared/language.js";
+import { BASELINES } from "../faithfulnessTest.js";
 import { isDefaultMap, mapFields } from "../methods.js";
-import { formatProbability } from "../numbers.js";
+import { formatArea, formatProbability } from "../numbers.js";
 import { targetOf } from "../text.js";
 
 const plain = (text) => text.replaceAll("*", "");
 
+const predictionOf = ({ label, probability }) =>
+  translate("prediction {label}, {probability}", { label, probability: formatProbability(probability) });
+
 /** The caption of a kept picture: lines of text. */
-export function captionOf({ result, method, view, map }) {
+export function captionOf(kept) {
+  const { result, method, view, map } = kept;
   const { preset, patch_size: patchSize } = result.source;
   const first = result.predictions[0];
-  const prediction = first ? ` · prediction ${first.label}, ${formatProbability(first.probability)}` : "";
+  const prediction = first ? ` · ${predictionOf(first)}` : "";
   const peak = map.reduce((best, value) => Math.max(best, Math.abs(value)), 0);
   return [
-    `${method.label} · ${plain(method.subject(result, view))}`,
-    `${preset}, patches of ${patchSize} × ${patchSize} pixels${prediction}`,
-    `largest value ${plain(method.format(peak))} (${method.unit})`,
+    `${translate(method.label)} · ${plain(method.subject(result, view))}`,
+    translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) + prediction,
+    translate("largest value {value} ({unit})", { value: plain(method.format(peak)), unit: translate(method.unit) }),
+    ...measuredOf(kept).map(faithfulnessLine),
   ];
+}
+
+const faithfulnessLine = ({ baseline, deletion, insertion }) => {
+  const side = ({ area, random_area: random }) =>
+    translate("{area} (random order {random})", { area: formatArea(area), random: formatArea(random) });
+  const words = BASELINES.find(([name]) => name === baseline)[1];
+  return translate("faithfulness: deletion {deletion}, insertion {insertion}; removed patches become: {words}", {
+    deletion: side(deletion),
+    insertion: side(insertion),
+    words: translate(words),
+  });
+};
+
+/** What the visitor has measured of this map, for each replacement of removed patches. */
+function measuredOf(kept) {
+  const { result, view, curves } = kept;
+  if (!result.predictions.length) return [];
+  const { index: label } = targetOf(result, view.label);
+  return curves.measured(result, { label, ...fieldsOf(kept).fields });
 }
 
 /** The fields of a map as they are in a request, and the class by name. */
@@ -31,6 +57,10 @@ export function valuesOf(kept) {
   const { result, method, map } = kept;
   const { fields, target } = fieldsOf(kept);
   const { preset, patch_size, fit, dropped } = result.source;
+  const faithfulness = measuredOf(kept).map(({ baseline, deletion, insertion }) => {
+    const random = { deletion: deletion.random_area, insertion: insertion.random_area };
+    return { removed: baseline, deletion: deletion.area, insertion: insertion.area, random };
+  });
   const rows = Array.from({ length: result.rows }, (_, row) =>
     [...map.slice(row * result.columns, (row + 1) * result.columns)].map((value) =>
       Number.isFinite(value) ? value : null,
@@ -46,6 +76,7 @@ export function valuesOf(kept) {
     title: method.label,
     unit: method.unit,
     class_specific: method.classSpecific,
+    ...(faithfulness.length ? { faithfulness } : {}),
     predictions: result.predictions.map(({ label, probability }) => ({ label, probability })),
     rows: result.rows,
     columns: result.columns,

@@ -1,7 +1,9 @@
 // A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
 
 import { make } from "../../shared/dom.js";
+import { currentLanguage, translate } from "../../shared/language.js";
 import { heatCanvas, isCoarse } from "../colours.js";
+import { percent } from "../numbers.js";
 import { paintResult } from "../picture.js";
 import { captionOf } from "./description.js";
 
@@ -68,11 +70,11 @@ export function reportOf(kept, python) {
   const { result } = kept;
   const [title, ...rest] = captionOf(kept).map(escapeXml);
   const rows = result.predictions.map(
-    ({ label, probability }) => `<tr><th>${escapeXml(label)}</th><td>${(100 * probability).toFixed(2)} %</td></tr>`,
+    ({ label, probability }) => `<tr><th>${escapeXml(label)}</th><td>${percent(100 * probability, 2)}</td></tr>`,
   );
   const picture = (url, name) => `<figure><img src="${url}" alt="${name}"><figcaption>${name}</figcaption></figure>`;
   return `<!DOCTYPE html>
-<html lang="en">
+<html lang="${currentLanguage()}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -90,10 +92,10 @@ pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3;
 <h1>${title}</h1>
 ${rest.map((line) => `<p>${line}</p>`).join("\n")}
 <div class="pictures">
-${picture(result.pictureUrl, "What the model saw")}
+${picture(result.pictureUrl, escapeXml(translate("What the model saw")))}
 ${picture(pictureOf(kept).toDataURL(), title)}
 </div>
-<h2>Prediction</h2>
+<h2>${escapeXml(translate("Prediction"))}</h2>
 <table>${rows.join("")}</table>
 <h2>Python</h2>
 <pre>${escapeXml(python)}</pre>

@@ -1,8 +1,9 @@
 // Steps 7 and 8: the prediction after each block, and from the tokens to the answer.
 
 import { make } from "../../shared/dom.js";
+import { english, translate } from "../../shared/language.js";
 import { formatProbability } from "../numbers.js";
-import { bracketed } from "./patchFigures.js";
+import { bracketed, moreTerms } from "./patchFigures.js";
 import { readBy } from "./texts.js";
 import { short } from "./vectors.js";
 
@@ -14,7 +15,7 @@ function barRow(name, label, share, words, isFirst) {
     "li",
     {},
     make("small", { textContent: name }),
-    make("span", { className: "label", textContent: label, title: label }),
+    make("span", { className: "label", translate: false, textContent: label, title: label }),
     make("span", { className: "track" }, bar),
     make("span", { className: "number", textContent: words }),
   );
@@ -27,15 +28,15 @@ export function depthFigure({ facts, shared, revealed }) {
   const { depth_top: top, depth_similarity: similarity, labels } = shared;
   const values = facts.hasClasses ? top : similarity;
   const rows = [...values].map((value, depth) => {
-    const name = depth ? `block ${depth}` : "input";
-    if (!facts.hasClasses) return barRow(name, "similarity", value, short(value), depth === facts.blocks);
+    const name = depth ? translate("block {block}", { block: depth }) : translate("input");
+    if (!facts.hasClasses) return barRow(name, translate("similarity"), value, short(value), depth === facts.blocks);
     const label = labels.depth_class[depth];
     return barRow(name, label, value, formatProbability(value), label === facts.prediction);
   });
   const list = veil(make("ol", { className: "rows" }, ...rows), revealed);
   const words = facts.hasClasses
-    ? "The classifier head was trained on the last block only, so take earlier predictions as a tendency."
-    : "Cosine similarity of the output after each block to the final output.";
+    ? english("The classifier head was trained on the last block only, so take earlier predictions as a tendency.")
+    : english("Cosine similarity of the output after each block to the final output.");
   return [list, make("p", { className: "hint", textContent: words })];
 }
 
@@ -50,13 +51,13 @@ export function classesFigure({ facts, shared, revealed, paint }) {
   );
   const rest = facts.classes - Math.min(2, logits.length);
   const terms = [...logits.slice(0, 2)].map((logit) => `e^${bracketed(logit)}`);
-  const more = rest > 0 ? ` + … (${rest} more)` : "";
+  const more = rest > 0 ? moreTerms(rest) : "";
   const written = `${terms[0]} / (${terms.join(" + ")}${more}) = ${formatProbability(probability(logits[0]))}`;
   return [
     vector,
     veil(make("ol", { className: "rows logits" }, ...rows), revealed),
     veil(make("p", { className: "arithmetic", textContent: written }), revealed),
-    make("p", { className: "hint", textContent: "Left the logit of each class, right its probability." }),
+    make("p", { className: "hint", textContent: english("Left the logit of each class, right its probability.") }),
   ];
 }
 

@@ -35,7 +35,7 @@ export function replaceNodes(host, nodes) {
 /** The code of a step, with where it stands. */
 export function codeNodes(excerpts) {
   return excerpts.flatMap(({ where, code }) => [
-    make("small", { textContent: where }),
+    make("small", { translate: false, textContent: where }),
     make("pre", { tabIndex: 0, textContent: code }),
   ]);
 }

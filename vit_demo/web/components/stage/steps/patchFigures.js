@@ -1,6 +1,7 @@
 // Steps 1 to 3: the patches in a row, one patch times one filter, and the sequence of tokens.
 
 import { make } from "../../shared/dom.js";
+import { english, translate } from "../../shared/language.js";
 import { placeOf } from "../text.js";
 import { filterPixels, inputPixels, largest, productsOf, short } from "./vectors.js";
 
@@ -21,7 +22,7 @@ export function rowFigure({ result, tour }) {
     className: "tiles",
   });
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", `${numPatches} patches in a row, in reading order`);
+  canvas.setAttribute("aria-label", translate("{patches} patches in a row, in reading order", { patches: numPatches }));
   const context = canvas.getContext("2d");
   context.scale(scale, scale);
   context.imageSmoothingEnabled = !result.pixelated;
@@ -47,8 +48,12 @@ export function rowFigure({ result, tour }) {
       context.strokeRect(x, y, tile, tile);
     }
   }
-  const caption = `Patch ${tour.patch + 1} of ${numPatches}: ${placeOf(result, tour.patch)}.`;
-  return [canvas, make("p", { className: "hint", textContent: `${caption} Click another one in the picture.` })];
+  const caption = translate("Patch {number} of {all}: {place}. Click another one in the picture.", {
+    number: tour.patch + 1,
+    all: numPatches,
+    place: placeOf(result, tour.patch),
+  });
+  return [canvas, make("p", { className: "hint", textContent: caption })];
 }
 
 /** Step 2: a patch, a filter, their products and the sum; below them all filters that were sent. */
@@ -69,13 +74,16 @@ export function productFigure({ facts, shared, patch, tour, paint, choose }) {
   const equation = make(
     "div",
     { className: "equation" },
-    part("patch", paint.picture(inputPixels(patch.pixels, { channels: facts.channels, ...shared.network }), side)),
+    part(
+      english("patch"),
+      paint.picture(inputPixels(patch.pixels, { channels: facts.channels, ...shared.network }), side),
+    ),
     make("span", { textContent: "×" }),
-    part(`filter ${filters[chosen] + 1}`, filterCanvas(chosen)),
+    part(translate("filter {number}", { number: filters[chosen] + 1 }), filterCanvas(chosen)),
     make("span", { textContent: "=" }),
-    part("products", paint.signed(products, side)),
+    part(english("products"), paint.signed(products, side)),
     make("span", { textContent: "→" }),
-    make("figure", {}, sum, make("figcaption", { textContent: "sum + bias" })),
+    make("figure", {}, sum, make("figcaption", { textContent: english("sum + bias") })),
   );
   const gallery = order.map((i) => {
     const button = make(
@@ -86,7 +94,8 @@ export function productFigure({ facts, shared, patch, tour, paint, choose }) {
     );
     button.dataset.key = `filter ${i}`;
     button.setAttribute("aria-pressed", String(i === chosen));
-    button.setAttribute("aria-label", `Filter ${filters[i] + 1}: ${short(responseOf(i))}`);
+    const values = { number: filters[i] + 1, value: short(responseOf(i)) };
+    button.setAttribute("aria-label", translate("Filter {number}: {value}", values));
     button.addEventListener("click", () => choose({ filter: i }));
     return button;
   });
@@ -99,9 +108,12 @@ export function productFigure({ facts, shared, patch, tour, paint, choose }) {
     make("div", { className: "filters" }, ...gallery),
     make("p", {
       className: "hint",
-      textContent: `The ${order.length} strongest of ${facts.width} filters, with what each makes of this patch.`,
+      textContent: translate("The {count} strongest of {all} filters, with what each makes of this patch.", {
+        count: order.length,
+        all: facts.width,
+      }),
     }),
-    paint.vector("token", patch.embedded, { mark: filters[chosen] }),
+    paint.vector(translate("token"), patch.embedded, { mark: filters[chosen] }),
   ];
 }
 
@@ -112,9 +124,12 @@ function writtenProduct(pixels, weights, bias, total) {
   );
   const terms = indices.slice(0, 3).map((i) => `${short(pixels[i])}·${bracketed(weights[i])}`);
   const rest = pixels.length - terms.length;
-  const more = rest > 0 ? ` + … (${rest} more)` : "";
-  return `${terms.join(" + ")}${more} + bias ${bracketed(bias)} = ${short(total)}`;
+  const more = rest > 0 ? moreTerms(rest) : "";
+  return `${terms.join(" + ")}${more} + ${translate("bias")} ${bracketed(bias)} = ${short(total)}`;
 }
+
+/** The end of a sum of which some terms are not written. */
+export const moreTerms = (count) => ` + … (${translate("{count} more|{count} more", { count })})`;
 
 export const bracketed = (value) => (value < 0 ? `(${short(value)})` : short(value));
 
@@ -124,7 +139,7 @@ export function sequenceFigure({ result, facts, patch, tour, paint }) {
   const peak = largest(embedded, position, token);
   const place = tour.patch + 1;
   const names = [];
-  if (facts.hasClassToken) names.push(["class", "prefix"]);
+  if (facts.hasClassToken) names.push([translate("class"), "prefix"]);
   for (let i = 0; i < facts.registers; i++) names.push([`r${i + 1}`, "prefix"]);
   const around = [1, 2, place - 1, place, place + 1, facts.patches];
   const shown = [...new Set(around)].filter((n) => result.tokenOf[n - 1] >= 0).sort((a, b) => a - b);
@@ -134,15 +149,24 @@ export function sequenceFigure({ result, facts, patch, tour, paint }) {
   });
   const row = names.map(([name, kind]) => make("span", { className: kind, textContent: name }));
   const vectors = [
-    paint.vector(`patch ${place}`, embedded, { peak }),
-    paint.vector("+ position", position, { peak }),
-    paint.vector("= token", token, { peak }),
+    paint.vector(translate("patch {place}", { place }), embedded, { peak }),
+    paint.vector(`+ ${translate("position")}`, position, { peak }),
+    paint.vector(`= ${translate("token")}`, token, { peak }),
   ];
-  if (classToken) vectors.push(paint.vector("class token", classToken, { peak: largest(classToken) }));
+  if (classToken) vectors.push(paint.vector(translate("class token"), classToken, { peak: largest(classToken) }));
   const channel = embedded.reduce((best, v, i) => (Math.abs(v) > Math.abs(embedded[best]) ? i : best), 0);
-  const sum = `number ${channel + 1}: ${short(embedded[channel])} + ${bracketed(position[channel])} = ${short(token[channel])}`;
+  const terms = `${short(embedded[channel])} + ${bracketed(position[channel])} = ${short(token[channel])}`;
+  const sum = translate("number {number}: {sum}", { number: channel + 1, sum: terms });
   return [
-    make("div", { className: "sequence", role: "img", ariaLabel: `The sequence of ${facts.tokens} tokens` }, ...row),
+    make(
+      "div",
+      {
+        className: "sequence",
+        role: "img",
+        ariaLabel: translate("The sequence of {tokens} tokens", { tokens: facts.tokens }),
+      },
+      ...row,
+    ),
     ...vectors,
     make("p", { className: "arithmetic", textContent: `${sum} (${placeOf(result, tour.patch)})` }),
   ];

@@ -2,6 +2,7 @@
 
 import { make, setText } from "../../shared/dom.js";
 import { middlePatch, neighbour, patchBox } from "../../shared/geometry.js";
+import { english } from "../../shared/language.js";
 import { fitCanvas, paintResult } from "../picture.js";
 import { followPatches } from "../pointing.js";
 
@@ -15,7 +16,7 @@ const OPACITY = 0.7;
 export function createPicture(host, onChoose) {
   const canvas = make("canvas", { className: "tour-picture", tabIndex: 0 });
   canvas.setAttribute("role", "application");
-  canvas.setAttribute("aria-label", "The picture in its patches: arrow keys choose one");
+  canvas.setAttribute("aria-label", english("The picture in its patches: arrow keys choose one"));
   const box = make("div", { className: "picture-box" }, canvas);
   const words = make("p", { className: "picture-caption" });
   host.append(box, words);

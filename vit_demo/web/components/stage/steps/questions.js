@@ -1,8 +1,9 @@
 // "Predict, then reveal": questions whose answers are computed from the numbers of this picture.
 
+import { english, formatDecimals, translate } from "../../shared/language.js";
 import { classTokenMap } from "../attention.js";
 import { formatProbability, formatShare } from "../numbers.js";
-import { defaultQueryName, placeOf } from "../text.js";
+import { placeOf } from "../text.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
 
 /**
@@ -21,10 +22,13 @@ export function questionOf(step, { result, facts, shared, block, tour }) {
 
 function halfPatches({ patches }) {
   return {
-    prompt: "With patches half as wide and half as high, how many would there be?",
+    prompt: translate("With patches half as wide and half as high, how many would there be?"),
     options: [2 * patches, 4 * patches, 8 * patches].map(String),
     answer: 1,
-    why: `Each patch becomes four, so ${4 * patches}. Attention compares every token with every other: about sixteen times the work.`,
+    why: translate(
+      "Each patch becomes four, so {patches}. Attention compares every token with every other: about sixteen times the work.",
+      { patches: 4 * patches },
+    ),
   };
 }
 
@@ -43,14 +47,21 @@ function nearestPosition({ rows, columns, patches }, { positions }) {
     else if (down + right > 1) groups[2].push(value);
   });
   const means = groups.map((values) => values.reduce((sum, value) => sum + value, 0) / values.length);
-  const options = ["those right next to it", "the rest of its row and column", "all others"];
+  const options = [
+    translate("those right next to it"),
+    translate("the rest of its row and column"),
+    translate("all others"),
+  ];
   const answer = means.indexOf(Math.max(...means));
-  const numbers = means.map((mean) => mean.toFixed(2).replace("-", "−")).join(", ");
+  const numbers = means.map((mean) => formatDecimals(mean, 2)).join(" · ");
   return {
-    prompt: "Which positions are most similar to the one in the middle?",
+    prompt: translate("Which positions are most similar to the one in the middle?"),
     options,
     answer,
-    why: `Mean similarities, in the order of the answers: ${numbers}. Point at a place to see its similarity to all others.`,
+    why: translate(
+      "Mean similarities, in the order of the answers: {numbers}. Point at a place to see its similarity to all others.",
+      { numbers },
+    ),
   };
 }
 
@@ -65,13 +76,14 @@ function strongestPatch(result) {
   const patches = ranks.map((rank) => ranked[rank]).sort((a, b) => a - b);
   const answer = patches.indexOf(ranked[0]);
   const letters = ["A", "B", "C", "D"];
-  const shares = patches.map((patch, i) => `${letters[i]} ${formatShare(map[patch])}`).join(", ");
-  const who = defaultQueryName(result);
+  const shares = patches.map((patch, i) => `${letters[i]} ${formatShare(map[patch])}`).join(" · ");
   return {
-    prompt: `From which marked patch does the ${who} take most in the last block?`,
+    prompt: result.hasClassToken
+      ? translate("From which marked patch does the class token take most in the last block?")
+      : translate("From which marked patch does the average of all tokens take most in the last block?"),
     options: patches.map((patch, i) => `${letters[i]}: ${placeOf(result, patch)}`),
     answer,
-    why: `Mean of all heads: ${shares}.`,
+    why: translate("Mean of all heads: {shares}.", { shares }),
     marks: patches.map((patch, i) => [patch, letters[i]]),
   };
 }
@@ -79,10 +91,13 @@ function strongestPatch(result) {
 function largerChange({ attention, mlp }, { block }) {
   const [byAttention, byMlp] = [lengthOf(attention), lengthOf(mlp)];
   return {
-    prompt: `What changes this token more in block ${block + 1}?`,
-    options: ["attention", "the MLP"],
+    prompt: translate("What changes this token more in block {block}?", { block: block + 1 }),
+    options: [translate("attention"), translate("the MLP")],
     answer: byAttention >= byMlp ? 0 : 1,
-    why: `What attention adds has the length ${byAttention.toFixed(2)}, what the MLP adds ${byMlp.toFixed(2)}.`,
+    why: translate("What attention adds has the length {attention}, what the MLP adds {mlp}.", {
+      attention: formatDecimals(byAttention, 2),
+      mlp: formatDecimals(byMlp, 2),
+    }),
   };
 }
 
@@ -91,33 +106,37 @@ function whenSettled({ blocks, prediction }, { depth_class: depthClass }) {
   const third = Math.ceil(blocks / 3);
   const ends = [...new Set([third, Math.min(2 * third, blocks - 1), blocks])];
   const options = ends.map((end, i) => {
-    if (i === 0) return end === 1 ? "after block 1, or before" : `after block ${end}, or before`;
+    if (i === 0) return translate("after block {block}, or before", { block: end });
     const first = ends[i - 1] + 1;
-    return first === end ? `after block ${end}` : `after block ${first} to ${end}`;
+    return first === end
+      ? translate("after block {block}", { block: end })
+      : translate("after block {first} to {last}", { first, last: end });
   });
-  const when = settled === 0 ? "even before the first block" : `from block ${settled} on`;
   return {
-    prompt: `When does “${prediction}” take the lead for good?`,
+    prompt: translate("When does “{prediction}” take the lead for good?", { prediction }),
     options,
     answer: ends.findIndex((end) => settled <= end),
-    why: `It leads ${when}.`,
+    why:
+      settled === 0
+        ? translate("It leads even before the first block.")
+        : translate("It leads from block {block} on.", { block: settled }),
   };
 }
 
 const SIMILARITIES = [
-  [0.3, "hardly at all (below 0.3)"],
-  [0.8, "partly (0.3 to 0.8)"],
-  [Number.POSITIVE_INFINITY, "almost the same (above 0.8)"],
+  [0.3, english("hardly at all (below 0.3)")],
+  [0.8, english("partly (0.3 to 0.8)")],
+  [Number.POSITIVE_INFINITY, english("almost the same (above 0.8)")],
 ];
 
 function howSimilar({ blocks }, { depth_similarity: similarity }) {
   const middle = Math.floor(blocks / 2);
   const value = similarity[middle];
   return {
-    prompt: `How similar is the output after block ${middle} to the final one?`,
-    options: SIMILARITIES.map(([, words]) => words),
+    prompt: translate("How similar is the output after block {block} to the final one?", { block: middle }),
+    options: SIMILARITIES.map(([, words]) => translate(words)),
     answer: SIMILARITIES.findIndex(([end]) => value < end),
-    why: `The cosine similarity is ${value.toFixed(2).replace("-", "−")}.`,
+    why: translate("The cosine similarity is {value}.", { value: formatDecimals(value, 2) }),
   };
 }
 
@@ -126,9 +145,9 @@ function secondClass({ labels, logits, logsumexp }) {
   const options = [...others].sort((a, b) => a.localeCompare(b, "en"));
   const probability = formatProbability(Math.exp(logits[1] - logsumexp[0]));
   return {
-    prompt: `“${first}” comes first. What comes second?`,
+    prompt: translate("“{first}” comes first. What comes second?", { first }),
     options,
     answer: options.indexOf(others[0]),
-    why: `“${others[0]}” comes second, with ${probability}.`,
+    why: translate("“{name}” comes second, with {probability}.", { name: others[0], probability }),
   };
 }

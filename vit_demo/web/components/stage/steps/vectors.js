@@ -1,13 +1,14 @@
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
 import { make } from "../../shared/dom.js";
+import { formatDecimals, translate } from "../../shared/language.js";
 
 const FEW = 8; // so few numbers are written into their cells
 
 /** A number with two decimals, more if it is small. */
 export function short(value) {
   const digits = value !== 0 && Math.abs(value) < 0.005 ? 4 : 2;
-  return value.toFixed(digits).replace("-", "−");
+  return formatDecimals(value, digits);
 }
 
 export const largest = (...lists) =>
@@ -68,7 +69,7 @@ export function createPainter(host) {
   }
 
   function vector(name, values, options) {
-    const size = make("small", { textContent: `${values.length} numbers` });
+    const size = make("small", { textContent: translate("{count} number|{count} numbers", { count: values.length }) });
     const title = make("span", { className: "vector-name" }, name, " ", size);
     return make("div", { className: "vector" }, title, strip(values, options));
   }

@@ -1,6 +1,7 @@
 // What one is looking at, how to look around, and how the map is computed: the section of the project's docs.
 
 import { setText } from "../../shared/dom.js";
+import { english, translate } from "../../shared/language.js";
 import { isFaint } from "../colours.js";
 import { createTooltip, setExplainedText } from "../glossary.js";
 
@@ -27,14 +28,15 @@ export function create(card, { request }) {
 
   function show(result) {
     if (result) return;
-    setText(find(".sentence"), "Nothing yet. The colours will show where the model looks.");
+    setText(find(".sentence"), english("Nothing yet. The colours will show where the model looks."));
     for (const name of [".dependence", ".cost"]) setText(find(name), "");
   }
 
   function draw({ result, method, view, map, choices, chosenMethod }) {
-    const faint = map && isFaint(map, method.style(result)) ? ` *The map is faint:* ${method.faintReason}` : "";
+    const isFaintMap = map && isFaint(map, method.style(result));
+    const faint = isFaintMap ? ` *${translate("The map is faint:")}* ${translate(method.faintReason)}` : "";
     setExplainedText(find(".sentence"), method.sentence(result, view) + faint, tooltip);
-    const dependence = method.classSpecific ? "depends on the class" : "does not depend on the class";
+    const dependence = method.classSpecific ? english("depends on the class") : english("does not depend on the class");
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
     const { mouse, touch } = hints(choices, chosenMethod, result);
@@ -50,22 +52,31 @@ export function create(card, { request }) {
 function hints({ dropping }, { uses }, { hasClassToken }) {
   if (dropping) {
     return {
-      mouse:
+      mouse: english(
         "Click a patch, or brush over several, to drop them; again restores them. Arrow keys and Enter do the same.",
-      touch: "Tap a patch, or brush over several, to drop them; again restores them.",
+      ),
+      touch: english("Tap a patch, or brush over several, to drop them; again restores them."),
     };
   }
   if (!uses.includes("patch")) {
     return {
-      mouse: "Hover a patch to read its value, or move there with the arrow keys.",
-      touch: "Tap a patch to read its value.",
+      mouse: english("Hover a patch to read its value, or move there with the arrow keys."),
+      touch: english("Tap a patch to read its value."),
     };
   }
-  const back = hasClassToken ? "return to the class token" : "unpin it";
-  return {
-    mouse: `Hover a patch to see where it looks. Click to pin it, use the arrow keys to move, press Esc to ${back}.`,
-    touch: `Tap a patch to see where it looks. Tap it again to ${back}.`,
-  };
+  return hasClassToken
+    ? {
+        mouse: english(
+          "Hover a patch to see where it looks. Click to pin it, use the arrow keys to move, press Esc to return to the class token.",
+        ),
+        touch: english("Tap a patch to see where it looks. Tap it again to return to the class token."),
+      }
+    : {
+        mouse: english(
+          "Hover a patch to see where it looks. Click to pin it, use the arrow keys to move, press Esc to unpin it.",
+        ),
+        touch: english("Tap a patch to see where it looks. Tap it again to unpin it."),
+      };
 }
 
 /** Loads the section about a method when it is opened, and again when a request failed. */

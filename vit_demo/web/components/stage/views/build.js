@@ -1,8 +1,9 @@
 // "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
 
 import { make, setText } from "../../shared/dom.js";
+import { english, formatInteger, languageChange, translate } from "../../shared/language.js";
 import { createForm } from "../build/form.js";
-import { problemOf, stagesOf, totalsOf } from "../build/network.js";
+import { networkOf, problemOf, stagesOf, totalsOf } from "../build/network.js";
 import { formatBytes, formatCount, formatShape } from "../build/numbers.js";
 import { pythonCode } from "../build/python.js";
 
@@ -36,21 +37,17 @@ export const html = `
   </section>`;
 
 const TOTALS = [
-  ["parameters", "Parameters", formatCount],
-  ["operations", "Operations", formatCount],
-  ["tokens", "Tokens", formatCount],
-  ["attentionBytes", "Attention weights", formatBytes],
+  ["parameters", english("Parameters"), formatCount],
+  ["operations", english("Operations"), formatCount],
+  ["tokens", english("Tokens"), formatCount],
+  ["attentionBytes", english("Attention weights"), formatBytes],
 ];
 
 export function create(card, { change, startingPoints }) {
   const find = (selector) => card.querySelector(selector);
   const { defaults, networks } = startingPoints;
-  const start = (index) => ({
-    start: index,
-    config: { ...defaults, ...networks[index].config },
-    patchSize: networks[index].patch_size,
-  });
-  const form = createForm(find(".fields"), networks, { onStart: (index) => choose(start(index)), onChange: choose });
+  const first = { start: networks[0].title, fields: {} };
+  const form = createForm(find(".fields"), networks, choose);
   const totals = TOTALS.map(([name, title, format]) => {
     const value = make("dd");
     find(".totals").append(make("div", {}, make("dt", { textContent: title }), value));
@@ -65,13 +62,14 @@ export function create(card, { change, startingPoints }) {
   }
 
   function draw({ choices }) {
-    if (choices.network && choices.network !== shown) show(choices.network);
+    const network = networks.some(({ title }) => title === choices.network?.start) ? choices.network : first;
+    if (network !== shown) show(network);
   }
 
   function show(network) {
     shown = network;
-    form.show(network);
-    const { config, patchSize } = network;
+    const { config, patchSize } = networkOf(network, startingPoints);
+    form.show(network, { config, patchSize });
     const problem = problemOf(config, patchSize);
     setText(find(".problem"), problem);
     card.classList.toggle("invalid", Boolean(problem));
@@ -81,7 +79,7 @@ export function create(card, { change, startingPoints }) {
     const found = totalsOf(config, patchSize);
     for (const { name, value, format } of totals) {
       setText(value, format(found[name]));
-      value.title = found[name].toLocaleString("en");
+      value.title = formatInteger(found[name]);
     }
     const stages = stagesOf(config, patchSize);
     find(".stages").replaceChildren(...stages.map((stage) => stageRow(stage, found)));
@@ -90,10 +88,11 @@ export function create(card, { change, startingPoints }) {
 
   find(".copy").addEventListener("click", async () => {
     const copied = await copyText(find("pre"));
-    setText(find(".code .news"), copied ? "Copied." : "The code is selected: press Ctrl+C.");
+    setText(find(".code .news"), copied ? english("Copied.") : english("The code is selected: press Ctrl+C."));
   });
   find(".fields").addEventListener("submit", (event) => event.preventDefault());
-  show(start(0));
+  show(first);
+  languageChange.follow(card, () => show(shown));
 
   return { draw };
 }
@@ -103,24 +102,24 @@ function stageRow({ name, shape, parameters, operations, inner, times }, totals)
   if (times > 1) heading.append(make("small", { textContent: ` × ${times}` }));
   const shapes = make("span", { className: "shapes" }, make("code", { textContent: formatShape(shape) }));
   for (const [what, inside] of inner) {
-    shapes.append(make("small", {}, `${what} `, make("code", { textContent: formatShape(inside) })));
+    shapes.append(make("small", {}, what, " ", make("code", { textContent: formatShape(inside) })));
   }
   return make(
     "li",
     {},
     make("div", { className: "stage-name" }, heading, shapes),
-    share("parameters", parameters, totals.parameters),
-    share("operations", operations, totals.operations),
+    share(translate("{number} parameters", { number: formatCount(parameters) }), parameters, totals.parameters),
+    share(translate("{number} operations", { number: formatCount(operations) }), operations, totals.operations),
   );
 }
 
 /** A count with a bar for its share of the total; empty for none. */
-function share(word, value, total) {
+function share(words, value, total) {
   if (!value) return make("div", { className: "share" });
   const bar = make("i");
   bar.style.width = `${(100 * value) / total}%`;
-  const number = make("span", { className: "number", textContent: `${formatCount(value)} ${word}` });
-  number.title = value.toLocaleString("en");
+  const number = make("span", { className: "number", textContent: words });
+  number.title = formatInteger(value);
   return make("div", { className: "share" }, number, make("span", { className: "track" }, bar));
 }
 

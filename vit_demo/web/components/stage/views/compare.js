@@ -1,10 +1,19 @@
 // Compare: the same picture in two to four columns, under other patch sizes, models, methods or classes.
 
 import { setText } from "../../shared/dom.js";
+import { english, translate } from "../../shared/language.js";
 import { createColumn } from "../compare/column.js";
-import { FEWEST, firstColumns, MOST, samePlace, scaleEnds, sourceOf, withModel } from "../compare/columns.js";
+import {
+  FEWEST,
+  firstColumns,
+  MOST,
+  offeredColumns,
+  samePlace,
+  scaleEnds,
+  sourceOf,
+  withModel,
+} from "../compare/columns.js";
 import { decodeFloat32 } from "../decode.js";
-import { createCurves } from "../faithfulnessTest.js";
 import { mapFields } from "../methods.js";
 import { openResult } from "../result.js";
 
@@ -25,13 +34,13 @@ export const html = `
     <div class="columns"></div>
   </section>`;
 
-export function create(card, { request, methods }) {
+export function create(card, { request, methods, curves, change }) {
   const find = (selector) => card.querySelector(selector);
-  const curves = createCurves(request);
   let whole = null; // the result that the stage shows
   let models = null; // those of the menu that need no download
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
   let hovered = null; // {patch, result}
+  let chosen = null; // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
   let isOpen = false;
   let frame = 0;
 
@@ -56,7 +65,10 @@ export function create(card, { request, methods }) {
     });
     find(".add").disabled = columns.length >= MOST;
     find(".measure").disabled = !columns.length || columns.some(({ result, progress }) => !result || progress);
-    const words = maps.map(({ unit, format }) => [unit, `colours from 0 to *${format(ends.get(unit))}*: ${unit}`]);
+    const words = maps.map(({ unit, format }) => [
+      unit,
+      translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
+    ]);
     setText(find(".scales"), [...new Map(words).values()].join(" · "));
   }
 
@@ -79,7 +91,10 @@ export function create(card, { request, methods }) {
         hovered = patch === null ? null : { patch, result };
         schedule();
       },
-      onRemove: () => removeColumn(column),
+      onRemove() {
+        removeColumn(column);
+        publish();
+      },
     });
     columns.push(column);
     find(".columns").append(column.view.element);
@@ -97,6 +112,13 @@ export function create(card, { request, methods }) {
     const model = "preset" in part && models.find(({ name }) => name === part.preset);
     column.choices = model ? withModel(column.choices, model) : { ...column.choices, ...part };
     load(column);
+    publish();
+  }
+
+  /** Makes the columns part of the page's state, and so of its address. */
+  function publish() {
+    chosen = columns.map(({ choices }) => choices);
+    change({ compare: chosen });
   }
 
   /** Loads a column's result, if it is another one, and its map; what was shown stays until then. */
@@ -109,9 +131,11 @@ export function create(card, { request, methods }) {
       column.progress = { share };
       schedule();
     };
-    const { choices } = column;
     const result = await resultOf(column, { isCurrent, onProgress });
     if (!isCurrent()) return;
+    const hasClass = result.predictions?.some(({ index }) => index === column.choices.label);
+    if (!hasClass) column.choices = { ...column.choices, label: null }; // another model's, or of another picture
+    const { choices } = column;
     const map = result.error ? null : await mapOf(choices, result, { isCurrent, onProgress });
     if (!isCurrent()) return;
     const error = result.error ?? map.error ?? "";
@@ -131,8 +155,9 @@ export function create(card, { request, methods }) {
 
   async function mapOf({ method, label }, result, options) {
     const { classSpecific, map } = methods[method];
-    if (classSpecific && !result.predictions.length)
-      return { error: "This model has no classes: choose another method." };
+    if (classSpecific && !result.predictions.length) {
+      return { error: english("This model has no classes: choose another method.") };
+    }
     const view = { method, block: result.numBlocks - 1, head: -1, direction: "from", query: null, pinned: null, label };
     if (map) return map(result, view);
     const fields = mapFields(methods, result, view);
@@ -168,31 +193,34 @@ export function create(card, { request, methods }) {
   async function begin() {
     if (!isOpen || !whole) return;
     models ??= (await request({ kind: "models" }))?.result?.models ?? null;
+    if (!whole) return;
     const { preset } = whole.source;
-    const isKept = columns.length && offered(columns[0].choices).some(({ name }) => name === preset);
     const sizes = models?.find(({ name }) => name === preset)?.sizes.map(({ size }) => size) ?? [];
-    const chosen = isKept ? columns.map(({ choices }) => choices) : firstColumns(whole.source, sizes, "attention");
+    const next = offeredColumns(chosen, offered({ preset }), methods) ?? firstColumns(whole.source, sizes, "attention");
     for (const column of [...columns]) removeColumn(column);
     hovered = null;
-    for (const choices of chosen) addColumn(choices);
+    for (const choices of next) addColumn(choices);
   }
 
   function show(_result, result) {
-    if (result === whole) return;
+    if (result === whole) return schedule();
     whole = result ?? null;
     if (whole) begin();
     else for (const column of [...columns]) removeColumn(column);
   }
 
   /** Called for each frame while the section is open. */
-  function draw() {
-    if (!isOpen) {
-      isOpen = true;
-      begin();
-    }
+  function draw({ choices: { compare } }) {
+    if (isOpen && JSON.stringify(compare) === JSON.stringify(chosen)) return;
+    isOpen = true;
+    chosen = compare;
+    begin();
   }
 
-  find(".add").addEventListener("click", () => addColumn({ ...columns.at(-1).choices }));
+  find(".add").addEventListener("click", () => {
+    addColumn({ ...columns.at(-1).choices });
+    publish();
+  });
   find(".measure").addEventListener("click", measure);
   new ResizeObserver(schedule).observe(card);
   return { show, draw };

@@ -1,25 +1,27 @@
 // Whether a heatmap is faithful: deletion, insertion and randomization of the heatmap on the stage, on request.
 
 import { setProgress, setText } from "../../shared/dom.js";
+import { english, translate } from "../../shared/language.js";
 import { lineChart } from "../charts.js";
 import { faithfulnessText, randomizationText } from "../conclusions.js";
-import { BASELINES, compare, createCurves, NUM_ORDERS } from "../faithfulnessTest.js";
+import { BASELINES, compare, NUM_ORDERS } from "../faithfulnessTest.js";
 import { isDefaultMap, mapFields } from "../methods.js";
 import { createMethodTable } from "../methodTable.js";
 import { formatArea } from "../numbers.js";
 import { targetOf } from "../text.js";
 import { segmentChoice } from "../widgets.js";
 
-const WHAT_IT_DOES =
-  "Remove its strongest patches first, or insert them first, and compare the prediction with random orders.";
+const WHAT_IT_DOES = english(
+  "Remove its strongest patches first, or insert them first, and compare the prediction with random orders.",
+);
 
 /** What a removed patch becomes. */
 const REPLACEMENTS = {
-  mean:
-    "A removed patch is replaced by the colour that normalization maps to 0: nearly black for digits, plain grey for " +
-    "most models of photos.",
-  blur: "A removed patch is replaced by the picture without its details.",
-  black: "A removed patch is replaced by black.",
+  mean: english(
+    "A removed patch is replaced by the colour that normalization maps to 0: nearly black for digits, plain grey for most models of photos.",
+  ),
+  blur: english("A removed patch is replaced by the picture without its details."),
+  black: english("A removed patch is replaced by black."),
 };
 
 export const order = 30;
@@ -50,10 +52,9 @@ export const html = `
     </div>
   </section>`;
 
-export function create(card, { request, methods }) {
+export function create(card, { request, methods, curves }) {
   const find = (selector) => card.querySelector(selector);
   const button = find(".test");
-  const curves = createCurves(request);
   const table = createMethodTable(find(".every"), methods, curves);
   const tests = new WeakMap(); // result -> Map from the map's fields to its test
   let current = null; // {result, fields, subject, className}: the heatmap that can be tested now
@@ -61,7 +62,7 @@ export function create(card, { request, methods }) {
   let baseline = BASELINES[0][0];
 
   const group = `baseline-${Math.random().toString(36).slice(2)}`;
-  const bar = segmentChoice(find(".baseline div"), "Removed patches become", group, BASELINES, (chosen) => {
+  const bar = segmentChoice(find(".baseline div"), english("Removed patches become"), group, BASELINES, (chosen) => {
     baseline = chosen;
     if (current) setCurrent(current);
   });
@@ -74,8 +75,8 @@ export function create(card, { request, methods }) {
   async function run() {
     const heatmap = current;
     if (testOf(heatmap)?.running) return cancel(heatmap);
-    const { result, fields, subject, className } = heatmap;
-    const test = { running: true, progress: null, version: 0, subject, className, found: null, correlations: null };
+    const { result, fields } = heatmap;
+    const test = { running: true, progress: null, version: 0, found: null, correlations: null };
     Object.assign(test, { error: "", baseline: fields.baseline });
     testsOf(result).set(keyOf(heatmap), test);
     const put = (part) => {
@@ -119,11 +120,11 @@ export function create(card, { request, methods }) {
     const test = testOf(current);
     const isDone = test?.found && !test.running && !test.error;
     button.disabled = !current || Boolean(isDone);
-    button.textContent = test?.running ? "Cancel" : isDone ? "Tested" : "Test this heatmap";
+    setText(button, test?.running ? english("Cancel") : isDone ? english("Tested") : english("Test this heatmap"));
     setProgress(find(".start .progress"), Boolean(test?.running), test?.progress);
     if (drawn && drawn.result !== current?.result) drawFindings(null);
     if (test?.found && (drawn?.test !== test || drawn.version !== test.version)) {
-      drawFindings({ result: current.result, test, version: test.version });
+      drawFindings({ ...current, test, version: test.version });
     }
     card.classList.toggle("stale", Boolean(drawn && drawn.test !== test));
     setText(find(".status"), test?.error || WHAT_IT_DOES);
@@ -133,22 +134,29 @@ export function create(card, { request, methods }) {
     drawn = next;
     find(".findings").hidden = !next;
     if (!next) return;
-    const { found, correlations, subject, className, running } = next.test;
+    const { subject, className } = next;
+    const { found, correlations, running } = next.test;
     const isCompared = found.deletion.random.length === NUM_ORDERS;
     const [conclusion, measurements] = isCompared ? faithfulnessText(className, found) : ["", ""];
     setText(find(".findings .subject"), subject);
-    setText(find(".conclusion"), conclusion || (running ? "Random orders are being computed." : ""));
-    setText(find(".measurements"), `${measurements} ${REPLACEMENTS[next.test.baseline]}`.trim());
+    setText(find(".conclusion"), conclusion || (running ? english("Random orders are being computed.") : ""));
+    setText(find(".measurements"), `${measurements} ${translate(REPLACEMENTS[next.test.baseline])}`.trim());
     const chart = (title, { curve, random, area, random_area: randomArea }, ends) => {
       const legend = [
-        `this heatmap ${formatArea(area)}`,
-        ...(random.length ? [`random ${formatArea(randomArea)}`] : []),
+        translate("this heatmap {area}", { area: formatArea(area) }),
+        ...(random.length ? [translate("random {area}", { area: formatArea(randomArea) })] : []),
       ];
       return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend });
     };
     const charts = [
-      chart(`${className}: patches removed`, found.deletion, ["all patches", "none left"]),
-      chart(`${className}: patches inserted`, found.insertion, ["no patch", "all patches"]),
+      chart(translate("{name}: patches removed", { name: className }), found.deletion, [
+        translate("all patches"),
+        translate("none left"),
+      ]),
+      chart(translate("{name}: patches inserted", { name: className }), found.insertion, [
+        translate("no patch"),
+        translate("all patches"),
+      ]),
     ];
     if (correlations) charts.push(randomizationChart(correlations));
     find(".charts").replaceChildren(...charts);
@@ -183,11 +191,11 @@ export function create(card, { request, methods }) {
 
 function randomizationChart(correlations) {
   return lineChart({
-    title: "Similarity as the weights are randomized",
+    title: translate("Similarity as the weights are randomized"),
     places: correlations.map((_, i) => i / (correlations.length - 1)),
     curve: correlations,
     randoms: [],
-    ends: ["trained weights", "all weights random"],
-    legend: ["rank correlation with this heatmap"],
+    ends: [translate("trained weights"), translate("all weights random")],
+    legend: [translate("rank correlation with this heatmap")],
   });
 }

@@ -2,10 +2,13 @@
 
 import { setProgress, setText } from "../../shared/dom.js";
 import { middlePatch, neighbour } from "../../shared/geometry.js";
+import { english, translate } from "../../shared/language.js";
+import { pageState } from "../../shared/pageState.js";
 import { createFeatureControls } from "../features/controls.js";
 import { showLegend } from "../features/legend.js";
 import { createTokenLoader } from "../features/loader.js";
 import { paintPicture } from "../features/picture.js";
+import { createSecondPicture } from "../features/secondPicture.js";
 import { createShown } from "../features/shown.js";
 import { classesOf, hintsOf, readingOf, sentenceOf, subjectOf } from "../features/words.js";
 import { fitCanvas } from "../picture.js";
@@ -38,9 +41,10 @@ export const html = `
         <span class="name aside">Background</span>
         <div class="aside"><button type="button" class="quiet background" aria-label="Remove the background"
           aria-pressed="false">Remove</button></div>
-        <span class="name">Compare</span>
-        <div><button type="button" class="quiet keep"></button></div>
+        <label class="name">Second picture</label>
+        <div><select class="second"></select><input type="file" accept="image/*,.heic,.heif,.avif" tabindex="-1" hidden></div>
       </div>
+      <p class="hint news" role="status"></p>
       <p class="visually-hidden announcement" aria-live="polite"></p>
     </section>
     <section class="card features-about">
@@ -55,7 +59,7 @@ export const html = `
     </section>
   </div>`;
 
-export function create(group, { request, change }) {
+export function create(group, { request, change, upload, examples }) {
   const find = (selector) => group.querySelector(selector);
   const panes = [...group.querySelectorAll(".pane")];
   const canvases = panes.map((pane) => pane.firstElementChild);
@@ -65,8 +69,6 @@ export function create(group, { request, change }) {
   let choices = null; // those of the features
   let scene = null; // what is painted: {result, tokens, images, block}
   let hovered = null; // {picture, patch}
-  let kept = null; // the second picture: {id, source, pixelated}
-  let numKept = 0;
   let announces = false; // whether the next frame's value is read out
   let frame = 0;
 
@@ -79,7 +81,24 @@ export function create(group, { request, change }) {
     change({ features: choices });
   }
 
-  const controls = createFeatureControls(find(".tokens"), `${group.closest("[id]")?.id}-features`, set);
+  const idPrefix = `${group.closest("[id]")?.id}-features`;
+  const controls = createFeatureControls(find(".tokens"), idPrefix, set);
+  const second = createSecondPicture(find("select"), find("[type=file]"), {
+    photos: examples,
+    upload,
+    exampleNow() {
+      const state = pageState.get();
+      const { example, digit } = state[state.task].picture ?? {};
+      return example ?? (digit === undefined ? null : `digit-${digit}`);
+    },
+    onChoose(chosen) {
+      hovered = null;
+      set({ second: chosen, pinned: choices.pinned?.picture ? null : choices.pinned });
+    },
+    onNews: (sentence) => setText(find(".news"), sentence),
+  });
+  find("select").id = `${idPrefix}-second`;
+  find("label:has(+ div > select)").htmlFor = `${idPrefix}-second`;
 
   /** Paints with the next frame, without a frame of the other views. */
   function schedule() {
@@ -91,15 +110,16 @@ export function create(group, { request, change }) {
     if (!result) return;
     const block = Math.min(choices.block ?? Infinity, result.numBlocks - 1);
     const mode = choices.mode === "classes" && !result.predictions.length ? "similarity" : choices.mode;
-    const second = kept?.pixelated === result.pixelated ? kept : null;
-    const entry = loader.get(result, block, second);
+    const other = second.get(choices.second, result);
+    const entry = loader.get(result, block, other);
     if (entry.tokens) scene = { result, tokens: entry.tokens, images: [result.picture, entry.image], block };
     else if (scene?.result !== result) scene = null;
     const mostSegments = scene ? scene.tokens.seeds.length : Math.min(12, result.numPatches);
     const k = Math.min(choices.k, mostSegments);
     const limits = { numBlocks: result.numBlocks, mostSegments, hasClasses: result.predictions.length > 0 };
     controls.update({ ...choices, mode, block, k }, limits);
-    showPanes(Boolean(second));
+    second.show(choices.second, result);
+    showPanes(Boolean(other));
     setProgress(find(".progress"), entry.isSlow && entry.isLoading, entry.progress);
     if (scene) paintScene(mode, k);
     else paintPlain();
@@ -112,7 +132,6 @@ export function create(group, { request, change }) {
   function showPanes(isPair) {
     find(".panes").classList.toggle("pair", isPair);
     panes[1].hidden = !isPair;
-    setText(find(".keep"), kept ? "Remove the second picture" : "Keep beside the next");
   }
 
   /** The picture alone, until its tokens are here. */
@@ -148,11 +167,12 @@ export function create(group, { request, change }) {
     setText(find(".at"), reading);
     setText(find(".sentences"), sentenceOf(mode, tokens, { block, k }, result));
     showLegend(find(".legend"), mode, shown, { opacity: choices.opacity, paper: result.pixelated });
-    const spoken = `The picture under the colours of its patches: ${words.replaceAll("*", "")}.`;
-    for (const canvas of canvases) {
-      canvas.setAttribute("aria-label", `${spoken} Arrow keys choose a patch, Escape leaves it.`);
-    }
-    if (announces) setText(find(".announcement"), `${words}. ${reading}`.replaceAll("*", ""));
+    const spoken = translate(
+      "The picture under the colours of its patches: {subject}. Arrow keys choose a patch, Escape leaves it.",
+      { subject: words.replaceAll("*", "") },
+    );
+    for (const canvas of canvases) canvas.setAttribute("aria-label", spoken);
+    if (announces) setText(find(".announcement"), `${words}. ${translate(reading)}`.replaceAll("*", ""));
     announces = false;
   }
 
@@ -216,11 +236,6 @@ export function create(group, { request, change }) {
     });
   });
 
-  find(".keep").addEventListener("click", () => {
-    kept = kept || !result ? null : { id: ++numKept, source: result.source, pixelated: result.pixelated };
-    hovered = null;
-    pin(choices.pinned?.picture ? null : choices.pinned);
-  });
   new ResizeObserver(schedule).observe(find(".panes"));
 
   function showResult(next) {
@@ -228,7 +243,7 @@ export function create(group, { request, change }) {
     if (!isSameGrid) hovered = null;
     if (next) return;
     result = scene = null;
-    setText(find(".empty"), "Draw a digit or choose a photo.");
+    setText(find(".empty"), english("Draw a digit or choose a photo."));
     for (const part of [".of", ".at", ".sentences"]) setText(find(part), "");
   }
 

@@ -1,6 +1,7 @@
 // Every block and head at once: small maps of the class token's attention, one pixel a patch, enlarged by CSS.
 
-import { make } from "../../shared/dom.js";
+import { make, setText } from "../../shared/dom.js";
+import { currentLanguage, english, translate } from "../../shared/language.js";
 import { classTokenMap } from "../attention.js";
 import { heatCanvas, isCoarse } from "../colours.js";
 import { ARROW_STEPS } from "../pointing.js";
@@ -28,11 +29,11 @@ export function create(card, { pickHead, methods }) {
 
   function build({ numBlocks, numHeads }) {
     const numbers = Array.from({ length: numBlocks }, (_, b) => make("small", { textContent: b + 1 }));
-    grid.replaceChildren(make("small", { textContent: "block" }), ...numbers);
+    grid.replaceChildren(make("small", { textContent: english("block") }), ...numbers);
     grid.style.setProperty("--blocks", numBlocks);
     cells = Array.from({ length: numHeads }, (_, h) => {
       const row = Array.from({ length: numBlocks }, (_, b) => cell(b, h));
-      grid.append(make("small", { textContent: `head ${h + 1}` }), ...row);
+      grid.append(make("small", { textContent: translate("head {head}", { head: h + 1 }) }), ...row);
       return row;
     });
     expanded = false;
@@ -41,7 +42,7 @@ export function create(card, { pickHead, methods }) {
 
   function cell(block, head) {
     const button = make("button", { type: "button", className: "cell", tabIndex: -1 }, make("canvas"));
-    button.setAttribute("aria-label", `Block ${block + 1}, head ${head + 1}`);
+    button.setAttribute("aria-label", translate("Block {block}, head {head}", { block: block + 1, head: head + 1 }));
     button.addEventListener("click", () => pickHead(block, head));
     button.addEventListener("keydown", (event) => move(event, block, head));
     return button;
@@ -62,7 +63,10 @@ export function create(card, { pickHead, methods }) {
       for (const node of [labels[h], ...row]) node.hidden = h >= HEADS_SHOWN && !expanded;
     });
     more.hidden = cells.length <= HEADS_SHOWN;
-    more.textContent = expanded ? "Show fewer heads" : `Show all ${cells.length} heads`;
+    setText(
+      more,
+      expanded ? english("Show fewer heads") : translate("Show all {heads} heads", { heads: cells.length }),
+    );
     more.setAttribute("aria-expanded", String(expanded));
   }
 
@@ -76,7 +80,7 @@ export function create(card, { pickHead, methods }) {
 
   function show(result) {
     if (!result) return;
-    const nextShape = `${result.numBlocks} ${result.numHeads}`;
+    const nextShape = `${result.numBlocks} ${result.numHeads} ${currentLanguage()}`;
     if (nextShape !== shape) build(result);
     shape = nextShape;
     grid.style.setProperty("--picture", `url("${result.pictureUrl}")`);

@@ -2,6 +2,7 @@
 
 import { copyText } from "../../shared/clipboard.js";
 import { make, setText } from "../../shared/dom.js";
+import { english, translate } from "../../shared/language.js";
 import { commandOf, pythonOf, valuesOf } from "../keep/description.js";
 import { npz } from "../keep/npz.js";
 import { pngOf, reportOf, svgOf } from "../keep/pictures.js";
@@ -27,11 +28,12 @@ export const html = `
   </section>`;
 
 const LIFETIME = 60_000; // milliseconds that a browser gets to save a file
-const HINT = "Files hold the true values, with the method, the class and the model.";
-const NO_COMMAND =
-  "The command line computes a method’s default map: the last block, the mean of its heads, all patches.";
+const HINT = english("Files hold the true values, with the method, the class and the model.");
+const NO_COMMAND = english(
+  "The command line computes a method’s default map: the last block, the mean of its heads, all patches.",
+);
 
-export function create(card, { methods }) {
+export function create(card, { methods, curves }) {
   const hint = card.querySelector("[role=status]");
   const buttons = [...card.querySelectorAll("button")];
   let kept = null; // the map on the stage, with all that describes it
@@ -43,10 +45,10 @@ export function create(card, { methods }) {
     json: () => save(`${JSON.stringify(valuesOf(kept), null, 1)}\n`, "json", "application/json"),
     npz: () => save(npz(arraysOf(kept)), "npz", "application/octet-stream"),
     input: () => saveAs(kept.result.image, nameOfInput(kept)),
-    python: () => copy(pythonOf(kept), "Python code"),
+    python: () => copy(pythonOf(kept), english("Python code copied.")),
     command: () => {
       const command = commandOf(kept);
-      if (command) copy(command, "Command");
+      if (command) copy(command, english("Command copied."));
       else setText(hint, NO_COMMAND);
     },
   };
@@ -61,11 +63,11 @@ export function create(card, { methods }) {
 
   function saveAs(url, name) {
     make("a", { href: url, download: name }).click();
-    setText(hint, `Saved *${name}*.`);
+    setText(hint, translate("Saved *{name}*.", { name }));
   }
 
-  async function copy(text, what) {
-    setText(hint, (await copyText(text)) ? `${what} copied.` : "The browser did not allow copying.");
+  async function copy(text, copied) {
+    setText(hint, (await copyText(text)) ? copied : english("The browser did not allow copying."));
   }
 
   for (const button of buttons) button.addEventListener("click", () => kept && actions[button.dataset.keep]());
@@ -73,9 +75,8 @@ export function create(card, { methods }) {
   function draw({ result, method, view, map, choices }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
     const style = method.style(result);
-    kept = map
-      ? { result, method, name, methods, view, map, style, opacity: choices.opacity, dropped: new Set(result.dropped) }
-      : null;
+    const shown = { result, method, name, methods, curves, view, map, style, opacity: choices.opacity };
+    kept = map ? { ...shown, dropped: new Set(result.dropped) } : null;
     for (const button of buttons) button.disabled = !kept;
   }
 

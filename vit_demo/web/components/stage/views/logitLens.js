@@ -1,6 +1,7 @@
 // The logit lens: the prediction before the first block and after each, requested when it is opened.
 
 import { make, setText } from "../../shared/dom.js";
+import { english, translate } from "../../shared/language.js";
 import { formatProbability } from "../numbers.js";
 
 export const order = 50;
@@ -50,8 +51,8 @@ function row({ label, probability }, block, { predictions }) {
   const item = make(
     "li",
     {},
-    make("small", { textContent: block ? `block ${block}` : "input" }),
-    make("span", { className: "label", textContent: label, title: label }),
+    make("small", { textContent: block ? translate("block {block}", { block }) : english("input") }),
+    make("span", { className: "label", translate: false, textContent: label, title: label }),
     make("div", { className: "track" }, bar),
     make("span", { className: "number", textContent: formatProbability(probability) }),
   );

@@ -1,12 +1,13 @@
 // The prediction: always five rows, so that nothing below them moves; each shows the evidence for its class.
 
 import { make, setText } from "../../shared/dom.js";
+import { english, formatDecimals, translate } from "../../shared/language.js";
 import { formatProbability } from "../numbers.js";
 import { targetOf } from "../text.js";
 
 const ROWS = 5;
-const INVITATION = "Click a class to see the evidence for it.";
-const NO_CLASSES = "This model has no classifier head: it predicts no class, and no heatmap can be about one.";
+const INVITATION = english("Click a class to see the evidence for it.");
+const NO_CLASSES = english("This model has no classifier head: it predicts no class, and no heatmap can be about one.");
 
 export const order = 10;
 export const offline = true;
@@ -27,7 +28,7 @@ export function create(card, { pickClass }) {
   const find = (selector) => card.querySelector(selector);
   let predictions = [];
   const rows = Array.from({ length: ROWS }, (_, i) => {
-    const label = make("span", { className: "label" });
+    const label = make("span", { className: "label", translate: false });
     const number = make("span", { className: "number" });
     const bar = make("i");
     const face = make("button", { type: "button" }, label, number, make("span", { className: "track" }, bar));
@@ -51,10 +52,14 @@ export function create(card, { pickClass }) {
     setText(find(".note"), note || (result ? INVITATION : ""));
     find(".note").classList.toggle("subdued", !note);
     setText(find(".grid"), result ? tokensOf(result) : "");
-    setText(find(".pass"), result ? `${Math.max(1, Math.round(result.milliseconds))} ms on ${result.device}` : "");
+    setText(find(".pass"), result ? timeOf(result) : "");
     const [first] = predictions;
-    const spoken = first ? `Prediction: ${first.label}, ${(100 * first.probability).toFixed(1)} percent. ` : "";
-    setText(find(".spoken"), spoken + note.replaceAll("*", ""));
+    const spoken = () =>
+      translate("Prediction: {label}, {percentage} percent.", {
+        label: first.label,
+        percentage: formatDecimals(100 * first.probability, 1),
+      });
+    setText(find(".spoken"), `${first ? spoken() : ""} ${translate(note).replaceAll("*", "")}`.trim());
     if (!result) mark(null);
   }
 
@@ -70,14 +75,22 @@ export function create(card, { pickClass }) {
 }
 
 /** The grid of this picture, which depends on the shape of a photo that keeps its aspect ratio, and its tokens. */
-const tokensOf = ({ rows, columns, numTokens }) => `${rows} × ${columns} patches, ${numTokens} tokens in all`;
+const tokensOf = ({ rows, columns, numTokens: tokens }) =>
+  translate("{rows} × {columns} patches, {tokens} tokens in all", { rows, columns, tokens });
+
+const timeOf = ({ milliseconds, device }) =>
+  translate("{time} ms on {device}", { time: Math.max(1, Math.round(milliseconds)), device: translate(device) });
 
 /** A remark on a prediction; none in most cases. */
 function noteOf({ predictions, dropped, note }, whole) {
   if (!predictions.length) return NO_CLASSES;
   if (!dropped.length) return note;
-  const patches = dropped.length === 1 ? "one patch" : `${dropped.length} patches`;
-  if (whole.dropped.length) return `Without ${patches}.`;
-  const [before] = whole.predictions;
-  return `Without ${patches}. With all patches: *${before.label}* at ${formatProbability(before.probability)}.`;
+  const without = translate("Without one patch.|Without {count} patches.", { count: dropped.length });
+  if (whole.dropped.length) return without;
+  const [{ label, probability }] = whole.predictions;
+  const before = translate("With all patches: *{label}* at {probability}.", {
+    label,
+    probability: formatProbability(probability),
+  });
+  return `${without} ${before}`;
 }

@@ -1,6 +1,7 @@
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
 import { make, setText } from "../../shared/dom.js";
+import { currentLanguage, english, translate } from "../../shared/language.js";
 import { formatShare } from "../numbers.js";
 import { createStepData } from "../steps/data.js";
 import { codeNodes, FIGURES, NEEDS, replaceNodes } from "../steps/figures.js";
@@ -52,7 +53,6 @@ export function create(card, { request, change, stepCode }) {
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
   const dots = Array.from({ length: NUM_STEPS }, (_, step) => {
     const dot = make("button", { type: "button", textContent: step + 1 });
-    dot.setAttribute("aria-label", `Step ${step + 1}: ${STEPS[step].title}`);
     dot.addEventListener("click", () => go(step));
     return dot;
   });
@@ -103,10 +103,10 @@ export function create(card, { request, change, stepCode }) {
     card.classList.toggle("loading", !complete);
     if (!complete) return waitFor(result);
     const state = { result, facts, shared, patch, block, tour, paint, choose };
-    const question = questionOf(tour.step, state);
-    const revealed = quiz.show(result, tour.step, question);
-    showPicture(state, revealed, question);
-    const key = JSON.stringify([result.run, tour, revealed]);
+    const revealed = quiz.show(result, tour.step, () => questionOf(state.tour.step, state));
+    showPicture(state, revealed, questionOf(tour.step, state));
+    const theme = getComputedStyle(card).getPropertyValue("--plus");
+    const key = JSON.stringify([result.run, tour, revealed, theme, currentLanguage()]);
     if (key === written) return;
     written = key;
     replaceNodes(find(".figure"), FIGURES[tour.step]({ ...state, revealed }));
@@ -123,29 +123,32 @@ export function create(card, { request, change, stepCode }) {
   function writeWords(facts) {
     const { step } = tour;
     const { title, sentences, before, after } = STEPS[step];
-    setText(find("h2"), `Step ${step + 1} of ${NUM_STEPS}`);
+    const words = { step: step + 1, all: NUM_STEPS, title: translate(title) };
+    setText(find("h2"), translate("Step {step} of {all}", words));
     setText(find(".title"), title);
     writeParagraph(find(".sentences"), sentences(facts).join(" "));
     dots.forEach((dot, i) => {
       dot.classList.toggle("done", i < step);
+      const label = { step: i + 1, title: translate(STEPS[i].title) };
+      dot.setAttribute("aria-label", translate("Step {step}: {title}", label));
       if (i === step) dot.setAttribute("aria-current", "step");
       else dot.removeAttribute("aria-current");
     });
     find(".previous").disabled = step === 0;
-    setText(find(".next"), step === NUM_STEPS - 1 ? "Start again" : "Next");
+    setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
     writeShapes(find(".shapes"), [before(facts), after(facts)]);
     if (find(".code").dataset.step !== String(step)) {
       find(".code").dataset.step = step;
       find(".code").replaceChildren(...codeNodes(stepCode[step]));
     }
-    setText(find(".spoken"), `Step ${step + 1} of ${NUM_STEPS}: ${title}.`);
+    setText(find(".spoken"), translate("Step {step} of {all}: {title}.", words));
   }
 
   /** The picture beside the step: its heatmap, its marks, and the words below it. */
   function showPicture({ result, facts, shared, block }, revealed, question) {
     const { step, patch, fromClassToken, head } = tour;
     const usesPatch = step < 6;
-    const place = (index) => `Patch in ${placeOf(result, index)}`;
+    const place = (index) => translate("Patch in {place}", { place: placeOf(result, index) });
     const view = {
       result,
       chosen: usesPatch && !(block && fromClassToken) ? patch : null,
@@ -157,25 +160,29 @@ export function create(card, { request, change, stepCode }) {
       const similarity = (hovered) => positionSimilarity(shared.positions, facts.patches, hovered ?? patch);
       view.mapOf = (hovered) => similarity(hovered).map((value) => Math.max(0, value));
       view.caption = (hovered) =>
-        `Similarity of positions to *${placeOf(result, hovered ?? patch)}*, from 0 (dark) to 1.`;
+        translate("Similarity of positions to *{place}*, from 0 (dark) to 1.", {
+          place: placeOf(result, hovered ?? patch),
+        });
     } else if (step === 3 || step === 4) {
       const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : block.weights[token]));
       view.mapOf = () => map;
-      const who = fromClassToken ? "the class token" : `patch ${placeOf(result, patch)}`;
+      const values = { place: placeOf(result, patch), head: head + 1, block: tour.block + 1 };
+      const taken = fromClassToken
+        ? translate("What *the class token* takes, head {head} of block {block}.", values)
+        : translate("What *patch {place}* takes, head {head} of block {block}.", values);
       view.caption = (hovered) =>
-        hovered === null
-          ? `What *${who}* takes, head ${head + 1} of block ${tour.block + 1}.`
-          : `${placeOf(result, hovered)}: *${formatShare(map[hovered])}*`;
+        hovered === null ? taken : `${placeOf(result, hovered)}: *${formatShare(map[hovered])}*`;
     } else if (step === 7 && !facts.hasClasses) {
       view.mapOf = () => shared.alike.map((value) => Math.max(0, value));
       view.caption = (hovered) =>
         hovered === null
-          ? "How similar each patch is to the output."
+          ? english("How similar each patch is to the output.")
           : `${placeOf(result, hovered)}: ${short(shared.alike[hovered])}`;
     } else if (step === 5 && fromClassToken) {
-      view.caption = () => "Token: *the class token*";
+      view.caption = () => english("Token: *the class token*");
     } else if (step > 5) {
-      view.caption = () => (facts.hasClasses && revealed ? `Prediction: *${facts.prediction}*` : "");
+      const prediction = translate("Prediction: *{label}*", { label: facts.prediction });
+      view.caption = () => (facts.hasClasses && revealed ? prediction : "");
     }
     picture.show(view);
   }
@@ -184,7 +191,7 @@ export function create(card, { request, change, stepCode }) {
     tour = null;
     written = "";
     card.classList.toggle("empty", !result);
-    if (!result) setText(find(".title"), "Draw a digit or choose a photo to start.");
+    if (!result) setText(find(".title"), english("Draw a digit or choose a photo to start."));
   }
 
   find(".previous").addEventListener("click", () => go(tour?.step - 1));
@@ -209,10 +216,10 @@ function writeParagraph(host, text) {
 
 function writeShapes(host, ends) {
   const text = JSON.stringify(ends);
-  if (host.dataset.text === text) return;
-  host.dataset.text = text;
+  if (host.dataset.key === text) return;
+  host.dataset.key = text;
   const [before, after] = ends.map(([shape, words]) =>
     make("span", {}, make("code", { textContent: shape }), make("small", { textContent: words })),
   );
-  host.replaceChildren(before, make("b", { textContent: "→", ariaLabel: "becomes" }), after);
+  host.replaceChildren(before, make("b", { textContent: "→", ariaLabel: english("becomes") }), after);
 }

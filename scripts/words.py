@@ -1,0 +1,200 @@
+"""Lists the words of the page that a language lacks: ``python -m scripts.words fr``.
+
+Prints JSON with one entry for each English text without a translation: the file of a new language, or what an older one
+still needs. ``page_words`` collects the texts from the code, for this command and for the tests:
+
+- JavaScript: the first argument of each ``translate("...")`` and ``english("...")``;
+- HTML, in files and in ``html = `...` `` of JavaScript: text and attributes, outside of ``translate="no"``;
+- Python: what the registries hold, and the sentences of the modules below, whose values are ``{0}``, ``{1}`` and so on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+from vit_demo.methods import METHODS
+from vit_demo.web import head, method_docs, page
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.networks import starting_points
+from vit_demo.weights import PRESETS, hub
+
+PACKAGE = Path(page.__file__).parent.parent
+COMPONENTS = PACKAGE / "web" / "components"
+LANGUAGES = PACKAGE / "web" / "languages"
+
+ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
+VOID = ("img", "input", "br", "meta", "link")
+
+SENTENCES = (
+    "images/decoder.py",
+    "images/decoder_process.py",
+    "images/digit_preprocess.py",
+    "images/reading.py",
+    "images/rgb.py",
+    "inference/forward.py",
+    "inference/jobs.py",
+    "inference/patch_features.py",
+    "weights/bundled_accuracy.py",
+    "weights/custom_model.py",
+    "weights/hf_config.py",
+    "weights/hub.py",
+    "weights/resampled_accuracy.py",
+    "weights/visitor_cache.py",
+    "web/custom_model.py",
+    "web/handlers.py",
+    "web/map_requests.py",
+    "web/model_info.py",
+    "web/payload.py",
+    "web/token_requests.py",
+    "web/uploads.py",
+)
+"""Modules whose sentences a visitor can meet. What only a forged request can cause stays English."""
+
+LEFT_IN_ENGLISH = (
+    "A picture must be a path",
+    "An array must be",
+    "give the path of a picture file",
+    "cannot be opened: check the path",
+    "contains NaN or infinity",
+    "The number of components must",
+    "The number of segments must",
+    "cannot be compared: use one model",
+    "The request is not an object",
+    "There is no request",
+    "There is no block",
+    "has no source",
+    "is not on the Hub, or not {1}",
+    "cannot be downloaded, because {1}",
+    "neither a folder nor a repository",
+    "is not a valid revision",
+    "has no revision",
+    "is damaged: its hash",
+    "could not be downloaded",
+    "preprocessor_config.json",
+    "Its config has no mean",
+)
+"""Parts of sentences of these modules that only Python's users, forged requests and unusual checkpoints meet."""
+
+MORE_SENTENCES = (
+    "CPU, {0} threads",
+    "CPU, 1 thread",
+    "{0} is not on the Hub, or not public: check its name.",
+    f"{{0}} cannot be downloaded, because HF_HUB_OFFLINE is set: go online, or {hub.FALLBACK}.",
+    f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {hub.FALLBACK}.",
+)
+"""Words of the device, and what the sentences with several placeholders become for a visitor."""
+
+UNTRANSLATED = {"org/name", "Apache-2.0", "AttnLRP"}
+"""The same in every language."""
+
+_CALL = re.compile(r"""\b(?:translate|english)\(\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
+_TEMPLATE = re.compile(r"\b(?:html|HTML) = `([^`]*)`")
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9“])")
+_WORD = re.compile(r"[^\W\d_A-Z]{2}|^%")
+
+
+class _Words(HTMLParser):
+    """The texts of some HTML, as ``language/words.js`` finds them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+        self._skipping = 0
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        if self._skipping or values.get("translate") == "no" or tag in ("code", "pre", "textarea"):
+            self._skipping += tag not in VOID
+        else:
+            self.found.update(plain(values[name] or "") for name in ATTRIBUTES if name in values)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skipping -= bool(self._skipping) and tag not in VOID
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipping:
+            self.found.add(plain(data))
+
+
+def plain(text: str) -> str:
+    """A text with single spaces, as browsers show it."""
+    return re.sub(r"[ \t\n]+", " ", text).strip()
+
+
+def page_words() -> set[str]:
+    """All English texts that the page translates."""
+    found = {*_of_javascript(), *_of_html(), *_of_registries(), *MORE_SENTENCES}
+    for name in SENTENCES:
+        found.update(_sentences(PACKAGE / name))
+    return {text for text in found - UNTRANSLATED if _WORD.search(re.sub(r"\{\w+\}\s*", "", text))}
+
+
+def _of_javascript() -> Iterator[str]:
+    for path in COMPONENTS.rglob("*.js"):
+        for literal in _CALL.findall(path.read_text(encoding="utf-8")):
+            yield ast.literal_eval(literal)
+
+
+def _of_html() -> set[str]:
+    words = _Words()
+    words.feed(page.HEADER.format(source=page.SOURCE_LINK, device=""))
+    for path in COMPONENTS.rglob("*.html"):
+        words.feed(path.read_text(encoding="utf-8"))
+    for path in COMPONENTS.rglob("*.js"):
+        for html in _TEMPLATE.findall(path.read_text(encoding="utf-8")):
+            words.feed(html)
+    return words.found
+
+
+def _of_registries() -> Iterator[str]:
+    yield head.TITLE
+    yield "Source and details"
+    for method in METHODS.values():
+        yield from (method.title, method.description, method.unit, method.recommended, method.floor.reason)
+        yield plain(method_docs.parts(method_docs.sections()[method.docs])[0])
+    for preset in PRESETS.values():
+        yield re.sub(r"^\w+-\S+/\d+|^FlexiViT-\w", "{0}", preset.title)
+        yield from _SENTENCE_END.split(re.sub(r"\d+\.\d", "{0}", preset.note))
+    for photo in EXAMPLE_PHOTOS.values():
+        yield from (photo.title, photo.licence)
+    yield from (network["group"] for network in starting_points()["networks"])
+
+
+def _sentences(path: Path) -> Iterator[str]:
+    """The sentences of a module, with numbered placeholders; docstrings are none."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped |= {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        text = "" if node in skipped else _text(node)
+        is_sentence = re.match(r"[A-Z“{]", text) and re.search(r"[ ].*[.]$", text)
+        if is_sentence and not any(part in text for part in LEFT_IN_ENGLISH):
+            yield text
+
+
+def _text(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if not isinstance(node, ast.JoinedStr):
+        return ""
+    places = iter(range(len(node.values)))
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else f"{{{next(places)}}}" for part in node.values)
+
+
+def read_language(name: str) -> dict[str, str | dict[str, str]]:
+    """The catalogue of a language; empty if there is none."""
+    path = LANGUAGES / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Lists the words of the page that a language lacks, as JSON.")
+    parser.add_argument("language", help="its code, such as fr")
+    known = read_language(parser.parse_args().language)
+    print(json.dumps(dict.fromkeys(sorted(page_words() - set(known)), ""), ensure_ascii=False, indent=1))

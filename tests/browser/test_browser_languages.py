@@ -1,0 +1,213 @@
+"""The page in other languages: no English word is left, nothing is too long, and the way back is exact."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scripts.words import LANGUAGES, page_words, read_language
+from vit_demo.web import launch
+from vit_demo.weights import PRESETS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
+SECTIONS = ("attention", "features", "steps", "compare", "build")
+WIDTHS = {390: 844, 820: 1180, 1440: 900}
+
+TEXTS = """() => {
+  const skipped = "script, style, code, pre, textarea, [translate=no], [hidden], #language option, .credit";
+  const found = [];
+  for (const root of document.querySelectorAll("#header, #choices, #stage")) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT,
+      (node) => node.matches?.(skipped) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const element = node.parentElement;
+      if (node.nodeType === Node.ELEMENT_NODE) {
+        for (const name of ["aria-label", "title", "placeholder", "alt", "data-label", "data-why"]) {
+          if (node.getAttribute(name)) found.push(node.getAttribute(name));
+        }
+        if (node.dataset.text) found.push(node.textContent);
+      } else if (!element.closest("[data-text]") && node.data.trim()) found.push(node.data.trim());
+    }
+  }
+  return [document.title, ...found];
+}"""
+"""All texts and attributes with words; a text with bold parts as a whole."""
+
+TOO_LONG = """() => {
+  const wide = document.documentElement.scrollWidth - innerWidth;
+  const boxes = "button, label, [role=tab], summary, .pill, .name, dt, th";
+  const cut = [...document.querySelectorAll(`:is(#header, #choices, #stage) :is(${boxes})`)]
+    .filter((node) => node.offsetParent && !node.closest("[translate=no]") && node.clientWidth)
+    .filter((node) => node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== "inline")
+    .map((node) => `${node.textContent.trim().slice(0, 60)}: ${node.scrollWidth} > ${node.clientWidth}`);
+  return wide > 1 ? [`the page is ${wide} px too wide`, ...cut] : cut;
+}"""
+
+NAMES = {
+    *("vit_demo", "AttnLRP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "px", "ms", "kB", "MB", "GB", "org/name"),
+    *PRESETS,
+    *("ViT-Tiny", "MNIST from scratch", "einops ViT", "annotated ViT"),
+}
+"""Words of the page that are the same in every language, beside those of classes and authors."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+def open_page(browser: Browser, address: str, language: str, catalogue: dict | None = None) -> Page:
+    context = browser.new_context(locale=language, reduced_motion="reduce", viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    if catalogue is not None:
+        page.route("**/languages/*.json", lambda route: route.fulfill(json=catalogue))
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    return page
+
+
+def open_section(page: Page, section: str) -> None:
+    page.locator(".sections button").nth(SECTIONS.index(section)).click()
+    waits = {"features": ".features .legend > *", "steps": ".steps .figure > *", "compare": ".compare dl dd"}
+    if section in waits:
+        page.locator(waits[section]).first.wait_for(state="attached")
+
+
+def settle(page: Page) -> None:
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "en")
+    page.locator(".more-methods").click()
+    problems: dict[str, list[str]] = {}
+    for section in SECTIONS:
+        open_section(page, section)
+        for tab in ("photos", "digits") if section == "attention" else ("digits",):
+            page.locator(f"#tab-{tab}").click()
+            page.wait_for_selector('.stage[data-state="done"]')
+            for language in CODES:
+                page.locator("#language").select_option(language)
+                page.wait_for_selector(f"html[lang={language}]")
+                settle(page)
+                translations = read_language(language)
+                left = [text for text in page.evaluate(TEXTS) if translations.get(text, text) != text]
+                problems[f"{language}, {section}, {tab}: still English"] = left
+                for width, height in WIDTHS.items():
+                    page.set_viewport_size({"width": width, "height": height})
+                    settle(page)
+                    problems[f"{language}, {section}, {tab}, {width} px"] = page.evaluate(TOO_LONG)
+    page.context.close()
+    problems = {where: found for where, found in problems.items() if found}
+    assert not problems, json.dumps(problems, indent=1, ensure_ascii=False)
+
+
+def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
+    """In a language whose words all stand in brackets, a text of ours without brackets is in no catalogue."""
+
+    def bracketed(key: str) -> str | dict[str, str]:
+        return {"other": f"⟦{key}⟧"} if "|" in key and "{count}" in key else key if "|" in key else f"⟦{key}⟧"
+
+    page = open_page(browser, address, "de", {key: bracketed(key) for key in page_words()})
+    forgotten: set[str] = set()
+
+    def collect() -> None:
+        settle(page)
+        for text in page.evaluate(TEXTS):
+            rest = text if "⟦" not in text else ""
+            for name in sorted(NAMES, key=len, reverse=True):
+                rest = rest.replace(name, "")
+            if re.search(r"[^\W\d_]{2}", rest):
+                forgotten.add(text)
+
+    page.locator(".more-methods").click()
+    for details in (".about details", ".logit-lens"):
+        page.locator(f"{details} > summary").click()
+    page.locator(".about .text p").first.wait_for()
+    page.locator(".logit-lens li").first.wait_for()
+    page.locator(".faithfulness .test").click()
+    page.locator(".findings .randomization b, .findings .randomization:not(:empty)").first.wait_for()
+    canvas = page.locator(".look canvas")
+    for name in ("attention", "rollout", "value_weighted", "relevance", "attnlrp", "occlusion"):
+        page.locator(f".all input[data-value={name}]").check()
+        canvas.hover(position={"x": 30, "y": 30})
+        collect()
+    page.locator(".look .drop").click()
+    canvas.click(position={"x": 60, "y": 60})
+    page.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
+    collect()
+    page.locator(".look .restore").click()
+    for kept in ("python", "command", "json"):
+        page.locator(f"[data-keep={kept}]").click()
+        collect()
+    open_section(page, "features")
+    for mode in ("similarity", "pca", "segments", "norms", "classes"):
+        page.locator(f"[data-feature=mode] input[data-value={mode}]").check()
+        page.locator(".features canvas").first.hover(position={"x": 30, "y": 30})
+        collect()
+    open_section(page, "steps")
+    for _ in range(8):
+        page.locator(".steps:not(.loading) .figure > *").first.wait_for()
+        collect()
+        if page.locator(".steps .reveal").is_visible():
+            page.locator(".steps .reveal").click()
+            collect()
+        page.locator(".steps .next").click()
+    for section in ("compare", "build"):
+        open_section(page, section)
+        collect()
+    page.locator("#build-1-image_size, .build input").first.fill("13")
+    collect()
+    page.locator("#tab-photos").click()
+    page.wait_for_selector('.stage[data-state="done"]')
+    page.locator(".remove[title]").click()
+    collect()
+    page.context.close()
+    assert not forgotten, json.dumps(sorted(forgotten), indent=1, ensure_ascii=False)
+
+
+def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "en-GB")
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url))
+    for section in SECTIONS:  # so that every part of the page is there
+        open_section(page, section)
+    page.wait_for_function("!document.querySelector('.compare .pending')")
+    open_section(page, "attention")
+    settle(page)
+    before = page.evaluate(TEXTS)
+    assert "Is this heatmap faithful?" in before and page.locator("#language").input_value() == "en"
+    fetched.clear()
+
+    page.locator("#language").select_option("de")
+    page.wait_for_selector("html[lang=de]")
+    german = read_language("de")
+    found = page.evaluate(TEXTS)
+    assert german["Is this heatmap faithful?"] in found and "Is this heatmap faithful?" not in found
+    assert page.title() == german["vit_demo: see a Vision Transformer think"]
+    assert "," in page.locator(".predictions .number").first.inner_text(), "numbers, too"
+
+    page.locator("#language").select_option("fr")
+    page.wait_for_selector("html[lang=fr]")
+    page.locator("#language").select_option("en")
+    page.wait_for_selector("html[lang=en]")
+    settle(page)
+    assert page.evaluate(TEXTS) == before
+    assert [url.rsplit("/", 1)[1] for url in fetched] == ["de.json", "fr.json"], "English needs no catalogue"
+
+    page.locator("#language").select_option("es")
+    page.wait_for_selector("html[lang=es]")
+    page.reload()
+    page.wait_for_selector("html[lang=es]")
+    assert json.loads(page.evaluate("JSON.stringify(localStorage)"))["vit_demo-language"] == "es"
+    page.context.close()

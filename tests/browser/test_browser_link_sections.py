@@ -1,0 +1,178 @@
+"""Links restore the sections of the stage, too: Features, Step by step, Compare and Build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vit_demo.web import launch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHOICES = "document.querySelector('.stage').__stage.choices"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+@pytest.fixture
+def opened(page: Page, address: str) -> Page:
+    return open_page(page, address)
+
+
+def open_page(page: Page, url: str) -> Page:
+    page.goto(url)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    return page
+
+
+def section(page: Page, name: str) -> None:
+    page.locator(".sections").get_by_role("button", name=name, exact=True).click()
+
+
+def seen_elsewhere(page: Page, browser: Browser, look: Callable[[Page], object], wanted: object) -> None:
+    """The link shows the same to a visitor with a fresh browser, and after a reload."""
+    page.wait_for_timeout(400)  # sliders settle before the address changes
+    other = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce").new_page()
+    for view in (open_page(other, page.url), page):
+        view.reload()
+        view.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+        assert look(view) == wanted
+        assert view.url == page.url
+    other.context.close()
+
+
+def test_features_with_a_second_picture(opened: Page, browser: Browser) -> None:
+    section(opened, "Features")
+    opened.get_by_label("Second picture").select_option("Digit 3")
+    opened.get_by_label("After block").fill("4")
+    opened.locator(".features .of", has_text="(left) · block 4").wait_for()
+    box = opened.locator(".features canvas").nth(1).bounding_box()
+    assert box
+    opened.mouse.click(box["x"] + 2.5 / 7 * box["width"], box["y"] + 1.5 / 7 * box["height"])
+    opened.mouse.move(5, 5)
+
+    def look(page: Page) -> list[str]:
+        page.locator(".features .of", has_text="(right) · block 4").wait_for()
+        shown = page.locator(".features canvas").nth(1).evaluate("canvas => canvas.toDataURL()")
+        return [page.locator(".features .of").inner_text(), shown]
+
+    wanted = look(opened)
+    assert wanted[0].startswith("patch row 2, column 3 (right)")
+    seen_elsewhere(opened, browser, look, wanted)
+
+
+def test_the_settings_of_the_features(opened: Page, browser: Browser) -> None:
+    section(opened, "Features")
+    opened.locator(".features .of", has_text="block 6").wait_for()
+    opened.locator(".features").get_by_role("radio", name="PCA").press(" ")
+    opened.get_by_role("button", name="Remove the background").click()
+    opened.locator(".features").get_by_role("radio", name="Segments").press(" ")
+    opened.get_by_label("Segments").last.fill("9")
+    opened.get_by_label("Colours", exact=True).fill("35")
+
+    def look(page: Page) -> list[object]:
+        page.locator(".features .of", has_text="9 segments").wait_for()
+        chosen = page.evaluate(f"{CHOICES}.features")
+        return [chosen["k"], chosen["opacity"], chosen["background"], page.locator(".features .chip").count()]
+
+    assert look(opened) == [9, 0.35, True, 9]
+    seen_elsewhere(opened, browser, look, [9, 0.35, True, 9])
+    opened.go_back()
+    opened.locator(".features .of", has_text="principal components").wait_for()
+    opened.go_back()
+    opened.locator(".features .of", has_text="patch row").wait_for()
+
+
+def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Browser) -> None:
+    section(opened, "Step by step")
+    opened.locator(".steps .title").wait_for()
+    opened.locator(".steps .dots button").nth(3).click()
+    opened.locator(".steps .shares").wait_for()
+    box = opened.locator(".steps .seen canvas").bounding_box()
+    assert box
+    opened.mouse.click(box["x"] + 3.5 / 7 * box["width"], box["y"] + 1.5 / 7 * box["height"])
+    opened.locator(".steps .figure select, .steps .figure input").first.wait_for()
+
+    def look(page: Page) -> list[object]:
+        page.locator(".steps .shares").wait_for()
+        page.locator(".steps:not(.loading)").wait_for()
+        tour = page.evaluate(f"{CHOICES}.tour")
+        title, shares = page.locator(".steps h2").inner_text(), page.locator(".shares").inner_text()
+        return [title, tour["step"], tour["patch"], shares]
+
+    opened.locator(".steps:not(.loading)").wait_for()
+    wanted = look(opened)
+    assert wanted[1:3] == [3, 10]
+    seen_elsewhere(opened, browser, look, wanted)
+    opened.locator(".steps .next").click()
+    opened.locator(".steps h2", has_text="Step 5").wait_for()
+    opened.go_back()
+    opened.locator(".steps h2", has_text="Step 4").wait_for()
+
+
+def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
+    section(opened, "Compare")
+    opened.locator(".compare .column:not(.pending)").nth(2).wait_for()
+    column = opened.get_by_role("region", name="Column 2")
+    column.get_by_label("Method").select_option("Relevance")
+    column.get_by_label("Model").select_option("Digits, tiny")
+    opened.get_by_role("region", name="Column 3").get_by_role("button", name="Remove").click()
+
+    def look(page: Page) -> list[object]:
+        page.wait_for_function(
+            "document.querySelectorAll('.compare .column dl dd').length === 14"
+            " && !document.querySelector('.compare .pending')"
+        )
+        values = page.locator(".compare select").evaluate_all("all => all.map(each => each.value)")
+        return [values, page.locator(".compare canvas").nth(1).evaluate("canvas => canvas.toDataURL()")]
+
+    wanted = look(opened)
+    assert '"digits-tiny"' in wanted[0] and '"relevance"' in wanted[0]
+    seen_elsewhere(opened, browser, look, wanted)
+
+
+def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
+    section(opened, "Build")
+    opened.get_by_label("Start from").select_option("MNIST from scratch")
+    opened.get_by_label("Depth").fill("5")
+    opened.get_by_label("The head reads").select_option("the mean of the patches")
+
+    def look(page: Page) -> str:
+        page.locator(".build pre", has_text="depth=5").wait_for()
+        return page.locator(".build pre").inner_text()
+
+    assert 'pool="mean"' in look(opened)
+    seen_elsewhere(opened, browser, look, look(opened))
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "section=features&features=pca&features_block=999&features_patch=9999&second=nobody&segments=1",
+        "section=steps&step=8&step_patch=10000&step_block=1000&step_head=1000&step_filter=9999",
+        "section=compare&columns=nobody:4:rollout,digits-small:999:rollout,digits-small:4:constructor",
+        "section=build&network=nothing,depth:5",
+        "section=build&network=ViT-Tiny,depth:100000,embed_dim:0",
+    ],
+)
+def test_a_section_opens_whatever_a_link_says(page: Page, address: str, link: str) -> None:
+    name = link.split("&")[0].removeprefix("section=")
+    open_page(page, f"{address}#tab=digits&{link}")
+    card = page.locator(f".stage .{name if name != 'features' else 'tokens'}")
+    card.wait_for()
+    if name == "features":
+        page.locator(".features .of", has_text="block 6 of 6").wait_for()
+    elif name == "steps":
+        page.locator(".steps h2", has_text="Step 8").wait_for()
+    elif name == "compare":
+        page.locator(".compare .column:not(.pending)").nth(2).wait_for()
+    else:
+        page.locator(".build .fields").wait_for()

@@ -1,0 +1,110 @@
+"""The first screen on desktops, tablets, a phone and with the browser's zoom: what is in sight; nothing moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vit_demo.web import launch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SIZES = {
+    "desktop": (1440, 900),
+    "laptop": (1280, 720),
+    "large tablet": (820, 1180),
+    "small tablet": (768, 1024),
+    "phone": (390, 844),
+    "laptop at 200 %": (640, 360),
+    "desktop at 200 %": (720, 450),
+}
+FIRST_TASK = {
+    "desktop": ["#tabs", "#model", ".look", ".predictions", ".about"],
+    "laptop": ["#tabs", "#model .size-text", ".look", ".predictions", ".about"],
+    "large tablet": ["#tabs", "#model", ".look .headline", ".look .picture", ".look .controls"],
+    "small tablet": ["#tabs", "#model", ".look .headline", ".look .picture"],
+    "phone": ["#tabs", ".look .headline"],
+    "laptop at 200 %": [".look .headline"],
+    "desktop at 200 %": [".look .headline", ".look .picture"],
+}
+OBSERVE = """
+window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts.push(entry.value);
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
+def open_page(browser: Browser, address: str, name: str) -> Page:
+    width, height = SIZES[name]
+    touch = "tablet" in name or name == "phone"
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, has_touch=touch, is_mobile=name == "phone", reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.add_init_script(OBSERVE)
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    page.wait_for_timeout(500)
+    return page
+
+
+def bottoms(page: Page, selectors: list[str]) -> dict[str, float]:
+    return {
+        selector: page.locator(selector).evaluate("element => element.getBoundingClientRect().bottom")
+        for selector in selectors
+    }
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address: str, name: str) -> None:
+    page = open_page(browser, address, name)
+    assert sum(page.evaluate("window.shifts")) < 0.1
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    for tab in ("Draw a digit", "Photo"):
+        page.get_by_role("tab", name=tab).click()
+        digit = "true" if tab.startswith("Draw") else "false"
+        page.wait_for_function(f"document.querySelector('.stage').__stage.current()?.pixelated === {digit}")
+        page.wait_for_selector('.stage[data-state="done"]')
+        beyond = {
+            what: bottom
+            for what, bottom in bottoms(page, FIRST_TASK[name]).items()
+            if bottom > SIZES[name][1] and not (name == "phone" and what == "#tabs" and digit == "false")
+        }
+        assert not beyond, tab
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.context.close()
+
+
+def test_on_a_phone_most_of_the_picture_is_in_sight(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "phone")
+    box = page.locator(".look .picture").bounding_box()
+    assert box and box["y"] + 0.8 * box["height"] < 844
+    page.context.close()
+
+
+def test_the_hint_names_the_grid_of_a_photo_that_keeps_its_aspect_ratio(page: Page, address: str) -> None:
+    page.goto(f"{address}#tab=photos&photo=church")
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    hint = page.locator("#model .size-text")
+    page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.example === 'church'")
+    assert hint.inner_text().startswith("10 × 10 patches + class token = 101 tokens.")
+    page.locator("#fit").get_by_text("Keep aspect ratio").click()
+    page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.fit === 'keep'")
+    result = "document.querySelector('.stage').__stage.current()"
+    rows, columns = page.evaluate(f"[{result}.rows, {result}.columns]")
+    assert rows != columns
+    assert hint.inner_text().startswith(f"{rows} × {columns} patches + class token = {rows * columns + 1} tokens.")
+    page.locator("#fit").get_by_text("Centre").click()
+    page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.fit === 'crop'")
+    assert hint.inner_text().startswith("10 × 10 patches")

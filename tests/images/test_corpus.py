@@ -1,0 +1,68 @@
+"""The corpus of hostile pictures: each gives a picture or one sentence, in little memory and time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .corpus import ENDED_BY_THE_KERNEL, corpus
+
+ROOT = Path(__file__).parents[2]
+
+# Without torch and in one process, whose peak of memory is that of the worst file; with the memory limit of the process
+# that decodes a visitor's picture, but not its limit on processor time, which would be that of all files together.
+READ = """
+import json, pathlib, resource, sys, time, types
+for name, folder in (("vit_demo", "vit_demo"), ("vit_demo.images", "vit_demo/images")):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+from vit_demo.images import decoder, limits
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+resource.setrlimit(resource.RLIMIT_AS, (limits.MAX_DECODER_MEMORY,) * 2)
+outcomes, idle = {}, peak()
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    started = time.process_time()
+    try:
+        outcome = decoder.decode(path.read_bytes()).mode
+    except ValueError as error:
+        outcome = str(error)
+    except MemoryError:
+        outcome = decoder.TOO_COMPLEX
+    outcomes[path.name] = outcome, time.process_time() - started
+print(json.dumps({"outcomes": outcomes, "megabytes": peak() - idle}))
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    folder = tmp_path_factory.mktemp("corpus")
+    for name, data in corpus().items():
+        if name not in ENDED_BY_THE_KERNEL:
+            (folder / name).write_bytes(data)
+    command = [sys.executable, "-W", "ignore", "-c", READ, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_each_is_a_picture_or_one_sentence(report: dict) -> None:
+    assert report["outcomes"].keys() | set(ENDED_BY_THE_KERNEL) == corpus().keys()
+    for name, (outcome, _) in report["outcomes"].items():
+        is_sentence = outcome.endswith(".") and "\n" not in outcome and "/" not in outcome and 20 < len(outcome) < 300
+        assert outcome == "RGB" or is_sentence, (name, outcome)
+    pictures = {name for name, (outcome, _) in report["outcomes"].items() if outcome == "RGB"}
+    assert {"icc.jpg", "icc-cut-off.jpg", "mode-CMYK.jpeg", "polyglot-of-html.png"} <= pictures
+    assert not pictures & {"entities.svg", "script.eps", "path.png", "empty.png", "bomb-100-megapixels.png"}
+
+
+def test_none_takes_long_or_much_memory(report: dict) -> None:
+    slowest = max(report["outcomes"].items(), key=lambda entry: entry[1][1])
+    assert slowest[1][1] < 3, f"seconds of processor time: {slowest}"
+    assert report["megabytes"] < 400

@@ -1,0 +1,34 @@
+// The second picture of the features.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FEATURE_MODES } from "../../vit_demo/web/components/shared/viewLink.js";
+import { createSecondPicture, examplesOf } from "../../vit_demo/web/components/stage/features/secondPicture.js";
+import { MODES } from "../../vit_demo/web/components/stage/features/words.js";
+
+const control = () => ({ addEventListener() {}, dataset: {} });
+const second = createSecondPicture(control(), control(), { photos: [{ name: "lion", title: "Lion" }] });
+const [drawing, photo] = [{ pixelated: true }, { pixelated: false }];
+
+test("an example belongs beside a picture of its kind", () => {
+  assert.deepEqual(second.get({ example: "lion" }, photo).source, { example: "lion" });
+  assert.deepEqual(second.get({ example: "digit-3" }, drawing).source, { example: "digit-3" });
+  assert.equal(second.get({ example: "lion" }, drawing), null);
+  assert.equal(second.get({ example: "digit-3" }, photo), null);
+  assert.equal(examplesOf(true, []).length, 10);
+});
+
+test("the same example is the same picture, so that its tokens are loaded once", () => {
+  assert.equal(second.get({ example: "lion" }, photo), second.get({ example: "lion" }, photo));
+});
+
+test("what a link may name but nobody has is none", () => {
+  for (const choice of [null, { example: "unknown" }, { own: "own-0" }]) assert.equal(second.get(choice, photo), null);
+});
+
+test("a link may hold each mode that there is", () => {
+  assert.deepEqual(
+    MODES.map(([name]) => name),
+    FEATURE_MODES,
+  );
+});

@@ -1,0 +1,15 @@
+"""Requests of the page in tests: sent once, with the reply unpacked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vit_demo.web import map_requests
+from vit_demo.web.packing import unpack
+
+from .asynchronous import run
+
+
+def handle(request: Any) -> dict[str, Any]:
+    """Gives the reply to a request: its result, an error, or the progress of its job."""
+    return unpack(run(map_requests.handle(request)))

@@ -1,0 +1,95 @@
+"""The configurations in docs/haproxy keep a visitor with one server, and move to another when it fails."""
+
+import re
+import shutil
+import subprocess
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+
+from .conftest import first_free
+
+FOLDER = Path(__file__).parents[2] / "docs" / "haproxy"
+
+pytestmark = pytest.mark.skipif(not shutil.which("haproxy"), reason="needs haproxy")
+
+
+class Replies(BaseHTTPRequestHandler):
+    """Replies with the name of the server, the session header and the visitor's address."""
+
+    def do_GET(self) -> None:
+        body = f"{self.server.name} {self.headers.get('x-session-id')} {self.headers['x-forwarded-for']}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def serve(name: str) -> ThreadingHTTPServer:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Replies)
+    server.name = name
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture
+def proxy(tmp_path):
+    """Starts HAProxy with one of the configurations and other addresses; gives its own."""
+    running = []
+
+    def start(name: str, *servers: ThreadingHTTPServer) -> str:
+        port = first_free(0)
+        text = (FOLDER / name).read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
+        ports = iter([server.server_port for server in servers])
+        text = re.sub(r"(server \w+ 127\.0\.0\.1:)\d+", lambda found: f"{found[1]}{next(ports)}", text)
+        (tmp_path / name).write_text(text)
+        running.append(subprocess.Popen(["haproxy", "-db", "-f", str(tmp_path / name)], stderr=subprocess.DEVNULL))
+        address = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            try:
+                httpx.get(address)
+                return address
+            except httpx.HTTPError:
+                assert running[-1].poll() is None
+                time.sleep(0.05)
+        raise AssertionError("it did not start")
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def test_a_visitor_stays_with_one_server_until_it_fails(proxy):
+    servers = {name: serve(name) for name in ("one", "two")}
+    address = proxy("pages.cfg", *servers.values())
+    visitors = [httpx.Client(base_url=address) for _ in range(6)]
+    homes = [visitor.get("/").text.split()[0] for visitor in visitors]
+    assert set(homes) == {"one", "two"}, "visitors are spread"
+    for visitor, home in zip(visitors, homes, strict=True):
+        assert {visitor.get("/").text for _ in range(5)} == {f"{home} None 127.0.0.1"}
+    servers["one"].shutdown()
+    servers["one"].server_close()
+    for visitor in visitors:
+        assert visitor.get("/").text.split()[0] == "two"
+    for visitor in visitors:
+        visitor.close()
+
+
+def test_for_ray_a_cookie_becomes_the_session_header(proxy):
+    address = proxy("ray.cfg", serve("ray"))
+    sessions = []
+    for _ in range(3):
+        with httpx.Client(base_url=address) as visitor:
+            seen = {visitor.get("/").text.split()[1] for _ in range(4)}
+            assert len(seen) == 1 and "None" not in seen
+            sessions += seen
+            assert visitor.cookies["vit_demo"] in seen
+    assert len(set(sessions)) == 3
+    assert httpx.get(address, headers={"x-session-id": "mine"}).text.split()[1] != "mine", "a visitor cannot choose it"

@@ -1,0 +1,44 @@
+"""Disks that are full or cannot be written: one sentence, and the server goes on."""
+
+import errno
+import os
+from types import SimpleNamespace
+
+import gradio.route_utils
+import httpx
+import pytest
+
+from vit_demo.cli import main
+from vit_demo.web import uploads
+from vit_demo.web.security import NOT_STORED
+
+
+def test_an_upload_onto_a_full_disk_gets_a_sentence(running_page, monkeypatch):
+    def write(data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    real = gradio.route_utils.NamedTemporaryFile
+
+    def full(*arguments, **options):
+        file = real(*arguments, **options)
+        return SimpleNamespace(name=file.name, file=file.file, write=write, close=file.close, _rolled=True)
+
+    def upload() -> httpx.Response:
+        address = f"{running_page.local_url}gradio_api/upload"
+        return httpx.post(address, files={"files": ("photo.png", b"the bytes of a photo")})
+
+    with monkeypatch.context() as context:
+        context.setattr(gradio.route_utils, "NamedTemporaryFile", full)
+        response = upload()
+    assert response.status_code == 507 and response.json()["detail"] == NOT_STORED
+    assert "content-security-policy" in response.headers
+    assert upload().status_code == 200, "once there is room, uploads work again"
+
+
+@pytest.mark.parametrize("base", ["/dev/null/uploads", "/proc/uploads"])
+def test_a_temporary_folder_that_cannot_be_written_is_an_error(monkeypatch, capsys, base):
+    monkeypatch.setattr(uploads, "_folder", None)
+    monkeypatch.setenv("GRADIO_TEMP_DIR", base)
+    assert main(["serve"]) == 2
+    error = capsys.readouterr().err
+    assert f"cannot be stored in {base} (" in error and "GRADIO_TEMP_DIR" in error and error.count("\n") == 1

@@ -1,0 +1,59 @@
+"""Every word of the page is in the catalogue of every language, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from scripts.words import COMPONENTS, LANGUAGES, page_words, read_language
+
+CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
+CATEGORIES = {"zero", "one", "two", "few", "many", "other"}
+MARKUP = re.compile(r"\{\w+\}|\*")
+
+
+def test_the_menu_has_the_languages_that_have_a_catalogue() -> None:
+    source = (COMPONENTS / "shared" / "language.js").read_text(encoding="utf-8")
+    (names,) = re.findall(r"export const LANGUAGES = \{(.*?)\}", source)
+    assert sorted(re.findall(r"(\w+):", names)) == sorted([*CODES, "en"]) and len(CODES) >= 4
+
+
+@pytest.mark.parametrize("language", CODES)
+def test_no_word_is_missing_and_none_is_unknown(language: str) -> None:
+    words, known = page_words(), read_language(language)
+    assert sorted(words - set(known)) == [], f"translate these: python -m scripts.words {language}"
+    assert sorted(set(known) - words) == [], "no code uses these any more"
+    assert list(known) == sorted(known), "in the order of the keys, so that a change is easy to read"
+
+
+@pytest.mark.parametrize("language", CODES)
+def test_placeholders_and_bold_words_are_those_of_the_key(language: str) -> None:
+    for key, translation in read_language(language).items():
+        is_plural = "|" in key and "{count}" in key
+        assert is_plural == isinstance(translation, dict), key
+        english = key.split("|")[-1] if is_plural else key
+        expected = Counter(MARKUP.findall(english))
+        if isinstance(translation, str):
+            assert Counter(MARKUP.findall(translation)) == expected and translation.strip(), key
+            continue
+        assert translation.keys() <= CATEGORIES and "other" in translation, key
+        for category, form in translation.items():
+            found = Counter(MARKUP.findall(form))
+            # "Without one patch." needs no number.
+            assert found == expected or (category == "one" and found + Counter(["{count}"]) == expected), key
+
+
+def test_the_words_of_all_sources_are_found() -> None:
+    words = page_words()
+    assert {
+        "block {block} of {blocks}",  # translate("...") with values
+        "Start again",  # english("...")
+        "Is this heatmap faithful?",  # HTML in JavaScript
+        "Choose",  # HTML, after an icon
+        "Thin pen",  # an attribute
+        "Evidence for a class",  # a registry
+        "Low confidence: the model was trained on {0} classes, and this may be none of them.",  # a sentence of Python
+    } <= words
+    assert not {"vit_demo", "PNG", "org/name", "AttnLRP"} & words

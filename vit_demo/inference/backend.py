@@ -1,0 +1,85 @@
+"""Where networks run, if not in the engine's own process; ``vit_demo.serve`` implements it with Ray."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from typing import Any, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from vit_demo.inference.limits import Lane
+from vit_demo.model import Trace, ViT
+from vit_demo.weights import Preset
+
+T = TypeVar("T")
+
+
+class Backend(Protocol):
+    """Runs functions on networks in other processes."""
+
+    @property
+    def lanes(self) -> Mapping[str, Lane]:
+        """As ``limits.LANES``, for an engine whose threads only wait."""
+
+    @property
+    def device(self) -> str:
+        """Where networks run, in a few words for people."""
+
+    def execute(
+        self,
+        preset: Preset,
+        patch_size: int,
+        function: Callable[..., T],
+        arguments: tuple[Any, ...],
+        options: dict[str, Any],
+        *,
+        slow: bool,
+    ) -> T:
+        """Runs a function on a network, as ``Engine.run_on_model``; what it raises is raised here."""
+
+
+def encode(value: Any) -> bytes:
+    """Serializes a call or its result for another process of the same program.
+
+    A tensor is copied without the storage that it is a view of: q, k and v of a trace are views of one tensor, which
+    would be sent three times.
+    """
+    buffer = BytesIO()
+    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
+    return buffer.getvalue()
+
+
+def decode(data: bytes) -> Any:
+    """The value of ``encode``; from processes of this program only, because pickles can run any code."""
+    return pickle.loads(data)
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, value: Any) -> Any:
+        if not isinstance(value, Tensor) or value.dtype == torch.bfloat16:  # which numpy does not have
+            return NotImplemented
+        return torch.from_numpy, (value.detach().cpu().contiguous().numpy(),)
+
+
+@torch.inference_mode()
+def forward_batch(model: ViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Trace], ...]:
+    """Runs several images through a network at once.
+
+    Args:
+        model: In eval mode.
+        pixels: ``[B, C, height, width]``, normalised.
+        patch_size: In pixels.
+
+    Returns:
+        For each image its logits ``[K]`` float32 and its trace, as from ``forward_with_trace``.
+    """
+    trace = Trace()
+    logits = model(pixels, trace, patch_size=patch_size).float().cpu()
+    found = []
+    for index in range(len(pixels)):
+        q, k, v = ([tensor[index : index + 1] for tensor in kept] for kept in (trace.q, trace.k, trace.v))
+        found.append((logits[index, : model.config.num_classes], Trace(trace.grid, trace.num_prefix_tokens, q, k, v)))
+    return tuple(found)
