@@ -52,23 +52,25 @@ def data() -> ImageDataset:
 def test_outputs_are_those_for_the_crops_that_the_student_gets(teacher, data, tmp_path, monkeypatch):
     monkeypatch.setattr(teacher_outputs, "jitter_crops", lambda crops: crops)
     outputs = compute_teacher_outputs(teacher, [data], 2, 0, tmp_path, CPU, batch_size=5)
-    assert outputs.probabilities.shape == (2, 24, 4) and outputs.features.shape == (2, 24, 16)
+    assert [x.shape for x in outputs.probabilities] == [(24, 4)] * 2
+    assert [x.shape for x in outputs.features] == [(24, 16)] * 2
     assert not torch.equal(outputs.crops[0], outputs.crops[1])
     batch = torch.tensor([7] * 20)
     crops, probabilities, features, patches = outputs.sample(3, batch)  # epoch 3 uses the second view
     flipped = crops[:, 0] < 0
     assert 0 < flipped.sum() < 20
-    assert torch.equal(crops.abs() * outputs.crops[1, batch].sign(), outputs.crops[1, batch])
+    assert torch.equal(crops.abs() * outputs.crops[1][batch].sign(), outputs.crops[1][batch])
     assert all(torch.equal(row, features[0]) for row in features) and features.shape == (20, 16)
     assert all(torch.equal(row, probabilities[0]) for row in probabilities)
     # The patch features of a flipped photo are flipped as well.
     assert all(torch.equal(patches[i], patches[~flipped][0].flip(2 if f else ())) for i, f in enumerate(flipped))
-    photo = crop_and_resize(data.images[7:8].float() / 255, outputs.crops[1, 7:8])[0].permute(1, 2, 0)
+    photo = crop_and_resize(data.images[7:8].float() / 255, outputs.crops[1][7:8])[0].permute(1, 2, 0)
     size = (TEACHER_SIDE, TEACHER_SIDE)
     large = [Image.fromarray(photo[:, :, c].numpy()).resize(size, Image.Resampling.BICUBIC) for c in range(3)]
     x = torch.from_numpy(np.stack([np.asarray(channel) for channel in large]))[None].clamp(0, 1) * 2 - 1
     assert torch.allclose(teacher(x).softmax(1), probabilities[:1], atol=0.02)  # computed in bfloat16
-    for values in (outputs.features[0].float(), outputs.patches[0].float().permute(0, 2, 3, 1).flatten(0, 2)):
+    found = [outputs.standardised(name, 0, torch.arange(24)) for name in ("features", "patches")]
+    for values in (found[0], found[1].permute(0, 2, 3, 1).flatten(0, 2)):
         assert values.mean(0).abs().max() < 1e-2 and (values.std(0) - 1).abs().max() < 1e-2
 
 
@@ -76,7 +78,7 @@ def test_crops_are_jittered_anew_each_time(teacher, data, tmp_path):
     outputs = compute_teacher_outputs(teacher, [data], 1, 0, tmp_path, CPU)
     first, second = (outputs.sample(0, torch.arange(24)).crops for _ in range(2))
     for crops in (first, second):
-        ratio = crops[:, :2].abs() / outputs.crops[0, :, :2]
+        ratio = crops[:, :2].abs() / outputs.crops[0][:, :2]
         assert ratio.min() > 0.89 and ratio.max() < 1.11 and not torch.equal(ratio, torch.ones_like(ratio))
     assert not torch.equal(first.abs(), second.abs())
 
@@ -89,11 +91,13 @@ def test_patch_features_are_the_input_of_the_last_block_averaged_over_two_by_two
     tokens = torch.cat(inputs)[:, 1:]  # [24, 4 * 4, 16]
     corner = tokens[:, [10, 11, 14, 15]].mean(1)  # the last two rows and columns
     deviation, mean = torch.std_mean(tokens.unflatten(1, (2, 2, 2, 2)).mean((2, 4)), dim=(0, 1, 2))
-    assert torch.allclose(outputs.patches[0, :, :, 1, 1].float(), (corner - mean) / deviation, atol=0.02)
+    assert torch.allclose(
+        outputs.standardised("patches", 0, torch.arange(24))[:, :, 1, 1], (corner - mean) / deviation, atol=0.02
+    )
 
 
 def same_outputs(a, b) -> bool:
-    return all(torch.equal(getattr(a, name), getattr(b, name)) for name in TENSORS)
+    return all(map(torch.equal, *([x for name in TENSORS for x in getattr(each, name)] for each in (a, b))))
 
 
 def test_stored_outputs_are_not_computed_again(teacher, data, tmp_path, monkeypatch):
@@ -124,17 +128,19 @@ def test_outputs_for_other_photos_are_computed_anew(change, teacher, data, tmp_p
 def test_a_change_of_the_second_dataset_leaves_the_outputs_for_the_first_stored(teacher, data, tmp_path, monkeypatch):
     second, other = random_photos(10), random_photos(8)
     both = compute_teacher_outputs(teacher, [data, second], 2, 0, tmp_path, CPU)
-    assert both.probabilities.shape == (2, 34, 4)
+    assert [x.shape for x in both.probabilities] == [(34, 4)] * 2
     run, computed = teacher_outputs._run_teacher, []
     monkeypatch.setattr(
         teacher_outputs, "_run_teacher", lambda model, part, *rest: (computed.append(part), run(model, part, *rest))[1]
     )
     changed = compute_teacher_outputs(teacher, [data, other], 2, 0, tmp_path, CPU)
     assert len(computed) == 2 and all(part is other for part in computed), "two views of the new photos"
-    for name in ("crops", "probabilities"):  # features are standardised over all photos
-        assert torch.equal(getattr(changed, name)[:, :24], getattr(both, name)[:, :24])
+    for name in TENSORS:
+        assert all(
+            torch.equal(a[:24], b[:24]) for a, b in zip(getattr(changed, name), getattr(both, name), strict=True)
+        )
     alone = load_file(tmp_path / f"{other.digest}-0-1.safetensors")
-    assert torch.equal(changed.probabilities[1, 24:], alone["probabilities"])
+    assert torch.equal(changed.probabilities[1][24:], alone["probabilities"])
 
 
 def test_the_probability_of_other_classes_is_spread_evenly():

@@ -135,7 +135,7 @@ class FeatureDistillation(StoredDistillation):
     def wrap(self, network: nn.Module) -> nn.Module:
         """The network as a ``Student``, with maps to the widths of the teacher's features."""
         assert isinstance(network, ViT)
-        return Student(network, self.outputs.features.shape[2], self.outputs.patches.shape[2])
+        return Student(network, self.outputs.features[0].shape[1], self.outputs.patches[0].shape[1])
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """As in ``CrossEntropy``, for a ``Student``."""

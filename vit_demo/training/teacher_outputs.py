@@ -6,7 +6,8 @@ crops of each photo, which only flips, small shifts and colour changes vary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -51,20 +52,32 @@ class TeacherSample(NamedTuple):
 
 @dataclass(frozen=True)
 class TeacherOutputs:
-    """A teacher's outputs for some crops (views) of every training image.
+    """A teacher's outputs for some crops (views) of every training image, one tensor for each view.
+
+    The tensors of stored outputs are mapped from their files, so that only the view in use takes memory.
 
     Attributes:
-        crops: ``[views, N, 4]``, as ``random_crops`` returns them.
-        probabilities: ``[views, N, classes]``; each row sums to 1.
-        features: ``[views, N, D]``: the input of the teacher's head, standardised to mean 0 and standard deviation 1.
-        patches: ``[views, N, D, rows, cols]``: the normalised patch tokens that enter the teacher's last block,
-            averaged over 2 x 2 patches and standardised.
+        crops: ``[N, 4]`` each, as ``random_crops`` returns them.
+        probabilities: ``[N, classes]``; each row sums to 1.
+        features: ``[N, D]``: the input of the teacher's head.
+        patches: ``[N, D, rows, cols]``: the normalised patch tokens that enter the teacher's last block, averaged over
+            2 x 2 patches.
+        scales: Mean and standard deviation of ``features``, ``[D]``, and of ``patches``, ``[D, 1, 1]``, in the first
+            view; samples of all views are standardised with them.
     """
 
-    crops: Tensor
-    probabilities: Tensor
-    features: Tensor
-    patches: Tensor
+    crops: Sequence[Tensor]
+    probabilities: Sequence[Tensor]
+    features: Sequence[Tensor]
+    patches: Sequence[Tensor]
+    scales: dict[str, tuple[Tensor, Tensor]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        scales = {}
+        for name, dims in {"features": (0,), "patches": (0, 2, 3)}.items():
+            deviation, mean = torch.std_mean(getattr(self, name)[0].float(), dim=dims, keepdim=True)
+            scales[name] = (mean[0], deviation[0])
+        object.__setattr__(self, "scales", scales)
 
     def sample(self, epoch: int, indices: Tensor) -> TeacherSample:
         """The outputs for the images at ``indices`` ``[B]``, one view per epoch in turn.
@@ -72,11 +85,16 @@ class TeacherOutputs:
         Half of the images are flipped at random, and the crops are jittered slightly, which the outputs ignore.
         """
         view = epoch % len(self.crops)
-        crops, patches = self.crops[view][indices], self.patches[view][indices].float()
+        crops, probabilities = self.crops[view][indices], self.probabilities[view][indices].float()
+        features, patches = (self.standardised(name, view, indices) for name in ("features", "patches"))
         flipped = torch.rand(len(indices)) < 0.5
         patches = torch.where(flipped[:, None, None, None], patches.flip(3), patches)
-        probabilities, features = self.probabilities[view][indices].float(), self.features[view][indices].float()
         return TeacherSample(jitter_crops(flip_crops(crops, flipped)), probabilities, features, patches)
+
+    def standardised(self, name: str, view: int, indices: Tensor) -> Tensor:
+        """Features or patches of one view with mean 0 and standard deviation 1, float32."""
+        mean, deviation = self.scales[name]
+        return (getattr(self, name)[view][indices].float() - mean) / deviation
 
 
 def compute_teacher_outputs(
@@ -120,14 +138,10 @@ def compute_teacher_outputs(
                 partial = path.with_suffix(".partial")
                 save_file(stored, partial)
                 partial.replace(path)
+                stored = load_file(path)
             parts.append(stored)
-        outputs.append({name: torch.cat([part[name] for part in parts]) for name in TENSORS})
-    for name, dims in {"features": (0,), "patches": (0, 2, 3)}.items():
-        # The statistics of the first view standardise all views.
-        deviation, mean = torch.std_mean(outputs[0][name].float(), dim=dims, keepdim=True)
-        for stored in outputs:
-            stored[name].sub_(mean[0]).div_(deviation[0])
-    return TeacherOutputs(*(torch.stack([stored.pop(name) for stored in outputs]) for name in TENSORS))
+        outputs.append(parts[0] if len(parts) == 1 else {n: torch.cat([part[n] for part in parts]) for n in TENSORS})
+    return TeacherOutputs(*([stored[name] for stored in outputs] for name in TENSORS))
 
 
 def _run_teacher(
