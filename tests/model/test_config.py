@@ -34,6 +34,7 @@ def test_no_dimension_is_zero(field):
         ({"norm_eps": "x"}, "norm_eps must be a finite number"),
         ({"layer_scale": float("inf")}, "layer_scale must be a finite number"),
         ({"dropout": 1.0}, "below 1"),
+        ({"drop_path": 1.0}, "below 1"),
         ({"drop_path": None}, "drop_path must be a finite number"),
         ({"pool": "max"}, "pool must be one of cls, mean"),
         ({"pool": ["cls"]}, "pool must be one of cls, mean"),

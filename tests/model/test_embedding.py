@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ from einops import rearrange
 from torch import nn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.pos_embed import sincos_pos_embed
+from vit_demo.model.pos_embed import sincos_pos_embed, sincos_pos_embed_2d
 from vit_demo.model.vit import PatchEmbed
 
 
@@ -87,3 +88,22 @@ def test_a_shape_that_cannot_be_built_is_refused_in_one_sentence(
     with pytest.raises(ValueError, match=r"^[^.]+\.$") as error:
         replace(tiny, **change)
     assert all(field in str(error.value) for field in fields)
+
+
+def test_two_dimensional_sincos_table_equals_the_formula() -> None:
+    side, temperature = 3, 100.0
+    waves = [2 * math.pi / temperature ** (i / 2) for i in range(2)]
+
+    def expected(place: int) -> list[float]:
+        return [function(place / side * wave) for function in (math.sin, math.cos) for wave in waves]
+
+    table = sincos_pos_embed_2d(side, 10)[0]
+    for (row, column), found in zip(itertools.product(range(side), repeat=2), table, strict=True):
+        torch.testing.assert_close(found, torch.tensor([*expected(row), *expected(column), 0.0, 0.0]))
+
+
+def test_learned_positions_start_as_waves_with_noise() -> None:
+    torch.manual_seed(0)
+    model = ViT(ViTConfig(image_size=32, patch_size=4, embed_dim=32, depth=1, num_heads=2))
+    noise = model.pos_embed[0, 1:] - sincos_pos_embed_2d(8, 32)[0]
+    assert 0.015 < float(noise.std()) < 0.025 and float(noise.mean().abs()) < 0.002

@@ -4,8 +4,9 @@ import torch
 from vit_demo.model import Trace, ViT, ViTConfig
 
 
+@pytest.mark.parametrize("rows", [3, 4])
 @pytest.mark.parametrize("prefix", [True, False], ids=["with positions", "without"])
-def test_dropped_patches_are_as_if_hidden_from_every_token(prefix):
+def test_dropped_patches_are_as_if_hidden_from_every_token(prefix, rows):
     """Independent: the whole sequence, and attention whose mask hides the dropped patches."""
     torch.manual_seed(0)
     config = ViTConfig(
@@ -13,15 +14,15 @@ def test_dropped_patches_are_as_if_hidden_from_every_token(prefix):
         pos_embed_prefix=prefix,
     )  # fmt: skip
     model = ViT(config).eval()
-    images = torch.randn(2, 3, 24, 24)
-    kept_patches = torch.tensor([[0, 4, 7], [8, 1, 2]])
+    images = torch.randn(2, 3, 8 * rows, 24)
+    kept_patches = torch.tensor([[0, 4, 3 * rows - 1], [8, 1, 2]])
     with torch.no_grad():
         found = model(images, kept_patches=kept_patches)
         for sample in range(2):
-            hidden = [i for i in range(9) if i not in kept_patches[sample].tolist()]
-            mask = torch.ones(1, 1, 12, 12, dtype=torch.bool)
+            hidden = [i for i in range(3 * rows) if i not in kept_patches[sample].tolist()]
+            mask = torch.ones(1, 1, 3 + 3 * rows, 3 + 3 * rows, dtype=torch.bool)
             mask[..., [3 + i for i in hidden]] = False
-            x = model.embed(images[sample : sample + 1], (3, 3), 8)
+            x = model.embed(images[sample : sample + 1], (rows, 3), 8)
             for block in model.blocks:
                 x = x + block.attn(block.norm1(x), mask=mask)
                 x = x + block.mlp(block.norm2(x))
