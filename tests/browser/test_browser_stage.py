@@ -424,5 +424,5 @@ def test_a_phone_never_scrolls_sideways(phone: Page, address: str) -> None:
     phone.goto(address)
     phone.wait_for_selector("#stage .stage[data-ready=true]")
     phone.locator("#stage .picture").tap()
-    assert subject(phone).startswith("patch row ")
+    phone.locator("#stage .subject", has_text="patch row ").wait_for()
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
