@@ -1,16 +1,19 @@
-// Loads the trace of a block, which most visitors of a result never need: for patches under the pointer and the like.
+// Loads the trace of a block, for patches under the pointer and the like: most results are replaced before it is needed.
 
 import { decodeTrace } from "./decode.js";
 
 const SETTLE = 120; // milliseconds; a slider that only passes a block should not cost a request
+const REST = 800; // milliseconds without another result, after which a visitor is likely to point at this one
 
 /**
- * `load(result, block)` loads a trace if it is missing, and `need(result, block)` at once, unless that has failed before.
+ * `load(result, block)` loads a trace if it is missing, `need(result, block)` at once, unless that has failed before, and
+ * `prepare(result, block)` as soon as both have stayed the same for a while, so that hovering costs no request.
  * `onLoad(result)` is called when it is there, or has failed.
  */
 export function createBlockTraces(request, onLoad) {
   const states = new WeakMap(); // result -> Map from block to "pending" or "failed"
   let timer = 0;
+  let resting = { timer: 0 }; // {result, block, timer}
 
   const statesOf = (result) => states.get(result) ?? states.set(result, new Map()).get(result);
   const isHere = (result, block) => result.traces.has(block) || statesOf(result).get(block) === "pending";
@@ -43,7 +46,13 @@ export function createBlockTraces(request, onLoad) {
     if (!timer && !hasFailed(result, block)) fetchTrace(result, block);
   }
 
+  function prepare(result, block) {
+    if (resting.result === result && resting.block === block) return;
+    clearTimeout(resting.timer);
+    resting = { result, block, timer: setTimeout(() => need(result, block), REST) };
+  }
+
   const hasFailed = (result, block) => statesOf(result).get(block) === "failed";
 
-  return { load, need, hasFailed };
+  return { load, need, prepare, hasFailed };
 }
