@@ -52,7 +52,7 @@ def test_every_kind_of_work_has_the_same_result_elsewhere(elsewhere):
         lambda ex: ex.similarity((1, 2)),
     ):
         np.testing.assert_array_equal(compute(there), compute(here))
-    assert len(elsewhere.sent) > 5
+    assert len(elsewhere.sent) >= 5  # the tokens may be in a cache
     assert max(map(len, elsewhere.sent)) < 30_000, "calls are small"
 
 

@@ -16,7 +16,7 @@ import { segmentsOf } from "../../vit_demo/web/components/stage/features/kmeans.
 import { createTokenLoader } from "../../vit_demo/web/components/stage/features/loader.js";
 import { eigenvectors, foreground, principalComponents } from "../../vit_demo/web/components/stage/features/pca.js";
 import { createShown } from "../../vit_demo/web/components/stage/features/shown.js";
-import { formatCosine, MODES, readingOf, sentenceOf } from "../../vit_demo/web/components/stage/features/words.js";
+import { formatCosine, MODES, readingOf, sentenceOf } from "../../vit_demo/web/components/stage/features/text.js";
 import { pause } from "../../vit_demo/web/components/stage/requests.js";
 import { assertClose, fixture, randomNumbers } from "./helpers.js";
 

@@ -48,15 +48,15 @@ def test_previews_read_our_title_description_and_picture_and_nothing_of_gradios(
     html = fetch(address)[0].decode()
     head = Head()
     head.feed(html[: html.index("</head>")])
-    told = dict(head.metas)
+    named = dict(head.metas)
     previews = [name for name, _ in head.metas if name.startswith(("og:", "twitter:"))]
     assert len(previews) == len(set(previews)), "each once, since previews take the first"
-    assert told["og:title"] == TITLE and told["og:description"] == told["description"] == DESCRIPTION
+    assert named["og:title"] == TITLE and named["og:description"] == named["description"] == DESCRIPTION
     assert not re.search("gradio-app|@gradio|Gradio", " ".join(value for _, value in head.metas))
     assert html.index("<title>") < 4000 and html.index("charset") < 1024
 
-    picture, kind = fetch(told["og:image"])
-    assert told["og:image"].startswith(address) and kind == "image/jpeg"
+    picture, kind = fetch(named["og:image"])
+    assert named["og:image"].startswith(address) and kind == "image/jpeg"
     assert Image.open(io.BytesIO(picture)).size == (1200, 630) and len(picture) < 150_000
     icon, kind = fetch(address + head.links["icon"].removeprefix("./"))
     assert kind == "image/svg+xml" and ElementTree.fromstring(icon).tag.endswith("svg")

@@ -31,8 +31,8 @@ def pictures_parameter(label: str) -> gr.File:
     return _file_parameter(component, PicturesData, gr.data_classes.ListFiles)
 
 
-def _file_parameter(component: gr.File, data: type[GradioRootModel], described: Any) -> gr.File:
+def _file_parameter(component: gr.File, data: type[GradioRootModel], schema_model: Any) -> gr.File:
     # Set here and not in a subclass, for which the browser would look for a component of its own.
     component.data_model = data
-    component.api_info = described.model_json_schema  # type: ignore[method-assign]
+    component.api_info = schema_model.model_json_schema  # type: ignore[method-assign]
     return component

@@ -7,7 +7,8 @@ const REST = 800; // milliseconds without another result, after which a visitor 
 
 /**
  * `load(result, block)` loads a trace if it is missing, `need(result, block)` at once, unless that has failed before, and
- * `prepare(result, block)` as soon as both have stayed the same for a while, so that hovering costs no request.
+ * `prepare(result, block)` as soon as both have stayed the same for a while, so that hovering costs no request; null for the
+ * result takes that back.
  * `onLoad(result)` is called when it is there, or has failed.
  */
 export function createBlockTraces(request, onLoad) {
@@ -49,7 +50,7 @@ export function createBlockTraces(request, onLoad) {
   function prepare(result, block) {
     if (resting.result === result && resting.block === block) return;
     clearTimeout(resting.timer);
-    resting = { result, block, timer: setTimeout(() => need(result, block), REST) };
+    resting = { result, block, timer: result ? setTimeout(() => need(result, block), REST) : 0 };
   }
 
   const hasFailed = (result, block) => statesOf(result).get(block) === "failed";

@@ -21,12 +21,12 @@ export function createMethodTable(panel, methods, curves) {
 
   async function run() {
     if (running) return stop(english("Cancelled."));
-    const mine = {};
-    running = mine;
+    const request = {};
+    running = request;
     const { result, label, baseline } = about;
     const names = Object.keys(methods);
     const body = start();
-    const isCurrent = () => running === mine;
+    const isCurrent = () => running === request;
     for (const [i, name] of ["", ...names].entries()) {
       const method = translate(name ? methods[name].label : english("random orders"));
       setText(status, translate("Computing *{method}* …", { method }));

@@ -3,7 +3,7 @@
 import { english, translate } from "../../shared/language.js";
 import { percent } from "../numbers.js";
 import { segmentChoice, slider } from "../widgets.js";
-import { MODES } from "./words.js";
+import { MODES } from "./text.js";
 
 /**
  * Builds the controls in `card`; `onChange(part)` gets the choices that change.

@@ -5,7 +5,7 @@ import { translate } from "../../shared/language.js";
 import { heatGradient } from "../colours.js";
 import { formatNumber, formatShare } from "../numbers.js";
 import { PALETTE } from "./colours.js";
-import { formatCosine } from "./words.js";
+import { formatCosine } from "./text.js";
 
 const CHANNELS = [
   [214, 69, 65],

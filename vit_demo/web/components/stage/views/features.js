@@ -10,7 +10,7 @@ import { createTokenLoader } from "../features/loader.js";
 import { paintPicture } from "../features/picture.js";
 import { createSecondPicture } from "../features/secondPicture.js";
 import { createShown } from "../features/shown.js";
-import { classesOf, hintsOf, readingOf, sentenceOf, subjectOf } from "../features/words.js";
+import { classesOf, hintsOf, readingOf, sentenceOf, subjectOf } from "../features/text.js";
 import { fitCanvas } from "../picture.js";
 import { followPatches } from "../pointing.js";
 import { createMethodDocs } from "./about.js";
