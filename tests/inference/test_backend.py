@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from vit_demo.errors import LabelError
+from vit_demo.inference import patch_features
 from vit_demo.inference.backend import decode, encode, forward_batch
+from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
 from vit_demo.inference.limits import LANES
@@ -37,7 +39,9 @@ def elsewhere():
     return Elsewhere()
 
 
-def test_every_kind_of_work_has_the_same_result_elsewhere(elsewhere):
+def test_every_kind_of_work_has_the_same_result_elsewhere(elsewhere, monkeypatch):
+    # The process' own cache of tokens may hold those of this picture from another test.
+    monkeypatch.setattr(patch_features, "_cache", ByteCache(1, lambda tokens: tokens.num_bytes))
     three = example_picture(3)
     there = Engine("cpu", elsewhere).explore(three, "digits-tiny", 7)
     here = Engine("cpu").explore(three, "digits-tiny", 7)
@@ -52,7 +56,7 @@ def test_every_kind_of_work_has_the_same_result_elsewhere(elsewhere):
         lambda ex: ex.similarity((1, 2)),
     ):
         np.testing.assert_array_equal(compute(there), compute(here))
-    assert len(elsewhere.sent) >= 5  # the tokens may be in a cache
+    assert len(elsewhere.sent) > 5
     assert max(map(len, elsewhere.sent)) < 30_000, "calls are small"
 
 
