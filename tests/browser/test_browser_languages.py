@@ -185,6 +185,8 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser
     page.wait_for_function("!document.querySelector('.compare .pending')")
     open_section(page, "attention")
     settle(page)
+    # the last thing that the page requests on its own
+    page.wait_for_function("document.querySelector('.stage').__stage.current().traces.size")
     before = page.evaluate(TEXTS)
     assert "Is this heatmap faithful?" in before and page.locator("#language").input_value() == "en"
     fetched.clear()

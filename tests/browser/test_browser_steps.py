@@ -13,7 +13,7 @@ from vit_demo.web import launch
 from vit_demo.web.components.pad import example_picture
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
 READY = '.stage[data-ready="true"]'
 TITLES = [
@@ -145,6 +145,28 @@ def test_the_marked_patch_is_where_the_class_token_looks(page: Page, address: st
     row, column = np.unravel_index(attention.argmax(), attention.shape)
     assert page.locator(".steps .option.right").inner_text().endswith(f"row {row + 1}, column {column + 1}")
     assert tour(page)["block"] == 5
+
+
+def test_a_step_whose_numbers_are_late_does_not_take_answers_to_the_question_before(page: Page, address: str) -> None:
+    open_tour(page, address)
+    held: list[Route] = []
+    page.route(
+        "**/component_server/",
+        lambda route: held.append(route) if "steps_block" in (route.request.post_data or "") else route.continue_(),
+    )
+    go_to(page, 4)
+    page.wait_for_function("document.querySelector('.steps').classList.contains('loading')")
+    hits = """() => [...document.querySelectorAll('.steps .quiz button')].filter((button) => {
+        const { x, y, width, height } = button.getBoundingClientRect();
+        return width && button.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+    }).length"""
+    assert page.get_by_text("how many would there be").is_visible(), "the step before stays, dimmed"
+    assert page.evaluate(hits) == 0
+    for route in held:
+        route.continue_()
+    page.locator(".steps .prompt", has_text="From which marked patch").wait_for()
+    assert page.evaluate(hits) == 5
+    page.unroute_all()
 
 
 def test_hovering_costs_no_request(page: Page, address: str) -> None:

@@ -101,6 +101,7 @@ export function create(card, { request, change, stepCode }) {
     setText(find(".error"), data.error(result));
     writeWords(facts);
     card.classList.toggle("loading", !complete);
+    find(".detail").inert = !complete; // a click would answer the question of the step before
     if (!complete) return waitFor(result);
     const state = { result, facts, shared, patch, block, tour, paint, choose };
     const revealed = quiz.show(result, tour.step, () => questionOf(state.tour.step, state));
