@@ -1,5 +1,6 @@
 """Several pictures in one call: each has the result of the single endpoint, or its own error."""
 
+import asyncio
 import base64
 
 import pytest
@@ -88,8 +89,6 @@ def test_a_batch_leaves_the_workers_of_a_lane_to_others(client, digits, monkeypa
 
     async def slow(image, **_):
         nonlocal running, most
-        import asyncio
-
         running += 1
         most = max(most, running)
         await asyncio.sleep(0.02)
@@ -99,3 +98,33 @@ def test_a_batch_leaves_the_workers_of_a_lane_to_others(client, digits, monkeypa
     monkeypatch.setitem(BATCHED, "predict", slow)
     client.predict(["data:"] * 9, "predict", {}, api_name="/batch")
     assert most == limits.BATCH_WORKERS
+
+
+def test_pictures_that_are_late_are_refused_and_the_others_have_their_results(client, digits, monkeypatch):
+    async def slow(image, **_):
+        await asyncio.sleep(0.1)
+        return {}
+
+    monkeypatch.setitem(BATCHED, "predict", slow)
+    monkeypatch.setattr("vit_demo.web.batch.BATCH_SECONDS", 0.15)
+    found = client.predict(["data:"] * 9, "predict", {}, api_name="/batch")
+    late = [i for i, entry in enumerate(found) if "has taken" in entry.get("error", "")]
+    assert 0 < len(late) < 9 and late == list(range(late[0], 9)) and found[0] == {"result": {}}
+
+
+def test_calls_of_all_visitors_together_are_bounded(running_page, digits, monkeypatch):
+    running, most = 0, 0
+
+    async def slow(image, **_):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.1)
+        running -= 1
+        return {}
+
+    monkeypatch.setitem(BATCHED, "predict", slow)
+    visitors = [Client(running_page.local_url, verbose=False) for _ in range(2)]
+    calls = [one.submit(["data:"] * 4, "predict", {}, api_name="/batch") for one in visitors * 3]
+    assert [call.result() for call in calls] == [[{"result": {}}] * 4] * 6
+    assert most == limits.BATCH_CALLS * limits.BATCH_WORKERS

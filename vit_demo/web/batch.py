@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from vit_demo.web.api import explain, methods, overlay, predict, presets
 from vit_demo.web.endpoints import Pictures, defaults
 from vit_demo.web.feature_endpoints import kmeans, norms, pca, similarity
 from vit_demo.web.handlers import with_gradio_errors
-from vit_demo.web.limits import BATCH_WORKERS, MAX_BATCH_BYTES, MAX_BATCH_PICTURES
+from vit_demo.web.limits import BATCH_CALLS, BATCH_SECONDS, BATCH_WORKERS, MAX_BATCH_BYTES, MAX_BATCH_PICTURES
 from vit_demo.web.results import BatchEntry
 
 BATCHED: dict[str, Callable[..., Awaitable[Any]]] = {
@@ -30,7 +31,7 @@ async def batch(images: Pictures, endpoint: str = "predict", arguments: Any = No
     """Runs another endpoint on several pictures in one call; a picture that fails does not stop the others.
 
     Args:
-        images: The pictures, at most 64 of 100 MB together.
+        images: The pictures, at most 64 of 100 MB together; those not started within five minutes are refused.
         endpoint: Name of the endpoint: predict, explain, logit_lens, drop_patches, faithfulness, similarity, pca,
             kmeans or norms.
         arguments: The other parameters of that endpoint by name, as a JSON object; defaults for those left out.
@@ -44,10 +45,12 @@ async def batch(images: Pictures, endpoint: str = "predict", arguments: Any = No
     function = BATCHED[name]
     given = _arguments(function, arguments)
     pictures = _pictures(images)
-    turn = asyncio.Semaphore(BATCH_WORKERS)
+    turn, deadline = asyncio.Semaphore(BATCH_WORKERS), time.monotonic() + BATCH_SECONDS
 
     async def run(picture: Any) -> BatchEntry:
         async with turn:
+            if time.monotonic() > deadline:
+                return {"error": f"The call has taken {BATCH_SECONDS:.0f} seconds: send this picture in another one."}
             try:
                 return {"result": await function(picture, **given)}
             except gr.Error as error:
@@ -101,3 +104,6 @@ ENDPOINTS: tuple[Callable[..., Any], ...] = (
     similarity, pca, kmeans, norms, batch,
 )  # fmt: skip
 """Every endpoint of the page, in the order of the documentation."""
+
+CONCURRENCY_LIMITS = {batch.__name__: BATCH_CALLS}
+"""How many calls of an endpoint run at the same time, for those that are limited."""

@@ -47,5 +47,11 @@ MAX_BATCH_PICTURES = 64
 MAX_BATCH_BYTES = 100_000_000
 """All files of such a call together."""
 
+BATCH_CALLS = 2
+"""Such calls of all visitors that are worked on at the same time; others wait in the queue."""
+
+BATCH_SECONDS = 300.0
+"""Time after which the pictures of such a call that have not been started are refused."""
+
 BATCH_WORKERS = 2
 """Pictures of such a call that are worked on at the same time, so that it leaves room for others."""
