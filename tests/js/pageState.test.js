@@ -180,6 +180,12 @@ test("a model that must be downloaded is named beside the state", () => {
   assert.equal(decodeLink("tab=photos&model=org/model", { ...page, customModels: false }).model, null);
 });
 
+test("a section alone is a link to the drawing tab", () => {
+  const { state } = decodeLink("section=steps", page);
+  assert.deepEqual(state, { ...page.first, task: "digits", view: { ...page.first.view, section: "steps" } });
+  assert.equal(decodeLink("tab=x&section=steps", page), null);
+});
+
 test("nonsense in a link is as if it were not there", () => {
   for (const link of ["", "tab=x", "%E0%A4%A", "tab=digits&".repeat(3000)]) {
     assert.ok([null, "digits"].includes(decodeLink(link, page)?.state.task ?? null));

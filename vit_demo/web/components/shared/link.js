@@ -64,7 +64,7 @@ export function leftOut({ task, [task]: { picture }, view }) {
  */
 export function decodeLink(fragment, page) {
   const fields = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 4000));
-  const task = fields.get("tab");
+  const task = fields.get("tab") ?? (fields.has("section") ? TASKS[0] : null); // #section=steps is easy to remember
   if (!TASKS.includes(task)) return null;
   const state = firstState(page);
   const tab = { ...state[task], ...decodePicture(fields, task, page) };
