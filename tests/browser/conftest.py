@@ -73,6 +73,16 @@ def _window(browser: Browser, **options: object) -> Iterator[Page]:
     assert not errors
 
 
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """Where the page is served, for all tests that change nothing about the server."""
+    from vit_demo.web import launch
+
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
+
+
 @pytest.fixture(scope="module")
 def launch() -> Iterator[Callable[[gr.Blocks], str]]:
     """Starts a page on a free port and returns its address; it stops with the last test of the module."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from vit_demo.web import launch
-
 from .choosing import method_button
 
 if TYPE_CHECKING:
@@ -31,13 +29,6 @@ FIND = """async (own) => {
     })
     .map(({ target, failureSummary }) => `${id}: ${target[0]}: ${failureSummary.split("\\n")[1]}`));
 }"""
-
-
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 def problems(page: Page) -> list[str]:

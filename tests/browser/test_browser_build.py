@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,18 +12,10 @@ import torch
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
-from vit_demo.web import launch
 from vit_demo.weights import PRESETS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,16 +10,9 @@ import pytest
 
 import vit_demo
 from vit_demo.web.components.pad import example_picture
-from vit_demo.web.page import build_page
 
 if TYPE_CHECKING:
-    import gradio as gr
     from playwright.sync_api import Locator, Page
-
-
-@pytest.fixture(scope="module")
-def address(launch: Callable[[gr.Blocks], str]) -> str:
-    return launch(build_page())
 
 
 @pytest.fixture

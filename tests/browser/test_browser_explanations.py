@@ -9,7 +9,6 @@ import pytest
 
 from vit_demo.inference.engine import get_engine
 from vit_demo.methods import METHODS
-from vit_demo.web import launch
 from vit_demo.web.requests import ResultRequest
 from vit_demo.weights import PRESETS
 
@@ -21,13 +20,6 @@ if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration
 
 STAGE = "document.querySelector('.stage').__stage"
-
-
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 def open_page(page: Page, address: str) -> Page:

@@ -10,19 +10,11 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web import launch
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture(scope="module")

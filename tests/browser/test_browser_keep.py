@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
@@ -16,16 +16,9 @@ from PIL import Image
 import vit_demo
 from vit_demo.cli import main
 from vit_demo.web.components.pad import example_picture
-from vit_demo.web.page import build_page
 
 if TYPE_CHECKING:
-    import gradio as gr
     from playwright.sync_api import Page
-
-
-@pytest.fixture(scope="module")
-def address(launch: Callable[[gr.Blocks], str]) -> str:
-    return launch(build_page())
 
 
 @pytest.fixture

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pytest
-
 from scripts.words import LANGUAGES, page_words, read_language
-from vit_demo.web import launch
 from vit_demo.weights import PRESETS
 
 if TYPE_CHECKING:
@@ -56,13 +52,6 @@ NAMES = {
     *("ViT-Tiny", "MNIST from scratch", "einops ViT", "annotated ViT"),
 }
 """Words of the page that are the same in every language, beside those of classes and authors."""
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 def open_page(browser: Browser, address: str, language: str, catalogue: dict | None = None) -> Page:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import vit_demo
-from vit_demo.web import launch
 from vit_demo.web.components.pad import DIGITS, smooth
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
 READY = '.stage[data-ready="true"]'
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 STAGE = "document.querySelector('.stage').__stage"
-
-
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-
-from vit_demo.web import launch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture

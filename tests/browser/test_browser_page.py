@@ -16,7 +16,6 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.images import to_mnist
-from vit_demo.web import launch
 from vit_demo.web.components.pad import DIGITS, example_picture, smooth
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 READY = '.stage[data-ready="true"]'
-
-
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.web import launch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -17,13 +16,6 @@ if TYPE_CHECKING:
 READY = '.stage[data-ready="true"]'
 FIT_WORDS = {"Centre": "bright square", "Stretch": "stretched to a square", "Keep aspect ratio": "aspect ratio kept"}
 FITS = {"Centre": "crop", "Stretch": "squash", "Keep aspect ratio": "keep"}
-
-
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.web import launch
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 
 if TYPE_CHECKING:
@@ -33,13 +32,6 @@ GIVE = """([kind, selector, content]) => {
     target.dispatchEvent(new DragEvent(name, { ...options, dataTransfer: data }));
   }
 }"""
-
-
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture

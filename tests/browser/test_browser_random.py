@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import vit_demo
-from vit_demo.web import launch
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights import PRESETS
@@ -65,13 +64,6 @@ SHOWN = """() => {
     method: stage.__stage.choices.method,
   };
 }"""
-
-
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 def delay_replies(page: Page, milliseconds: int) -> None:

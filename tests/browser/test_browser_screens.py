@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-
-from vit_demo.web import launch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -36,13 +33,6 @@ new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifts.push(entry.value);
 }).observe({ type: "layout-shift", buffered: true });
 """
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 def open_page(browser: Browser, address: str, name: str) -> Page:

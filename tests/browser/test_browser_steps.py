@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web import launch
 from vit_demo.web.components.pad import example_picture
 
 if TYPE_CHECKING:
@@ -26,13 +24,6 @@ TITLES = [
     "Repeat, block by block",
     "Read the answer",
 ]
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
 
 
 def open_tour(page: Page, address: str, tab: str = "Draw a digit") -> list[str]:
