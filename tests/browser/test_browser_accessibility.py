@@ -20,6 +20,14 @@ AXE = next((path for folder in FOLDERS if (path := folder / "axe-core" / "axe.mi
 GRADIOS_OWN = {"aria-prohibited-attr", "color-contrast", "label-content-name-mismatch", "image-redundant-alt"}
 """Rules that Gradio's own elements break."""
 
+SECTIONS = {
+    "Features": ".features .legend > *",
+    "Step by step": ".steps .figure > *",
+    "Compare": ".compare dl dd",
+    "Build": ".build pre",
+}
+"""The other sections of the page, and what is there once they are drawn."""
+
 FIND = """async (own) => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations.flatMap(({ id, nodes }) => nodes
@@ -72,6 +80,11 @@ def test_axe_finds_nothing_of_ours(browser: Browser, address: str, screen: str, 
             if panels == "open":
                 open_panels(page)
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems(page)]
+        if tab == "Draw a digit" and (screen, theme) in (("desktop", "light"), ("phone", "dark")):
+            for name, content in SECTIONS.items():
+                page.locator(".sections").get_by_role("button", name=name, exact=True).click()
+                page.locator(content).first.wait_for()
+                found += [f"{name}: {problem}" for problem in problems(page)]
     context.close()
     assert not found, "\n".join(found)
 

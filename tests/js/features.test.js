@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { bordersOf } from "../../vit_demo/web/components/stage/features/borders.js";
 import {
   classColours,
   classLegend,
@@ -210,4 +211,16 @@ test("an error stays until it is tried again", async () => {
   assert.equal(loader.get(result, 5, null).error, "");
   await pause(200);
   assert.equal(sent.length, 2);
+});
+
+test("borders stand between patches of different segments, and none at a dropped patch", () => {
+  // 0 0 1
+  // 0 . 1   the dot is dropped
+  const picture = { rows: 2, columns: 3, tokenOf: [0, 1, 2, 3, -1, 4] };
+  assert.deepEqual(bordersOf(picture, [0, 0, 1, 0, 1]), [[2, 0, 2, 1]]);
+  assert.deepEqual(bordersOf(picture, [0, 1, 1, 2, 0]), [
+    [1, 0, 1, 1],
+    [0, 1, 1, 1],
+    [2, 1, 3, 1],
+  ]);
 });

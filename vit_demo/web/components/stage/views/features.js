@@ -137,7 +137,13 @@ export function create(group, { request, change, upload, examples }) {
   /** The picture alone, until its tokens are here. */
   function paintPlain() {
     const picture = { ...result, dropped: new Set(result.dropped) };
-    paintOne(0, picture, result.picture, { colours: null, smooth: false, outlined: [], labels: null });
+    paintOne(0, picture, result.picture, {
+      colours: null,
+      smooth: false,
+      outlined: [],
+      labels: null,
+      segments: null,
+    });
     for (const part of [".of", ".at", ".sentences"]) setText(find(part), "");
     find(".legend").replaceChildren();
     delete find(".legend").dataset.key;
@@ -158,7 +164,13 @@ export function create(group, { request, change, upload, examples }) {
     tokens.pictures.forEach((picture, index) => {
       if (panes[index].hidden) return;
       const outlined = outlinesOf(tokens, picture, index, mode, query);
-      paintOne(index, picture, images[index], { colours, smooth: shown.smooth, outlined, labels });
+      paintOne(index, picture, images[index], {
+        colours,
+        smooth: shown.smooth,
+        outlined,
+        labels,
+        segments: shown.segments ?? null,
+      });
     });
     const isPair = tokens.pictures.length > 1;
     const words = subjectOf(mode, tokens, { block, k, query, isPair }, result);
