@@ -155,7 +155,7 @@ def encode(array: NDArray[Any]) -> str:
 
 def data_url(image: Image.Image) -> str:
     """A picture as a data URL: PNG for a grey one, WebP otherwise."""
-    kind, options = ("png", {}) if image.mode == "L" else ("webp", {"quality": 85})
+    kind, options = ("png", {}) if image.mode == "L" else ("webp", {"quality": 75})
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
     return f"data:image/{kind};base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
