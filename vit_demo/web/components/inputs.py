@@ -18,8 +18,8 @@ from vit_demo.web.components.server_function import OnRequest, server_function
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS, to_dict
 from vit_demo.web.model_info import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 
-PARTS = ("inputs/inputs", "inputs/photo", "inputs/model", "pad/pad", "model_view/model_view")
-"""The HTML files and style sheets of the component."""
+PARTS = ("shared/palette", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad", "model_view/model_view")
+"""The style sheets of the component."""
 
 
 class Inputs(gr.HTML):

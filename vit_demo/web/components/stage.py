@@ -93,10 +93,10 @@ def view_names() -> list[str]:
 
 
 def stylesheet() -> str:
-    """The style of the stage, then that of each view."""
+    """The colours of the page, the style of the stage, then that of each view."""
     views = sorted(path.name for path in (FOLDER / "views").glob("*.css"))
     names = ["stage.css", "controls.css", "status.css", *(f"views/{name}" for name in views)]
-    return "\n".join(read(f"components/stage/{name}") for name in names)
+    return "\n".join([read("components/shared/palette.css"), *(read(f"components/stage/{name}") for name in names)])
 
 
 def method_entries() -> list[dict[str, Any]]:

@@ -52,7 +52,8 @@ def stylesheet() -> str:
     first = FOLDER / "stage" / "stage.css"
     others = sorted(path for path in first.parent.glob("*.css") if path != first)
     of_views = [path for name in views() if (path := first.parent / "views" / f"{name}.css").is_file()]
-    texts = (path.read_text(encoding="utf-8") for path in (first, *others, *of_views))
+    palette = FOLDER / "shared" / "palette.css"
+    texts = (path.read_text(encoding="utf-8") for path in (palette, first, *others, *of_views))
     return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(texts)))
 
 
