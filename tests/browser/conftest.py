@@ -1,10 +1,11 @@
-"""A browser for the tests that need one: Playwright's own, else a Chromium or Chrome of the system."""
+"""A browser for the tests that need one: a headless Chromium of the system, else Playwright's, else another one."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +28,9 @@ FLAGS = [
     "--use-fake-device-for-media-stream",  # a webcam
     "--use-fake-ui-for-media-stream",
 ]
+HEADLESS_SHELL = "chromium-headless-shell"
+"""Chromium without the parts for a screen: the same engine, which opens the page in half the time."""
+
 SYSTEM_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -41,10 +45,10 @@ def browser() -> Iterator[Browser]:
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     with api.sync_playwright() as playwright:
         own = playwright.chromium.executable_path
-        system = next(filter(None, map(shutil.which, SYSTEM_BROWSERS)), None)
-        path = own if os.path.exists(own) else system  # noqa: PTH110
+        found = (shutil.which(HEADLESS_SHELL), own if Path(own).exists() else None, *map(shutil.which, SYSTEM_BROWSERS))
+        path = next(filter(None, found), None)
         if path is None:
-            pytest.skip("no browser: neither Playwright's own nor a system Chromium")
+            pytest.skip("no browser: neither Playwright's own nor a Chromium of the system")
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
