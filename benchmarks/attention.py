@@ -24,7 +24,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from benchmarks.cases import BASELINE, CASES, MANY_PASSES, Run, timm_extract, timm_plain, transformers_attentions
+from benchmarks.cases import (
+    BASELINE,
+    CASES,
+    MANY_PASSES,
+    PEAK_CASES,
+    Run,
+    timm_extract,
+    timm_plain,
+    transformers_attentions,
+)
 from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
 from vit_demo.methods import attention_from, relevance, rollout, to_grid
 from vit_demo.model import Trace, ViT, ViTConfig
@@ -113,7 +122,7 @@ def measure(tokens: int, repeats: int, cases: list[str]) -> list[Result]:
 def peak_megabytes(case: str, tokens: int) -> float:
     """By how much a case's peak memory exceeds that of a plain forward pass; called in a separate process."""
     model, images = build(tokens)
-    run = CASES[case](model)
+    run = PEAK_CASES[case](model)
     plain = _peak(model, images)
     return _peak(run, images) - plain
 
@@ -177,7 +186,7 @@ def main() -> None:
         help="only these, beside the plain forward; whole matrices of 9,217 tokens need about 30 GB",
     )  # fmt: skip
     parser.add_argument("--json", type=Path, help="write the figures here as well")
-    parser.add_argument("--peak", choices=CASES, help=argparse.SUPPRESS)
+    parser.add_argument("--peak", choices=CASES, help="print the peak memory of one case only, in MB")
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
     if arguments.peak:
