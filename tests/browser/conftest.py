@@ -12,7 +12,7 @@ import pytest
 
 if TYPE_CHECKING:
     import gradio as gr
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, Page
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -54,45 +54,26 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def desktop_context(browser: Browser) -> BrowserContext:
-    return browser.new_context(reduced_motion="reduce", viewport={"width": 1440, "height": 900})
-
-
-@pytest.fixture(scope="session")
-def phone_context(browser: Browser) -> BrowserContext:
-    return browser.new_context(
-        reduced_motion="reduce", viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True
-    )
-
-
 @pytest.fixture
-def page(desktop_context: BrowserContext) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """A desktop window; a script error on the page fails the test."""
-    yield from _window(desktop_context)
+    yield from _window(browser, viewport={"width": 1440, "height": 900})
 
 
 @pytest.fixture
-def phone(phone_context: BrowserContext) -> Iterator[Page]:
+def phone(browser: Browser) -> Iterator[Page]:
     """A phone with a touch screen."""
-    yield from _window(phone_context)
+    yield from _window(browser, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
 
 
-def _window(context: BrowserContext) -> Iterator[Page]:
-    """A window of a context that all tests share, so that its scripts are compiled once; nothing else is kept."""
+def _window(browser: Browser, **options: object) -> Iterator[Page]:
+    context = browser.new_context(reduced_motion="reduce", **options)  # type: ignore[arg-type]
     page = context.new_page()
     page.set_default_timeout(30_000)  # a busy machine can be slow to load the page
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
-    context.set_offline(False)
-    context.clear_cookies()
-    context.clear_permissions()
-    context.unroute_all()
-    for window in context.pages:
-        if window.url.startswith("http"):
-            window.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-        window.close()
+    context.close()
     assert not errors
 
 

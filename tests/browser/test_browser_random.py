@@ -97,7 +97,8 @@ def check(found: dict[str, Any]) -> None:
     assert (found["hash"]["tab"], found["hash"]["model"]) == (tab, preset.name)
     assert int(found["hash"]["patch_size"]) == found["size"]
     side = preset.image_size // found["size"]
-    assert f"{side * side + preset.config.num_prefix_tokens} tokens" in found["tokens"]
+    rows, columns = found["grid"] if found["fit"] == "keep" and found["ready"] == "true" else (side, side)
+    assert f"{rows * columns + preset.config.num_prefix_tokens} tokens" in found["tokens"]
     if found["ready"] == "empty":
         assert found["hash"]["picture"] == "none" and not found["bar"] and not found["seen"] and not found["part"]
         return
