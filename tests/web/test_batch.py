@@ -84,47 +84,41 @@ def test_the_bytes_of_all_pictures_are_bounded(client, digits, monkeypatch):
         client.predict(pictures, "predict", DIGITS, api_name="/batch")
 
 
-def test_a_batch_leaves_the_workers_of_a_lane_to_others(client, digits, monkeypatch):
-    running, most = 0, 0
+class SlowEndpoint:
+    """Takes a while for each picture, and counts how many it had at the same time."""
 
-    async def slow(image, **_):
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.02)
-        running -= 1
-        return {}
+    def __init__(self) -> None:
+        self.running, self.most = 0, 0
 
-    monkeypatch.setitem(BATCHED, "predict", slow)
-    client.predict(["data:"] * 9, "predict", {}, api_name="/batch")
-    assert most == limits.BATCH_WORKERS
-
-
-def test_pictures_that_are_late_are_refused_and_the_others_have_their_results(client, digits, monkeypatch):
-    async def slow(image, **_):
+    async def __call__(self, image, **_):
+        self.running += 1
+        self.most = max(self.most, self.running)
         await asyncio.sleep(0.1)
+        self.running -= 1
         return {}
 
-    monkeypatch.setitem(BATCHED, "predict", slow)
+
+@pytest.fixture
+def slow(monkeypatch):
+    endpoint = SlowEndpoint()
+    monkeypatch.setitem(BATCHED, "predict", endpoint)
+    return endpoint
+
+
+def test_a_batch_leaves_the_workers_of_a_lane_to_others(client, slow):
+    client.predict(["data:"] * 9, "predict", {}, api_name="/batch")
+    assert slow.most == limits.BATCH_WORKERS
+
+
+def test_pictures_that_are_late_are_refused_and_the_others_have_their_results(client, slow, monkeypatch):
     monkeypatch.setattr("vit_demo.web.batch.BATCH_SECONDS", 0.15)
     found = client.predict(["data:"] * 9, "predict", {}, api_name="/batch")
     late = [i for i, entry in enumerate(found) if "has taken" in entry.get("error", "")]
     assert 0 < len(late) < 9 and late == list(range(late[0], 9)) and found[0] == {"result": {}}
 
 
-def test_calls_of_all_visitors_together_are_bounded(running_page, digits, monkeypatch):
-    running, most = 0, 0
-
-    async def slow(image, **_):
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.1)
-        running -= 1
-        return {}
-
-    monkeypatch.setitem(BATCHED, "predict", slow)
+def test_calls_of_all_visitors_together_are_bounded(running_page, slow):
     visitors = [Client(running_page.local_url, verbose=False) for _ in range(2)]
     calls = [one.submit(["data:"] * 4, "predict", {}, api_name="/batch") for one in visitors * 3]
     assert [call.result() for call in calls] == [[{"result": {}}] * 4] * 6
-    assert most == limits.BATCH_CALLS * limits.BATCH_WORKERS
+    assert slow.most == limits.BATCH_CALLS * limits.BATCH_WORKERS
