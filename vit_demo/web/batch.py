@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import gradio as gr
 
-from vit_demo.errors import ImageError, InputError
+from vit_demo.errors import BusyError, ImageError, InputError
 from vit_demo.web import requests, uploads
 from vit_demo.web.analysis import drop_patches, explain_image, faithfulness, logit_lens
 from vit_demo.web.api import explain, methods, overlay, predict, presets
@@ -24,6 +25,8 @@ BATCHED: dict[str, Callable[..., Awaitable[Any]]] = {
     for function in (predict, explain, logit_lens, drop_patches, faithfulness, similarity, pca, kmeans, norms)
 }
 """The endpoints that return numbers about one picture, by name."""
+
+_turns = threading.Semaphore(BATCH_CALLS)
 
 
 @with_gradio_errors
@@ -56,7 +59,13 @@ async def batch(images: Pictures, endpoint: str = "predict", arguments: Any = No
             except gr.Error as error:
                 return {"error": str(error.message)}
 
-    return list(await asyncio.gather(*map(run, pictures)))
+    # Refused and not queued, because Gradio's queue is that of all endpoints.
+    if not _turns.acquire(blocking=False):
+        raise BusyError("Other batches are being worked on: try again in a moment.")
+    try:
+        return list(await asyncio.gather(*map(run, pictures)))
+    finally:
+        _turns.release()
 
 
 def _pictures(images: Any) -> list[Any]:
@@ -104,6 +113,3 @@ ENDPOINTS: tuple[Callable[..., Any], ...] = (
     similarity, pca, kmeans, norms, batch,
 )  # fmt: skip
 """Every endpoint of the page, in the order of the documentation."""
-
-CONCURRENCY_LIMITS = {batch.__name__: BATCH_CALLS}
-"""How many calls of an endpoint run at the same time, for those that are limited."""

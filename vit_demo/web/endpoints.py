@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import gradio as gr
@@ -26,7 +26,7 @@ Pictures = Annotated[Any, "pictures"]
 """A parameter that is a list of them."""
 
 
-def add_endpoints(functions: Sequence[Callable[..., Any]], concurrency_limits: Mapping[str, int]) -> None:
+def add_endpoints(functions: Sequence[Callable[..., Any]]) -> None:
     """Adds endpoints to the page that is being built; each has the name of its function.
 
     Their parameters and results are components that are never shown, because only for components does Gradio check that
@@ -35,7 +35,6 @@ def add_endpoints(functions: Sequence[Callable[..., Any]], concurrency_limits: M
     Args:
         functions: Their parameters are annotated ``Picture``, ``Pictures``, ``str``, ``int``, ``bool`` or ``Any``, and
             their results with a type of ``results``, an image, or a tuple of these.
-        concurrency_limits: How many calls of a function, by its name, run at the same time; any number of the others.
     """
     parameters: dict[tuple[str, Any, str], Component] = {}
     for function in functions:
@@ -49,12 +48,7 @@ def add_endpoints(functions: Sequence[Callable[..., Any]], concurrency_limits: M
             inputs.append(parameters[key])
         outputs = [_result(one) for one in (get_args(returned) if get_origin(returned) is tuple else (returned,))]
         gr.Button(visible=False).click(
-            function,
-            inputs,
-            outputs,
-            api_name=function.__name__,
-            concurrency_limit=concurrency_limits.get(function.__name__),
-            preprocess=False,
+            function, inputs, outputs, api_name=function.__name__, concurrency_limit=None, preprocess=False
         )
 
 

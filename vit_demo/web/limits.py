@@ -48,7 +48,7 @@ MAX_BATCH_BYTES = 100_000_000
 """All files of such a call together."""
 
 BATCH_CALLS = 2
-"""Such calls of all visitors that are worked on at the same time; others wait in the queue."""
+"""Such calls of all visitors that are worked on at the same time; others are refused."""
 
 BATCH_SECONDS = 300.0
 """Time after which the pictures of such a call that have not been started are refused."""

@@ -12,7 +12,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.engine import DEFAULT_PRESET, get_engine
 from vit_demo.inference.inputs import Source
 from vit_demo.web import requests, settings
-from vit_demo.web.batch import CONCURRENCY_LIMITS, ENDPOINTS
+from vit_demo.web.batch import ENDPOINTS
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.stage import Stage
 from vit_demo.web.endpoints import add_endpoints
@@ -41,7 +41,7 @@ def build_page() -> gr.Blocks:
     """
     preset = PRESETS[DEFAULT_PRESET]
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
-        add_endpoints(ENDPOINTS, CONCURRENCY_LIMITS)  # first, so that Gradio adds no suffix to their names
+        add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
         example = initial_stage(preset, requests.example_source(f"digit-{OPENING_DIGIT}"))
         gr.HTML(header(), elem_id="header")
         with gr.Row(elem_id="columns"):
