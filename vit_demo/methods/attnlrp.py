@@ -71,13 +71,14 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         x, weight, bias, z = ctx.saved_tensors
-        size, sign = weight.abs(), z.sign()
-        # gradient * z is the relevance of the output; its shares are relative to the reweighted z. Where that is 0, z
-        # is 0 as well.
-        reweighted = F.linear(x.abs(), size, None if bias is None else bias.abs())
-        reweighted = torch.addcmul(z, reweighted, sign, value=_SAME_SIGN).add_(torch.finfo(z.dtype).tiny)
-        share = (gradients[0] * z).div_(reweighted)
-        return torch.addcmul(share @ weight, sign.mul_(share) @ size, x.sign(), value=_SAME_SIGN), None, None
+        size, magnitude = weight.abs(), x.abs()
+        least = size.new_full((1,), 1e-30) if bias is None else bias.abs() + 1e-30  # where it is all, z is 0 as well
+        reweighted, share = F.linear(magnitude, size, least.expand(len(weight))), z.abs()
+        reweighted = torch.add(share, reweighted, alpha=_SAME_SIGN, out=reweighted)
+        # gradient * z is the relevance of the output; its shares are relative to the reweighted z.
+        share.div_(reweighted).mul_(gradients[0])
+        of_sizes = torch.sign(z, out=reweighted).mul_(share) @ size
+        return (share @ weight).addcmul_(of_sizes, torch.sign(x, out=magnitude), value=_SAME_SIGN), None, None
 
 
 class _LayerNorm(torch.autograd.Function):
@@ -110,7 +111,7 @@ class _GELU(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         x, y = ctx.saved_tensors
-        return gradients[0] * (y / x).masked_fill_(x == 0, 0.5), None
+        return (y / x).nan_to_num_(0.5).mul_(gradients[0]), None  # at 0 the limit, one half
 
 
 class _ScaledGradient(torch.autograd.Function):
