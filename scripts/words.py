@@ -157,7 +157,8 @@ def _of_registries() -> Iterator[str]:
     yield "Source and details"
     for method in METHODS.values():
         yield from (method.title, method.description, method.unit, method.recommended, method.floor.reason)
-        yield plain(method_docs.parts(method_docs.sections()[method.docs])[0])
+    for heading in ("Features", *(method.docs for method in METHODS.values())):
+        yield plain(method_docs.parts(method_docs.sections()[heading])[0])
     for preset in PRESETS.values():
         yield re.sub(r"^\w+-\S+/\d+|^FlexiViT-\w", "{0}", preset.title)
         yield from _SENTENCE_END.split(re.sub(r"\d+\.\d", "{0}", preset.note))

@@ -19,7 +19,7 @@ def test_the_docs_explain_every_method_with_formula_and_source():
         assert "`" not in html and "](" not in html and 500 < len(html) < 3200
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, method_docs.FEATURES])
 def test_a_visitor_first_reads_two_sentences_and_a_formula(method):
     first, _, details = method_html(method).partition("<details>")
     sentences = re.sub(r"<pre>.*?</pre>", "", first, flags=re.DOTALL)

@@ -38,26 +38,25 @@ def sections() -> dict[str, str]:
 def method_html(method: str) -> str:
     """The section about a method, or about ``FEATURES``, as HTML.
 
-    Of a method, all after the first formula is in a ``details`` element, and the notation, too.
+    All after the first formula is in a ``details`` element, and the notation, too.
 
     Raises:
         InputError: If there is no such method, or no documentation.
     """
-    chosen = None if method == FEATURES else find_method(method)
+    heading, description = "Features", ""
+    if method != FEATURES:
+        chosen = find_method(method)
+        heading, description = chosen.docs, chosen.description
     if not sections():
         raise InputError("The documentation is not part of this installation: see docs/explanations.md of the project.")
-    if chosen is None:
-        return in_english(_markdown().render(sections()["Features"]))
-    text = sections().get(chosen.docs, chosen.description)
-    plain, formula, rest = parts(text)
+    plain, formula, rest = parts(sections().get(heading, description))
     render = _markdown().render
     details = render(f"{rest}\n\n*{NOTATION}*: {sections()[NOTATION]}".strip())
-    return f"{render(plain + formula)}<details><summary>Source and details</summary>\n{in_english(details)}</details>"
-
-
-def in_english(html: str) -> str:
-    """What the page shows in English in every language: the details for developers."""
-    return f'<div lang="en" translate="no">{html}</div>'
+    # The details for developers are in English in every language.
+    return (
+        f"{render(plain + formula)}<details><summary>Source and details</summary>\n"
+        f'<div lang="en" translate="no">{details}</div></details>'
+    )
 
 
 def parts(text: str) -> tuple[str, str, str]:
