@@ -91,6 +91,15 @@ def test_arrow_keys_on_the_picture_choose_a_patch_and_leave_the_step(page: Page,
     figure(page).get_by_text("Patch 9 of 49: row 2, column 2.").wait_for()
 
 
+def test_what_has_the_focus_is_not_under_the_bar_of_the_step(page: Page, address: str) -> None:
+    open_tour(page, address)
+    page.get_by_role("button", name="Show me").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "PRE"
+    bottom, bar = (page.locator(f".steps {name}").bounding_box() for name in ("pre", ".walk"))
+    assert bottom["y"] + bottom["height"] <= bar["y"] + 1
+
+
 def test_one_head_is_that_of_the_package(page: Page, address: str) -> None:
     open_tour(page, address)
     go_to(page, 4)
