@@ -79,6 +79,7 @@ def result(run: str) -> dict[str, Any]:
         "class_token": True,
         "num_blocks": BLOCKS,
         "num_heads": HEADS,
+        "trace_bytes": 1000,
         "photo": None,
         "predictions": [
             {"index": 7, "label": "seven", "probability": 0.9},

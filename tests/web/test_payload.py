@@ -49,6 +49,7 @@ def test_the_maps_are_the_true_ones_to_every_digit_that_the_page_shows(result):
 def test_queries_and_keys_give_every_attention_value(result):
     sent = payload(result)
     tokens = sent["num_prefix_tokens"] + sent["grid"][0] * sent["grid"][1]
+    assert sent["trace_bytes"] == sum(len(base64.b64decode(text)) for text in block_payload(result, 0).values())
     for block in range(sent["num_blocks"]):
         trace = block_payload(result, block)
         q, k = (decode(trace[name], "<f2", (sent["num_heads"], tokens, -1)) for name in "qk")

@@ -15,6 +15,7 @@ from vit_demo import methods
 from vit_demo.errors import InputError
 from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
+from vit_demo.model import Trace
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def result_payload(result: Exploration, source: dict[str, Any]) -> dict[str, Any
         "class_token": preset.config.class_token,
         "num_blocks": trace.num_blocks,
         "num_heads": trace.num_heads,
+        "trace_bytes": _trace_bytes(trace),
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
         "predictions": _predictions(result),
         "note": _note(result),
@@ -103,6 +105,11 @@ def block_payload(result: Exploration, block: int) -> dict[str, str]:
     # From the rounded numbers that the browser gets, so that its rows sum to 1.
     logsumexp = methods.logsumexp(q.float() * scale, k)
     return {name: encode(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "logsumexp": logsumexp}.items()}
+
+
+def _trace_bytes(trace: Trace) -> int:
+    """The bytes of ``block_payload``, before base64: two half-precision numbers of each token, and the log-sum-exp."""
+    return 4 * trace.q[0][0].numel() + 4 * trace.q[0][0, ..., 0].numel()
 
 
 def empty(message: str) -> dict[str, Any]:

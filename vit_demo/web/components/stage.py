@@ -32,6 +32,7 @@ class Stage(gr.HTML):
     - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part that the model saw as
       shares of its sides (left, top, right, bottom), and how it was fitted;
     - `grid` (rows, columns), `num_prefix_tokens`, `class_token` (whether there is one), `num_blocks`, `num_heads`;
+    - `trace_bytes`: how large the trace of one block is, which decides whether it is requested before it is needed;
     - `dropped`: indices of the dropped patches, row by row; `trace` has no tokens for them;
     - `predictions`: list of `{"index", "label", "probability"}`, most likely first; empty without a classifier head;
     - `attention_maps`: of the class token, `{"levels": uint16 [L, H, N], "peaks": float32 [L, H]}`, where

@@ -33,6 +33,7 @@ export function decodeResult(payload) {
     numTokens: numPrefixTokens + numPatches - dropped.length,
     numBlocks: payload.num_blocks,
     numHeads: payload.num_heads,
+    traceBytes: payload.trace_bytes,
     hasClassToken: payload.class_token,
     dropped,
     tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),
