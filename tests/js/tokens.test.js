@@ -37,7 +37,7 @@ test("cosine similarities are Python's within a thousandth, in both pictures", (
 test("components of two pictures are fitted together, with the signs of Python", () => {
   const { scores, shares } = compute(two, "pca", 0, false, 0);
   const found = scores.map((score) => score * two.scale);
-  assertClose(found, expected.components, 1e-3 * largest(expected.components));
+  assertClose(found, expected.components, 2e-4 * largest(expected.components));
   assert.ok(shares[0] > shares[1] && shares[1] > shares[2] && shares[2] > 0);
 });
 
@@ -50,7 +50,7 @@ test("the same background is removed as in Python, and the rest fitted again", (
   );
   const found = Array.from(scores, (score) => score * two.scale).filter((_, i) => isKept[Math.floor(i / 3)]);
   const wanted = expected.foreground.filter((value) => value !== null);
-  assertClose(found, wanted, 1e-3 * largest(wanted));
+  assertClose(found, wanted, 2e-4 * largest(wanted));
 });
 
 for (const k of [2, 5, 12]) {

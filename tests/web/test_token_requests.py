@@ -47,7 +47,7 @@ def numbers(reply, name, kind="<f4"):
 
 def unit_vectors(reply):
     lengths, mean = numbers(reply, "lengths"), numbers(reply, "mean")
-    components = numbers(reply, "components", "<f2").reshape(len(lengths), -1)
+    components = numbers(reply, "levels", "<i2").reshape(len(lengths), -1) / 32767 * numbers(reply, "peaks")
     return np.column_stack([components + mean, numbers(reply, "offsets")]) / lengths[:, None]
 
 

@@ -58,7 +58,7 @@ class ReducedTokens:
 def reduce_tokens(tokens: NDArray[np.floating]) -> ReducedTokens:
     """Reduces tokens ``[N, D]``, those of several pictures together.
 
-    They are first divided by the length of the longest, so that half precision can hold them.
+    They are first divided by the length of the longest.
     """
     wide = tokens.astype(np.float64)
     scale = max(np.linalg.norm(wide, axis=1).max(), _TINY)

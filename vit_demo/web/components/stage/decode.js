@@ -11,6 +11,8 @@ export const decodeFloat32 = (text) => new Float32Array(decodeBytes(text).buffer
 
 export const decodeUint32 = (text) => new Uint32Array(decodeBytes(text).buffer);
 
+export const decodeInt16 = (text) => new Int16Array(decodeBytes(text).buffer);
+
 const decodeUint16 = (text) => new Uint16Array(decodeBytes(text).buffer);
 
 export function decodeFloat16(text) {

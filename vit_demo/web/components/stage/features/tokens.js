@@ -1,6 +1,8 @@
 // The tokens of a block as Python sends them (web/token_requests.py), and how alike two of them are.
 
-import { decodeFloat16, decodeFloat32, decodeUint32 } from "../decode.js";
+import { decodeFloat32, decodeInt16, decodeUint32 } from "../decode.js";
+
+const FULL_LEVEL = 32767;
 
 /**
  * Decodes a reply, of one picture or of two together. Tokens are counted through both pictures; in each, row by row and
@@ -10,10 +12,11 @@ import { decodeFloat16, decodeFloat32, decodeUint32 } from "../decode.js";
  * in which 1 stands for `scale`.
  */
 export function decodeTokens(reply) {
-  const [components, mean, offsets, lengths, norms] = [
-    decodeFloat16(reply.components),
-    ...["mean", "offsets", "lengths", "norms"].map((name) => decodeFloat32(reply[name])),
-  ];
+  const levels = decodeInt16(reply.levels);
+  const [peaks, mean, offsets, lengths, norms] = ["peaks", "mean", "offsets", "lengths", "norms"].map((name) =>
+    decodeFloat32(reply[name]),
+  );
+  const steps = peaks.map((peak) => peak / FULL_LEVEL);
   const count = lengths.length;
   const depth = mean.length;
   const unit = new Float32Array(count * (depth + 1));
@@ -21,8 +24,9 @@ export function decodeTokens(reply) {
   for (let token = 0, from = 0, to = 0; token < count; token++) {
     const scale = lengths[token] > 0 ? 1 / lengths[token] : 0;
     for (let i = 0; i < depth; i++, from++) {
-      unit[to++] = (components[from] + mean[i]) * scale;
-      if (i < reply.main) main[token * reply.main + i] = components[from];
+      const component = levels[from] * steps[i];
+      unit[to++] = (component + mean[i]) * scale;
+      if (i < reply.main) main[token * reply.main + i] = component;
     }
     unit[to++] = offsets[token] * scale;
   }
