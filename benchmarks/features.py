@@ -1,7 +1,7 @@
 """How long the page's script takes in the section Features, for 1,369 patches: DINOv2's, with random weights.
 
-Chromium on this machine runs the page. A time is that of one frame: the handlers of the event and what they schedule for
-the next frame. What the browser does afterwards (layout, painting) is not part of it.
+Chromium on this machine runs the page. A time is that of one frame: the handlers of the event and what they schedule
+for the next frame. What the browser does afterwards (layout, painting) is not part of it.
 
 Example:
     $ python -m benchmarks.features
