@@ -40,7 +40,7 @@ def use_random_weights() -> None:
     """Gives the models of the Hub random weights in this process, so that nothing is downloaded."""
     engine.load_model = random_or_bundled  # type: ignore[assignment]
     engine.fetch_weights = lambda *_: None  # type: ignore[assignment]
-    engine.is_on_machine = lambda *_: True  # type: ignore[assignment]
+    engine.is_on_machine = lambda *_: True
 
 
 def main() -> None:
