@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -14,8 +15,10 @@ from vit_demo.errors import ImageError, InputError
 from vit_demo.images import decode_image
 from vit_demo.images.decoder import decode
 from vit_demo.methods import METHODS
-from vit_demo.web import api, handlers, map_requests
+from vit_demo.web import handlers, map_requests
 from vit_demo.web.components.pad import example_picture, to_data_url
+from vit_demo.web.endpoints import defaults
+from vit_demo.web.page import ENDPOINTS
 from vit_demo.web.request_kinds import KINDS
 
 from ..asynchronous import run
@@ -42,9 +45,9 @@ anything = st.recursive(
 )
 
 
-def mostly(valid: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """A valid value three times out of four, so that the later checks are reached, too."""
-    return st.one_of(valid, valid, valid, anything)
+def mostly(valid: st.SearchStrategy[Any], times: int = 3) -> st.SearchStrategy[Any]:
+    """A valid value this many times as often as anything, so that the later checks are reached, too."""
+    return st.one_of(*times * [valid], anything)
 
 
 pictures = st.one_of(
@@ -90,23 +93,37 @@ def test_any_request_of_the_page(request: Any) -> None:
         assert reply["error"] != map_requests.INTERNAL_ERROR and is_a_sentence(reply["error"])
 
 
-@QUICK
-@given(
-    mostly(st.just(DRAWING)),
-    mostly(st.just("digits-tiny")),
-    mostly(st.sampled_from([0, 7, 14, None, ""])),
-    mostly(st.sampled_from([name for name in METHODS if name not in SLOW])),
-    st.lists(mostly(st.integers(-2, 9)), min_size=4, max_size=4),
-    mostly(st.sampled_from(["", "3"])),
-)
-def test_any_arguments_of_the_api(
-    image: Any, preset: Any, size: Any, method: Any, numbers: list[Any], label: Any
-) -> None:
-    for call in (api.predict(image, preset, size), api.explain(image, preset, size, method, *numbers, label)):
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "image": st.just(DRAWING),
+    "images": st.lists(mostly(st.just(DRAWING)), max_size=3),
+    "other": st.just(DRAWING) | st.none(),
+    "preset": st.just("digits-tiny"),
+    "patch_size": st.sampled_from([0, 7, 14, None, ""]),
+    "method": st.sampled_from([name for name in METHODS if name not in SLOW]),
+    "label": st.sampled_from(["", "3"]),
+    "patches": st.lists(st.lists(st.integers(-1, 4), min_size=2, max_size=2), max_size=3),
+    "baseline": st.just("grey"),
+    "endpoint": st.sampled_from(["predict", "explain", "norms"]),
+    "arguments": st.just({"preset": "digits-tiny", "patch_size": 14}),
+}
+"""Valid values of parameters by their names; the others are small numbers."""
+
+TAKING_ARGUMENTS = [endpoint for endpoint in ENDPOINTS if defaults(endpoint)]
+
+
+@pytest.mark.parametrize("endpoint", TAKING_ARGUMENTS, ids=lambda endpoint: endpoint.__name__)
+def test_any_arguments_of_an_endpoint(endpoint: Callable[..., Any]) -> None:
+    values = [mostly(VALUES.get(name, st.integers(-2, 9)), 9) for name in defaults(endpoint)]
+
+    @QUICK
+    @given(st.tuples(*values))
+    def call(arguments: tuple[Any, ...]) -> None:
         try:
-            assert isinstance(run(call), dict)
+            assert run(endpoint(*arguments)) is not None
         except gr.Error as error:
             assert str(error.message) != handlers.INTERNAL_ERROR and is_a_sentence(str(error.message))
+
+    call()
 
 
 starts = st.sampled_from(

@@ -3,7 +3,8 @@
 import pytest
 
 from vit_demo.weights import PRESETS
-from vit_demo.weights.bundled_accuracy import TEST_SETS, accuracy_note
+from vit_demo.weights.bundled_accuracy import EVERYDAY_PHOTOS, TEST_SETS, accuracy_note
+from vit_demo.weights.checkpoints import BUNDLED as CHECKPOINT_FOLDER
 from vit_demo.weights.checkpoints import read_record
 
 BUNDLED = [preset for preset in PRESETS.values() if preset.source == "bundled"]
@@ -22,12 +23,20 @@ def test_the_sets_together_give_the_accuracy_of_the_record(name):
 def test_every_figure_names_its_set(preset):
     for size in preset.patch_sizes:
         note = accuracy_note(preset, size)
-        assert note.startswith("Test accuracy ") and note.count("%") == note.count("(")
+        assert "Test accuracy " in note and note.count("%") == note.count("(") + note.count("everyday photos")
         record = 100 * read_record(preset, size)["test_accuracy"][str(size)]
         assert preset.name in TEST_SETS or f"{record:.1f}\u00a0% (MNIST)" in note
 
 
 def test_two_sets_are_not_pooled():
     note = accuracy_note(PRESETS["photos-tiny"], 12)
-    assert note == "Test accuracy 72.0\u00a0% (Tiny ImageNet), 86.0\u00a0% (Imagenette)."
+    assert note.startswith("Right on 77.0\u00a0% of 357 everyday photos. Test accuracy ")
+    assert note.endswith("72.0\u00a0% (Tiny ImageNet), 86.0\u00a0% (Imagenette).")
     assert accuracy_note(PRESETS["vit-b16"], 16) == ""
+
+
+def test_the_figures_of_everyday_photos_are_those_beside_the_weights():
+    (count, accuracies) = EVERYDAY_PHOTOS["photos-tiny"]
+    table = (CHECKPOINT_FOLDER / "README.md").read_text(encoding="utf-8")
+    row = next(line for line in table.splitlines() if f"{count} everyday photos, all 50 classes" in line)
+    assert [float(cell) for cell in row.split("|")[2:6]] == [accuracies[size] for size in (10, 12, 15, 20)]
