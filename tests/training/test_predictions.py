@@ -42,6 +42,19 @@ def test_perfect_calibration_has_no_error_and_overconfidence_has():
     assert Predictions(calibrated * 20, labels).calibration_error() == pytest.approx(0.25, abs=1e-6)
 
 
+def test_the_sampling_error_is_that_of_predictions_which_are_right_as_often_as_they_say():
+    many, few = random_predictions(), random_predictions().subset(torch.arange(50))
+    draws, errors = np.random.RandomState(1), []
+    for _ in range(100):
+        sure = few.confidence.numpy()
+        right, bins = draws.rand(50) < sure, np.minimum(14, (15 * sure).astype(int))
+        errors.append(sum(abs(np.sum((sure - right)[bins == b])) for b in range(15)) / 50)
+    assert few.sampling_error() == pytest.approx(np.mean(errors), rel=0.1)
+    assert many.sampling_error() < 0.6 * few.sampling_error()
+    certain = Predictions(torch.tensor([[50.0, 0.0]]).expand(4, 2), torch.zeros(4, dtype=torch.int64))
+    assert certain.sampling_error() == pytest.approx(0, abs=1e-6)
+
+
 def test_predictions_are_split_by_source():
     found = random_predictions(count=6)
     assert found.by_source() == [found]

@@ -87,6 +87,18 @@ class Predictions:
         differences = (count * abs(confidence - accuracy) for confidence, accuracy, count in self.reliability(bins))
         return sum(differences) / len(self.labels)
 
+    def sampling_error(self, bins: int = 15, samples: int = 200) -> float:
+        """The calibration error expected of perfect calibration, in [0, 1]: what so few images cause by themselves.
+
+        The mean over ``samples`` draws, in each of which a prediction is correct with the probability that is its
+        confidence. Seeded.
+        """
+        generator = torch.Generator().manual_seed(0)
+        index = (self.confidence * bins).long().clamp(max=bins - 1)
+        surplus = self.confidence - torch.bernoulli(self.confidence.expand(samples, -1), generator=generator)
+        sums = surplus.new_zeros(samples, bins).index_add_(1, index, surplus)  # of each bin: count times difference
+        return sums.abs().sum(1).mean().item() / len(self.labels)
+
 
 def normalise(images: Tensor, preset: Preset) -> Tensor:
     """Normalises images ``[B, C, height, width]`` in [0, 1] by a preset's mean and standard deviation."""

@@ -9,7 +9,10 @@ from vit_demo.training.evaluate import Results, correct_but_rejected, rejection_
 from vit_demo.training.predictions import Predictions
 from vit_demo.weights import Preset
 
-TABLES = ("accuracy", "calibration_error", "wrong_but_confident", "correct_but_rejected", "rejection_rate")
+TABLES = (
+    *("accuracy", "calibration_error", "calibration_error_of_perfect_calibration"),
+    *("wrong_but_confident", "correct_but_rejected", "rejection_rate"),
+)
 """The tables of a report, in the order in which they are printed."""
 
 MAX_CLASSES = 12
@@ -37,6 +40,9 @@ def make_report(preset: Preset, results: Results, outliers: Results, patch_size:
         "calibration_error": {
             name: {p: found.calibration_error() for p, found in sizes.items()} for name, sizes in results.items()
         },
+        "calibration_error_of_perfect_calibration": {
+            name: {p: found.sampling_error() for p, found in sizes.items()} for name, sizes in results.items()
+        },
         "wrong_but_confident": wrong_but_confident(results, threshold),
         "correct_but_rejected": correct_but_rejected(results, threshold),
         "rejection_rate": rejection_rate(outliers, threshold),
@@ -47,12 +53,14 @@ def make_report(preset: Preset, results: Results, outliers: Results, patch_size:
 
 def format_report(preset: Preset, report: dict[str, Any]) -> str:
     """A report as tables in per cent, with the errors on the first dataset."""
-    width = max(28, 4 + max(len(name) for title in TABLES for name in report[title]))
+    headings = {title: title.replace("_", " ") + ", %" for title in TABLES}
+    headings["rejection_rate"] = "rejection rate of outliers, %"
+    width = max(28, *(3 + len(heading) for heading in headings.values()))
+    width = max(width, 4 + max(len(name) for title in TABLES for name in report[title]))
     lines = []
-    for title in TABLES:
+    for title, heading in headings.items():
         sizes = next(iter(report[title].values()))
-        heading = title.replace("_", " ") + (" of outliers" if title == "rejection_rate" else "")
-        lines.append(f"{heading + ', %':{width}}" + "".join(f"patch {p:<3}" for p in sizes))
+        lines.append(f"{heading:{width}}" + "".join(f"patch {p:<3}" for p in sizes))
         for name, values in report[title].items():
             lines.append(f"  {name:{width - 4}}" + "".join(f"{100 * value:8.2f} " for value in values.values()))
         lines.append("")
