@@ -167,3 +167,11 @@ def test_a_section_opens_whatever_a_link_says(page: Page, address: str, link: st
         page.locator(".compare .column:not(.pending)").nth(2).wait_for()
     else:
         page.locator(".build .fields").wait_for()
+
+
+def test_on_a_phone_the_section_of_a_link_is_in_sight_in_the_bar(phone: Page, address: str) -> None:
+    for name in ("build", "attention"):
+        phone.goto("about:blank")
+        open_page(phone, f"{address}#section={name}")
+        box = phone.locator('.sections [aria-current="true"]').bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390, name

@@ -32,9 +32,17 @@ export function createSections(bar, cards, onChoose) {
 
   function open(name) {
     buttons.forEach((button, i) => {
-      button.setAttribute("aria-current", String(offered[i][0] === name));
+      const isOpen = offered[i][0] === name;
+      if (isOpen && button.getAttribute("aria-current") !== "true") showInBar(button);
+      button.setAttribute("aria-current", String(isOpen));
     });
     for (const [card, names] of cards) card.classList.toggle("elsewhere", !names.includes(name));
+  }
+
+  /** Scrolls the bar, which is narrow on a phone, and nothing else. */
+  function showInBar(button) {
+    const [inner, outer] = [button, bar].map((element) => element.getBoundingClientRect());
+    bar.scrollLeft += Math.max(0, inner.right - outer.right) - Math.max(0, outer.left - inner.left);
   }
 
   const isOffered = (name) => offered.some(([each]) => each === name);
