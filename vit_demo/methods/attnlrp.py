@@ -71,14 +71,34 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         x, weight, bias, z = ctx.saved_tensors
-        size, magnitude = weight.abs(), x.abs()
-        least = size.new_full((1,), 1e-30) if bias is None else bias.abs() + 1e-30  # where it is all, z is 0 as well
-        reweighted, share = F.linear(magnitude, size, least.expand(len(weight))), z.abs()
-        reweighted = torch.add(share, reweighted, alpha=_SAME_SIGN, out=reweighted)
-        # gradient * z is the relevance of the output; its shares are relative to the reweighted z.
-        share.div_(reweighted).mul_(gradients[0])
-        of_sizes = torch.sign(z, out=reweighted).mul_(share) @ size
-        return (share @ weight).addcmul_(of_sizes, torch.sign(x, out=magnitude), value=_SAME_SIGN), None, None
+        rows = _reached(gradients[0])
+        if rows is None:
+            return _slope(x, weight, bias, z, gradients[0]), None, None
+        slope = _slope(x[:, rows], weight, bias, z[:, rows], gradients[0][:, rows])
+        return torch.zeros_like(x).index_copy_(1, rows, slope), None, None
+
+
+def _reached(gradient: Tensor) -> Tensor | None:
+    """The tokens that a gradient ``[..., N, D]`` reaches; None if all may be meant.
+
+    In the last block these are the ones that the head reads. The class token leaves the last one out, which is quick to
+    see.
+    """
+    if gradient.dim() < 3 or gradient[..., -1, :].any():
+        return None
+    return gradient.any(-1).flatten(0, -2).any(0).nonzero()[:, 0]
+
+
+def _slope(x: Tensor, weight: Tensor, bias: Tensor | None, z: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient at ``x`` under the gamma rule, given that at the output ``z`` of the linear map."""
+    size, magnitude = weight.abs(), x.abs()
+    least = size.new_full((1,), 1e-30) if bias is None else bias.abs() + 1e-30  # where it is all, z is 0 as well
+    reweighted, share = F.linear(magnitude, size, least.expand(len(weight))), z.abs()
+    reweighted = torch.add(share, reweighted, alpha=_SAME_SIGN, out=reweighted)
+    # gradient * z is the relevance of the output; its shares are relative to the reweighted z.
+    share.div_(reweighted).mul_(gradient)
+    of_sizes = torch.sign(z, out=reweighted).mul_(share) @ size
+    return (share @ weight).addcmul_(of_sizes, torch.sign(x, out=magnitude), value=_SAME_SIGN)
 
 
 class _LayerNorm(torch.autograd.Function):
@@ -114,17 +134,26 @@ class _GELU(torch.autograd.Function):
         return (y / x).nan_to_num_(0.5).mul_(gradients[0]), None  # at 0 the limit, one half
 
 
-class _ScaledGradient(torch.autograd.Function):
-    """The identity, whose gradient is multiplied by a constant."""
+class _Attention(torch.autograd.Function):
+    """Each factor of a product receives half: v a half, q and k, which share the softmax's half, a quarter each."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
-        ctx.factor = factor
-        return x.view_as(x)
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+        with torch.enable_grad():  # a graph of its own, whose kernel keeps what its backward needs
+            ctx.out = F.scaled_dot_product_attention(q, k, v, mask)
+        ctx.inputs, ctx.mask = (q, k, v), mask
+        return ctx.out.detach()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return gradients[0] * ctx.factor, None
+        (q, k, v), out, gradient = ctx.inputs, ctx.out, gradients[0]
+        rows = _reached(gradient)
+        if rows is not None and ctx.mask is None:
+            with torch.enable_grad():
+                out, gradient = F.scaled_dot_product_attention(q[:, :, rows], k, v), gradient[:, :, rows]
+        d_q, d_k, d_v = torch.autograd.grad(out, (q, k, v), gradient)
+        return 0.25 * d_q, 0.25 * d_k, 0.5 * d_v, None
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -141,10 +170,8 @@ def _gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return _GELU.apply(x, approximate)
 
 
-def _attention(q: Tensor, k: Tensor, v: Tensor, *rest: Any, **options: Any) -> Tensor:
-    """Each factor of a product receives half: v a half, q and k, which share the softmax's half, a quarter each."""
-    q, k, v = _ScaledGradient.apply(q, 0.25), _ScaledGradient.apply(k, 0.25), _ScaledGradient.apply(v, 0.5)
-    return F.scaled_dot_product_attention(q, k, v, *rest, **options)
+def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    return _Attention.apply(q, k, v, mask)
 
 
 _RULES: dict[Callable[..., Any], Callable[..., Tensor]] = {
