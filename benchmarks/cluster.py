@@ -14,7 +14,6 @@ import argparse
 import asyncio
 import json
 import os
-import random
 import socket
 import statistics
 import time
@@ -31,7 +30,8 @@ os.environ |= {"RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60", "RAY_SERVE_PROXY_H
 import ray
 from ray import serve
 
-from benchmarks.load import Server, drawing
+from benchmarks.load import drawings
+from benchmarks.load_server import Server
 from vit_demo.serve import Options, app
 
 NAME = "vit_demo"
@@ -142,7 +142,7 @@ async def draw(
         during: Called in a thread after a third of the time.
         think: Seconds between two drawings of a visitor.
     """
-    load = Load()
+    load, digits = Load(), iter(drawings(int(seconds * 120)))
     async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=2 * visitors)) as client:
         config = (await client.get(f"{url}/config")).json()
         stage = next(c["id"] for c in config["components"] if c["props"].get("elem_id") == "stage")
@@ -165,8 +165,8 @@ async def draw(
         async def visit(number: int) -> None:
             headers = {"x-session-id": f"visitor-{number}"}
             while time.perf_counter() < end:
-                digit = random.randrange(10)
-                source = {"drawing": drawing(digit), "preset": "digits-small", "patch_size": 4, "fit": "crop"}
+                digit, drawing = next(digits)
+                source = {"drawing": drawing, "preset": "digits-small", "patch_size": 4, "fit": "crop"}
                 data = {"kind": "result", "source": source}
                 body = {"data": data, "component_id": stage, "fn_name": "request", "session_hash": f"visitor{number}"}
                 started = time.perf_counter()

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks.browser import start_browser
 from vit_demo.web import launch
 
 Stroke = list[tuple[float, float]]
@@ -76,9 +76,7 @@ def main() -> None:
     chosen = drawings[::step][: options.count]
     served = launch("127.0.0.1", wait=False)
     with sync_playwright() as playwright:
-        bundled = Path(playwright.chromium.executable_path)
-        path = str(bundled) if bundled.exists() else shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = start_browser(playwright)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.goto(served.local_url)
         page.wait_for_selector('.stage[data-ready="true"]')

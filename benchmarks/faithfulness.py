@@ -27,7 +27,8 @@ from tqdm import tqdm
 from benchmarks.attention import machine
 from vit_demo import load
 from vit_demo.images import preprocess, read_image
-from vit_demo.methods import METHODS, faithfulness, relevance
+from vit_demo.methods import METHODS, relevance
+from vit_demo.metrics import faithfulness
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
 from vit_demo.training.predictions import normalise

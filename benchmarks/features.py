@@ -9,12 +9,11 @@ Example:
 
 from __future__ import annotations
 
-import shutil
 import statistics
-from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from benchmarks.browser import start_browser
 from benchmarks.payload import use_random_weights
 from vit_demo.web import launch
 
@@ -57,9 +56,7 @@ def main() -> None:
     use_random_weights()
     page = launch("127.0.0.1", wait=False)
     with sync_playwright() as playwright:
-        bundled = Path(playwright.chromium.executable_path)
-        path = str(bundled) if bundled.exists() else shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = start_browser(playwright)
         opened = browser.new_page(viewport={"width": 1440, "height": 900})
         opened.goto(f"{page.local_url}{LINK}")
         opened.wait_for_selector(".legend *", timeout=120_000)

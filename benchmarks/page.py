@@ -13,7 +13,6 @@ import gzip
 import json
 import os
 import re
-import shutil
 import socket
 import statistics
 import subprocess
@@ -27,6 +26,8 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks.browser import start_browser
 
 ROOT = Path(__file__).parents[1]
 READY = '.stage[data-ready="true"][data-state="done"]'
@@ -198,10 +199,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
     with server() as address, sync_playwright() as playwright:
-        bundled = Path(playwright.chromium.executable_path)
-        path = str(bundled) if bundled.exists() else shutil.which("chromium")
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        browser = start_browser(playwright)
         times, requests = [], []
         for _ in range(rounds + 1):  # the first is for the browser itself
             page, requests = cold_visit(browser, address)
