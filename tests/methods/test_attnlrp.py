@@ -127,6 +127,16 @@ def test_the_rules_change_the_backward_pass_only(scale: float) -> None:
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("bias", [None, 0.0])
+def test_an_input_of_zeros_gets_no_relevance_in_any_precision(dtype: torch.dtype, bias: float | None) -> None:
+    x, weight = torch.zeros(1, 2, 4, dtype=dtype, requires_grad=True), torch.randn(3, 4).to(dtype)
+    with _WithRules():
+        z = nn.functional.linear(x, weight, None if bias is None else torch.full((3,), bias, dtype=dtype))
+    (slope,) = torch.autograd.grad(z.sum(), x)
+    assert torch.equal(slope, torch.zeros_like(slope))
+
+
 def test_another_patch_size_has_another_grid(network: Network) -> None:
     model, images = network(), torch.randn(1, 3, 16, 16)
     expected = _by_the_rules(model, images, torch.tensor([4]), 2)[0, 1:].reshape(8, 8)

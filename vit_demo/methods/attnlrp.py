@@ -79,10 +79,10 @@ class _Linear(torch.autograd.Function):
 
 
 def _reached(gradient: Tensor) -> Tensor | None:
-    """The tokens that a gradient ``[..., N, D]`` reaches; None if all may be meant.
+    """The indices of the tokens that a gradient ``[..., N, D]`` reaches; None for all of them.
 
-    In the last block these are the ones that the head reads. The class token leaves the last one out, which is quick to
-    see.
+    Few are reached only in the last block, where the head reads the class token alone. Only the last token is looked at
+    first, because looking at all takes time in every block.
     """
     if gradient.dim() < 3 or gradient[..., -1, :].any():
         return None
@@ -92,8 +92,9 @@ def _reached(gradient: Tensor) -> Tensor | None:
 def _slope(x: Tensor, weight: Tensor, bias: Tensor | None, z: Tensor, gradient: Tensor) -> Tensor:
     """The gradient at ``x`` under the gamma rule, given that at the output ``z`` of the linear map."""
     size, magnitude = weight.abs(), x.abs()
-    least = size.new_full((1,), 1e-30) if bias is None else bias.abs() + 1e-30  # where it is all, z is 0 as well
-    reweighted, share = F.linear(magnitude, size, least.expand(len(weight))), z.abs()
+    least = torch.finfo(z.dtype).tiny / _SAME_SIGN  # where nothing else is added to it, z is 0 as well
+    offset = size.new_full((len(size),), least) if bias is None else bias.abs() + least
+    reweighted, share = F.linear(magnitude, size, offset), z.abs()
     reweighted = torch.add(share, reweighted, alpha=_SAME_SIGN, out=reweighted)
     # gradient * z is the relevance of the output; its shares are relative to the reweighted z.
     share.div_(reweighted).mul_(gradient)

@@ -10,8 +10,12 @@ from vit_demo.training.predictions import Predictions
 from vit_demo.weights import Preset
 
 TABLES = (
-    *("accuracy", "calibration_error", "calibration_error_of_perfect_calibration"),
-    *("wrong_but_confident", "correct_but_rejected", "rejection_rate"),
+    "accuracy",
+    "calibration_error",
+    "calibration_error_of_perfect_calibration",
+    "wrong_but_confident",
+    "correct_but_rejected",
+    "rejection_rate",
 )
 """The tables of a report, in the order in which they are printed."""
 

@@ -15,10 +15,10 @@ from vit_demo import methods
 from vit_demo.errors import InputError
 from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
-from vit_demo.model import Trace
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 
 if TYPE_CHECKING:
+    from vit_demo.model import Trace
     from vit_demo.web.requests import ResultRequest
 
 _runs = count(1)

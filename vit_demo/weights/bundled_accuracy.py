@@ -16,11 +16,10 @@ TEST_SETS: dict[str, dict[str, tuple[int, dict[int, float]]]] = {
 The training record holds only the accuracy on all photos together, which says little, because the sets differ.
 """
 
-
 EVERYDAY_PHOTOS: dict[str, tuple[int, dict[int, float]]] = {
     "photos-tiny": (357, {10: 75.9, 12: 77.0, 15: 77.0, 20: 73.1}),
 }
-"""As ``TEST_SETS``: whole photos as people take them, of which the record says nothing."""
+"""Number of photos and accuracy as in ``TEST_SETS``, on whole scenes; they are not part of the record's figure."""
 
 
 def accuracy_note(preset: Preset, patch_size: int) -> str:
