@@ -38,9 +38,15 @@ FIND = """async (own) => {
     .map(({ target, failureSummary }) => `${id}: ${target[0]}: ${failureSummary.split("\\n")[1]}`));
 }"""
 
+TRANSITIONS_END = """async () => {
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  const ending = document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime < Infinity);
+  await Promise.allSettled(ending.map((each) => each.finished));
+}"""
+
 
 def problems(page: Page) -> list[str]:
-    page.wait_for_timeout(400)  # transitions of colours have ended
+    page.evaluate(TRANSITIONS_END)  # colours on their way have less contrast
     return page.evaluate(FIND, sorted(GRADIOS_OWN))
 
 

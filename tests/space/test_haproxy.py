@@ -34,7 +34,7 @@ class Replies(BaseHTTPRequestHandler):
 def serve(name: str) -> ThreadingHTTPServer:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Replies)
     server.name = name
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     return server
 
 

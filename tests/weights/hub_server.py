@@ -37,7 +37,7 @@ class HubServer:
         self.authorizations: list[str | None] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()  # closes within 10 ms
 
     def close(self) -> None:
         self.server.shutdown()
