@@ -8,6 +8,7 @@ import io
 import json
 import os
 import secrets
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -271,6 +272,21 @@ def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
     monkeypatch.setattr("vit_demo.web.security.Quota.spend", Quota(1).spend)
     status, reply = upload(page, png())
     assert status == 429 and b"try again later" in reply
+
+
+def test_an_upload_in_chunks_is_refused_whatever_length_it_claims(page):
+    """The chunks decide how long the body is, so the length that was claimed would bound nothing."""
+    address, before = urlsplit(page.local_url), set(uploads.folder().rglob("*"))
+    head = "POST /gradio_api/upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+    part = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n' + png() + b"\r\n"
+    body = 40 * part + b"--b--\r\n"
+    for length in ("", "Content-Length: 100\r\n"):
+        with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+            connection.sendall(f"{head}{length}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n".encode())
+            connection.sendall(body + b"\r\n0\r\n\r\n")
+            reply = connection.recv(1000)
+        assert reply.split()[1] == b"411", reply
+    assert set(uploads.folder().rglob("*")) == before
 
 
 def test_a_quota_is_per_address_and_expires_after_an_hour():

@@ -161,7 +161,7 @@ class Guard:
         """The body of an upload, whose Content-Length counts against the quota of its sender."""
         length = _content_length(scope)
         if not length:
-            raise RequestRefused(411, "The upload has no Content-Length: send one.")
+            raise RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
         if length > MAX_UPLOAD_BYTES + MAX_EVENT_BYTES:
             raise RequestRefused(413, f"The file is larger than {MAX_UPLOAD_BYTES // 10**6} MB: send a smaller copy.")
         self._quota.spend(address, length)
@@ -277,7 +277,9 @@ def _client_address(scope: Scope) -> str:
 
 
 def _content_length(scope: Scope) -> int:
-    length = Headers(scope=scope).get("content-length", "0")
+    """The length of a body in bytes; 0 if it is not known, as that of a body in chunks, whatever it claims."""
+    headers = Headers(scope=scope)
+    length = "0" if "transfer-encoding" in headers else headers.get("content-length", "0")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0
 
 
