@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import http.client
 import io
@@ -19,14 +20,18 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+from gradio.route_utils import FileUploadProgress
 from PIL import Image
 
 import vit_demo
 from vit_demo.web import launch, uploads
 from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_UPLOAD_BYTES
+from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_UPLOAD_BYTES, UPLOAD_FILE_BYTES
+from vit_demo.web.quota import FileCounter, Quota
+from vit_demo.web.request_bodies import RequestRefused
 from vit_demo.web.request_kinds import KINDS
-from vit_demo.web.security import Quota, RequestRefused, _client_address
+from vit_demo.web.security import _client_address
+from vit_demo.web.server import forget_finished
 
 DRAWING = to_data_url(example_picture(3))
 
@@ -248,12 +253,12 @@ def test_bodies_are_bounded(page):
     assert chunked[0] in (400, 413)
 
 
-def upload(page, data: bytes, name: str = "a.png") -> tuple[int, bytes]:
+def upload(page, *files: bytes, name: str = "a.png", query: str = "") -> tuple[int, bytes]:
     boundary = secrets.token_hex(8)
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'.encode()
-    body = head + data + f"\r\n--{boundary}--\r\n".encode()
+    body = b"".join(head + data + b"\r\n" for data in files) + f"--{boundary}--\r\n".encode()
     status, _, reply = request(
-        page, "POST", "/gradio_api/upload", body, Content_Type=f"multipart/form-data; boundary={boundary}"
+        page, "POST", f"/gradio_api/upload{query}", body, Content_Type=f"multipart/form-data; boundary={boundary}"
     )
     return status, reply
 
@@ -287,6 +292,33 @@ def test_an_upload_in_chunks_is_refused_whatever_length_it_claims(page):
             reply = connection.recv(1000)
         assert reply.split()[1] == b"411", reply
     assert set(uploads.folder().rglob("*")) == before
+
+
+def test_every_file_of_an_upload_counts_whatever_its_size(page, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.security.Quota.spend", Quota(10 * UPLOAD_FILE_BYTES).spend)
+    before = set(uploads.folder().rglob("*"))
+    status, reply = upload(page, *(b"%d" % i for i in range(1000)))
+    assert status == 429 and b"try again later" in reply
+    assert len(set(uploads.folder().rglob("*")) - before) <= 2 * 10, "a folder and a file each"
+    assert upload(page, png())[0] == 200
+
+
+def test_files_are_counted_across_the_pieces_of_a_body():
+    body = b"".join(b"--b\r\ncontent-DISPOSITION: form-data\r\n\r\n%d\r\n" % i for i in range(50))
+    for size in (1, 7, 18, 19, 20, 1000, len(body)):
+        files = FileCounter()
+        assert sum(files.count(body[i : i + size]) for i in range(0, len(body), size)) == 50
+
+
+def test_gradio_remembers_no_upload_and_no_finished_event(page):
+    assert upload(page, png(), query="?upload_id=abc")[0] == 200 and page.upload_file_set
+    number = next(n for n, function in page.fns.items() if function.api_name == "presets")
+    event(page, number, [])
+    assert request(page, "GET", "/gradio_api/upload_progress?upload_id=abc")[0] == 404
+    assert not [each for each in gc.get_objects() if type(each) is FileUploadProgress and each._statuses]
+    assert page._queue.pending_event_ids_session
+    forget_finished(page)
+    assert not page.upload_file_set and not page._queue.pending_event_ids_session
 
 
 def test_a_quota_is_per_address_and_expires_after_an_hour():
@@ -335,11 +367,24 @@ def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path
     monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 2 * len(png()))
     cleaner.clean(now)
     assert [file.exists() for file in files] == [False, True, True] and not files[0].parent.exists()
-    uploads.read(files[1])  # used again, so it counts as new
+    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_FILES", 2)
+    files.append(put(60))
+    cleaner.clean(now)
+    assert [file.exists() for file in files] == [False, False, True, True]
+    uploads.read(files[2])  # used again, so it counts as new
     cleaner.clean(now + 3550)
-    assert [file.exists() for file in files] == [False, True, False]
+    assert [file.exists() for file in files] == [False, False, True, False]
     cleaner.clean(now + 2 * 3600)
-    assert not files[1].exists() and example.exists(), "what was there at the start stays"
+    assert not files[2].exists() and example.exists(), "what was there at the start stays"
+
+
+def test_a_file_of_an_upload_that_broke_off_is_deleted_and_the_folder_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path / "uploads")
+    (tmp_path / "uploads").mkdir()
+    cleaner = uploads.UploadCleaner()
+    (tmp_path / "uploads" / "tmpabc").touch()
+    cleaner.clean(time.time() + 2 * 3600)
+    assert (tmp_path / "uploads").is_dir() and not list((tmp_path / "uploads").iterdir())
 
 
 def test_the_key_of_uploads_is_new_in_each_process():
@@ -356,7 +401,7 @@ def test_every_response_has_the_security_headers(page):
         assert headers["x-content-type-options"] == "nosniff"
         policy = headers["content-security-policy"]
         assert "frame-ancestors 'self' https://huggingface.co" in policy and "object-src 'none'" in policy
-    _, reply = upload(page, b"<script>alert(1)</script>", "a.html")
+    _, reply = upload(page, b"<script>alert(1)</script>", name="a.html")
     _, headers, _ = request(page, "GET", f"/gradio_api/file={json.loads(reply)[0]}")
     assert "sandbox" in headers["content-security-policy"]
 

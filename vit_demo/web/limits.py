@@ -14,8 +14,14 @@ MAX_UPLOAD_BYTES = 50_000_000
 UPLOAD_QUOTA_BYTES = 300_000_000
 """Uploads of one address in one hour."""
 
+UPLOAD_FILE_BYTES = 50_000
+"""What each file of an upload counts beside its bytes, because it takes a folder of its own."""
+
 UPLOAD_FOLDER_BYTES = 2_000_000_000
 """All files in the upload folder; beyond that the oldest are deleted."""
+
+UPLOAD_FOLDER_FILES = 20_000
+"""The number of these files; beyond that the oldest are deleted as well."""
 
 UPLOAD_LIFETIME_SECONDS = 3600.0
 """Time after its last use when an uploaded file is deleted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import signal
@@ -90,7 +91,7 @@ def asgi_app() -> FastAPI:
     """
     page, routes = _prepare()
     page.state_session_capacity = MAX_SESSIONS
-    app = FastAPI(routes=routes, lifespan=_cleaned, openapi_url=None)
+    app = FastAPI(routes=routes, lifespan=lambda _: _cleaned(page), openapi_url=None)
     app.add_middleware(CompressedPage)
     app.add_middleware(Guard, page=page)
     return gr.mount_gradio_app(
@@ -120,20 +121,39 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
 
 
 @asynccontextmanager
-async def _cleaned(_: FastAPI) -> AsyncIterator[None]:
-    """Deletes old uploads while the server runs."""
+async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
+    """Deletes old uploads, and what Gradio remembers of finished requests, while the server runs."""
     cleaner = uploads.UploadCleaner()
     cleaner.start()
+
+    async def forget() -> None:
+        while True:
+            await asyncio.sleep(60.0)
+            forget_finished(page)
+
+    forgetting = asyncio.create_task(forget())
     yield
+    forgetting.cancel()
     cleaner.stop()
+
+
+def forget_finished(page: gr.Blocks) -> None:
+    """Empties two collections of Gradio that otherwise grow with every upload and every session of an API client.
+
+    Call it in the event loop of the server.
+    """
+    page.upload_file_set.clear()  # only read where ``delete_cache`` is set
+    events = page._queue.pending_event_ids_session
+    for session in [session for session, pending in events.items() if not pending]:
+        del events[session]
 
 
 @asynccontextmanager
 async def _guarded(app: App) -> AsyncIterator[None]:
-    """Puts guard and compression in front of Gradio, and deletes old uploads while the server runs."""
+    """Puts guard and compression in front of Gradio, and cleans up while the server runs."""
     assert app.middleware_stack is not None
     app.middleware_stack = Guard(CompressedPage(app.middleware_stack), app.get_blocks())
-    async with _cleaned(app):
+    async with _cleaned(app.get_blocks()):
         yield
 
 

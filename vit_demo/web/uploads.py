@@ -14,13 +14,14 @@ import shutil
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from gradio import processing_utils
 
 from vit_demo.errors import ImageError, InputError
-from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FOLDER_BYTES, UPLOAD_LIFETIME_SECONDS
+from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FOLDER_BYTES, UPLOAD_FOLDER_FILES, UPLOAD_LIFETIME_SECONDS
 
 NOT_AN_UPLOAD = "This picture is not on the server: choose it again."
 """The message for any path that is not an upload, whether such a file exists or not."""
@@ -142,14 +143,15 @@ class UploadCleaner(threading.Thread):
             found.append((status.st_mtime, status.st_size, path))
         found.sort(reverse=True, key=lambda entry: entry[0])
         total = 0
-        for changed, size, path in found:
+        for count, (changed, size, path) in enumerate(found, start=1):
             total += size
-            if (now - changed > UPLOAD_LIFETIME_SECONDS or total > UPLOAD_FOLDER_BYTES) and path not in self._kept:
-                path.unlink(missing_ok=True)
-                try:
+            is_old = now - changed > UPLOAD_LIFETIME_SECONDS
+            if path in self._kept or not (is_old or total > UPLOAD_FOLDER_BYTES or count > UPLOAD_FOLDER_FILES):
+                continue
+            path.unlink(missing_ok=True)
+            if path.parent != folder():  # as the file of an upload that broke off
+                with suppress(OSError):  # it holds other files
                     path.parent.rmdir()
-                except OSError:
-                    continue  # it holds other files
 
     def _files(self) -> list[Path]:
         return [path for path in folder().rglob("*") if path.is_file()]

@@ -1,0 +1,109 @@
+"""Reading the body of a request within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope
+
+from vit_demo.web import uploads
+from vit_demo.web.limits import BODY_TIMEOUT_SECONDS, MAX_EVENT_BYTES, MAX_EVENT_VALUES
+
+TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less at once."
+
+
+class RequestRefused(Exception):
+    """A request that is not passed on to Gradio.
+
+    Args:
+        status: HTTP status of the response.
+        message: What to do instead, for the sender.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """Reads the whole body of a request that is not an upload.
+
+    Raises:
+        RequestRefused: If it is too large, too slow or broken off.
+    """
+    if content_length(scope) > MAX_EVENT_BYTES:
+        raise RequestRefused(413, TOO_LARGE)
+    body = b""
+    more = True
+    deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
+    while more:
+        message = await receive_before(receive, deadline)
+        if message["type"] != "http.request":
+            raise RequestRefused(400, "The request is incomplete: send it again.")
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > MAX_EVENT_BYTES:
+            raise RequestRefused(413, TOO_LARGE)
+    return body
+
+
+def check_body(body: bytes) -> Any:
+    """Parses a JSON body; refuses invalid JSON, too many values, and paths outside the upload folder.
+
+    The file system is not accessed, so the response reveals nothing about it.
+
+    Returns:
+        The values; None for an empty body.
+
+    Raises:
+        RequestRefused: If the body is refused.
+    """
+    if not body:
+        return None
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RequestRefused(400, "The body is not valid JSON: send a JSON object.") from error
+    stack, count = [data], 0
+    while stack:
+        value = stack.pop()
+        count += 1
+        if count > MAX_EVENT_VALUES:
+            raise RequestRefused(413, TOO_LARGE)
+        children: Iterable[Any] = ()
+        if isinstance(value, dict):
+            if "path" in value and value["path"] is not None and not uploads.is_upload_path(value["path"]):
+                raise RequestRefused(400, uploads.NOT_AN_UPLOAD)
+            children = value.values()
+        elif isinstance(value, list):
+            children = value
+        stack.extend(children)
+    return data
+
+
+def content_length(scope: Scope) -> int:
+    """The length of a body in bytes; 0 if it is not known, as that of a body in chunks, whatever it claims."""
+    headers = Headers(scope=scope)
+    length = "0" if "transfer-encoding" in headers else headers.get("content-length", "0")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0
+
+
+async def receive_before(receive: Receive, deadline: float) -> Message:
+    """The next message of a body.
+
+    Args:
+        receive: Of the request.
+        deadline: In seconds of ``time.monotonic``.
+
+    Raises:
+        RequestRefused: If it does not come in time.
+    """
+    try:
+        return await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
+    except TimeoutError as error:
+        raise RequestRefused(408, "The request took too long to arrive: send it again.") from error
