@@ -41,7 +41,7 @@ def main() -> None:
     """Prints a table of accuracies in per cent."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the photo sets")
-    parser.add_argument("--runs", type=Path, required=True, help="keeps the teacher's outputs, and the runs")
+    parser.add_argument("--runs", type=Path, required=True, help="folder of the runs")
     parser.add_argument("--start", type=Path, required=True, help="the checkpoint to start from")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=2)

@@ -1,5 +1,6 @@
 """The service, on a tiny network with seeded weights, against the network called by hand."""
 
+import math
 import threading
 import time
 from dataclasses import replace
@@ -111,12 +112,26 @@ def test_pictures_of_the_same_bytes_in_another_shape_are_different_pictures(tiny
 def test_a_prediction_is_sure_from_the_threshold_of_its_preset_on(tiny, photo, threshold):
     engine, _, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
-    preset = replace(ex.preset, confidence_threshold=threshold)
+    preset = replace(ex.preset, confidence_threshold=threshold, max_entropy=math.inf)
     for probability, sure in ((threshold - 0.01, False), (threshold + 0.01, True)):
         rest = (1 - probability) / 200
         logits = np.log(np.array([rest] * 100 + [probability] + [rest] * 100, np.float32))
         assert replace(ex, preset=preset, logits=logits).is_sure is sure
     assert not replace(ex, preset=preset, logits=np.zeros(0, np.float32)).is_sure
+
+
+def test_a_prediction_is_not_sure_if_the_rest_of_the_probability_is_spread_over_many_classes(tiny, photo):
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    few = np.array([0.6, 0.4] + [0.0] * 48)
+    many = np.array([0.6] + [0.4 / 49] * 49)
+    for limit, sure in ((0.9, [False, False]), (4.0, [True, False]), (5.0, [True, True])):
+        preset = replace(ex.preset, confidence_threshold=0.5, max_entropy=limit)
+        with np.errstate(divide="ignore"):
+            found = [replace(ex, preset=preset, logits=np.log(p).astype(np.float32)).is_sure for p in (few, many)]
+        assert found == sure
+        for p, expected in zip((few, many), sure, strict=True):  # by a plain loop
+            assert (sum((q * (1 - q)) ** 0.5 for q in p) <= limit) == expected
 
 
 def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatch):

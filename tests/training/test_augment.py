@@ -7,8 +7,7 @@ from vit_demo.training.augment import (
     augment_digits,
     augment_photos,
     crop_and_resize,
-    flip_crops,
-    jitter_crops,
+    mix_up_or_cut_mix,
     random_crops,
 )
 
@@ -45,9 +44,10 @@ def test_half_of_the_photos_are_flipped():
 def test_crops_of_a_squeezed_photo_keep_its_proportions():
     torch.manual_seed(0)
     aspects = torch.tensor([0.5, 1.0, 2.0]).repeat_interleave(1000)
-    crops = random_crops(3000, None, aspects)
-    width, height, x, y = crops.unbind(1)
-    assert (width.abs() <= 1).all() and (x.abs() + width <= 1 + 1e-6).all() and (y.abs() + height <= 1 + 1e-6).all()
+    width, height, x, y = random_crops(3000, aspects).unbind(1)
+    assert 0.4 < (width < 0).float().mean() < 0.6, "half of them are flipped"
+    width = width.abs()
+    assert (width <= 1).all() and (x.abs() + width <= 1 + 1e-6).all() and (y.abs() + height <= 1 + 1e-6).all()
     ratio = width * aspects / height  # in pixels of the photo
     whole = (width == 1) & (height == 1)
     free = (width < 1) & (height < 1)
@@ -83,24 +83,15 @@ def test_sharpness_changes_fine_detail_only():
     assert torch.allclose(F.avg_pool2d(sharper, 8), F.avg_pool2d(same, 8), atol=0.01)
 
 
-def test_jittered_crops_stay_close_to_the_originals():
+@pytest.mark.parametrize("p", [0.0, 1.0])
+def test_images_and_targets_are_mixed_alike(p):
     torch.manual_seed(0)
-    crops = flip_crops(random_crops(2000), torch.arange(2000) % 2 == 0)
-    jittered = jitter_crops(crops)
-    scale = jittered[:, :2] / crops[:, :2]
-    assert 0.9 <= scale.min() < 0.91 and 1.09 < scale.max() <= 1.1 + 1e-6, "flipped crops stay flipped"
-    shift = (jittered[:, 2:] - crops[:, 2:]) / crops[:, :2].abs()
-    assert -0.1 - 1e-5 <= shift.min() < -0.09 and 0.09 < shift.max() <= 0.1 + 1e-5
-    assert shift.mean(0).abs().max() < 0.01 and (scale.mean(0) - 1).abs().max() < 0.01
-    changes = torch.cat([scale - 1, shift], dim=1)
-    correlation = torch.corrcoef(changes.T) - torch.eye(4)
-    assert correlation.abs().max() < 0.1, "sides and centre vary independently"
-
-
-def test_a_jittered_crop_shows_what_the_crop_shows_but_for_its_edges():
-    torch.manual_seed(0)
-    coarse = F.interpolate(torch.rand(1, 3, 4, 4), (64, 64), mode="bicubic").clamp(0, 1).expand(50, -1, -1, -1)
-    crops = torch.tensor([[0.5, 0.5, 0.1, -0.2]]).expand(50, 4)
-    difference = (crop_and_resize(coarse, jitter_crops(crops)) - crop_and_resize(coarse, crops)).abs()
-    others = (coarse - crop_and_resize(coarse, crops)).abs()
-    assert difference.mean() < others.mean() / 4
+    marks = torch.eye(5)[:, :, None, None].expand(-1, -1, 12, 12).contiguous()  # image i is 1 in channel i alone
+    for _ in range(8):  # sometimes MixUp, sometimes CutMix
+        images, targets = mix_up_or_cut_mix(p)(marks, torch.eye(5))
+        assert torch.allclose(images.mean((2, 3)), targets, atol=1e-5)
+        own, previous = targets.diagonal(), targets.roll(1, 1).diagonal()
+        assert torch.allclose(own + targets.roll(-1, 0).diagonal(), torch.ones(5)) or torch.allclose(
+            own + previous, torch.ones(5)
+        )
+        assert (p == 1) or torch.equal(targets, torch.eye(5))

@@ -56,8 +56,9 @@ def test_plot_draws_confusion_and_calibration(data, weights, tmp_path, capsys):
 
 def test_the_rejection_rate_is_that_of_the_preset_s_threshold(weights, capsys, monkeypatch):
     outliers = evaluate_outliers(PRESETS["digits-tiny"], weights, (14,), torch.device("cpu"))
-    assert all(rates[14] == 0 for rates in rejection_rate(outliers, 0.0).values())
-    assert all(rates[14] == 1 for rates in rejection_rate(outliers, 1.01).values())
+    for threshold, expected in ((0.0, 0), (1.01, 1)):
+        preset = replace(PRESETS["digits-tiny"], confidence_threshold=threshold)
+        assert all(rates[14] == expected for rates in rejection_rate(outliers, preset).values())
     monkeypatch.setitem(PRESETS, "digits-tiny", replace(PRESETS["digits-tiny"], confidence_threshold=0.3))
     command = ["evaluate", "digits-tiny", "--data", str(weights), "--weights", str(weights), "--patch-size", "14"]
     assert main([*command, "--json"]) == 0

@@ -6,18 +6,19 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from vit_demo.cli import main
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.training import recipes, run
-from vit_demo.training.augment import random_crops
-from vit_demo.training.batches import Batch
+from vit_demo.training.batches import Batch, BatchLoader
 from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset
 from vit_demo.training.loop import Trainer
-from vit_demo.training.objectives import CrossEntropy, FeatureDistillation, OnlineDistillation, StoredDistillation
+from vit_demo.training.objectives import CrossEntropy, Distillation, FeatureDistillation
+from vit_demo.training.predictions import normalise
+from vit_demo.training.pretrained_teacher import PretrainedTeacher, TeacherOutputs
 from vit_demo.training.recipes import Recipe
-from vit_demo.training.student import Student
-from vit_demo.training.teacher_outputs import TEACHER_SIDE, TeacherOutputs
+from vit_demo.training.student import Student, resample_patch_features
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import load_checkpoint, save_checkpoint
 
@@ -34,19 +35,13 @@ def random_network(**fields) -> ViT:
     return model
 
 
-def random_teacher() -> ViT:
-    return random_network(image_size=TEACHER_SIDE, patch_size=40)
+def random_teacher(width: int = 16) -> PretrainedTeacher:
+    network = random_network(image_size=24, num_classes=7, embed_dim=width)
+    return PretrainedTeacher(network, torch.randint(0, 256, (64, 3, 24, 24), dtype=torch.uint8))
 
 
-def random_outputs(views: int = 1, count: int = 24) -> TeacherOutputs:
-    shapes = (views, count, 4), (views, count, 16), (views, count, 16, 2, 2)
-    probabilities, features, patches = (torch.randn(*shape) for shape in shapes)
-    crops = torch.stack([random_crops(count) for _ in range(views)])
-    return TeacherOutputs(crops, probabilities.softmax(2), features, patches)
-
-
-def sequences_per_batch(targets, patch_targets=None) -> Batch:
-    return Batch(torch.randn(4, 3, 12, 12), LABELS, targets, patch_targets, 6, None)
+def random_batch(targets) -> Batch:
+    return Batch(torch.randn(4, 3, 12, 12), torch.rand(4, 3, 24, 24), LABELS, targets, 6, None)
 
 
 def plain_cross_entropy(logits, targets):
@@ -55,19 +50,19 @@ def plain_cross_entropy(logits, targets):
 
 def test_cross_entropy_has_uniform_targets_for_images_without_a_label():
     objective, model = CrossEntropy(4), random_network()
-    targets = objective.targets(LABELS, torch.arange(4), 0).vectors
+    targets = objective.targets(LABELS)
     assert targets.tolist() == [[0, 0, 1, 0], [0.25] * 4, [1, 0, 0, 0], [0.25] * 4]
-    batch = sequences_per_batch(targets)
+    batch = random_batch(targets)
     loss, logits = objective(model, batch)
     assert torch.equal(logits, model(batch.images, patch_size=6))
     assert loss == pytest.approx(plain_cross_entropy(logits, targets).item(), rel=1e-5)
 
 
-def test_online_distillation_blends_the_labels_with_the_teacher_s_probabilities():
+def test_distillation_blends_the_labels_with_the_teacher_s_probabilities():
     teacher, model = random_network(), random_network()
-    objective = OnlineDistillation(4, teacher, 0.7)
-    targets = objective.targets(LABELS, torch.arange(4), 0).vectors
-    batch = sequences_per_batch(targets)
+    objective = Distillation(4, teacher, 0.7)
+    targets = objective.targets(LABELS)
+    batch = random_batch(targets)
     loss, logits = objective(model, batch)
     expected = targets.clone()
     for i in (0, 2):  # the images with a label
@@ -75,30 +70,48 @@ def test_online_distillation_blends_the_labels_with_the_teacher_s_probabilities(
     assert loss == pytest.approx(plain_cross_entropy(logits, expected).item(), rel=1e-5)
 
 
-def test_stored_distillation_learns_images_without_a_label_from_the_teacher_alone():
-    outputs = random_outputs(views=2)
-    indices = torch.tensor([3, 5, 7, 9])
-    targets = StoredDistillation(4, outputs, 0.9).targets(LABELS, indices, epoch=3)
-    teacher = outputs.probabilities[1, indices]
-    assert torch.allclose(targets.vectors[[1, 3]], teacher[[1, 3]])
-    one_hot = torch.eye(4)[[2, 0]]
-    assert torch.allclose(targets.vectors[[0, 2]], 0.1 * one_hot + 0.9 * teacher[[0, 2]], atol=1e-6)
-    assert targets.crops.shape == (4, 4) and targets.patch_features is None
+def test_the_probability_of_other_classes_is_spread_evenly():
+    objective = FeatureDistillation(2, random_teacher(), 0.9, feature_weight=1.0, patch_weight=1.0)
+    probabilities = torch.tensor([0.15, 0.05, 0.7, 0.1]).repeat(4, 1)
+    probabilities[3] = torch.tensor([0.6, 0.3, 0.1, 0.0])
+    targets = objective.targets(torch.tensor([1, OUTLIER, UNLABELLED, UNLABELLED]))
+    found = objective.blend(targets, (probabilities + 1e-12).log())
+    soft = [[0.75, 0.25], [0.5, 0.5], [0.4 * 0.75 + 0.6 / 2, 0.4 * 0.25 + 0.6 / 2], [2 / 3, 1 / 3]]
+    expected = torch.tensor([[0.9 * 0.75, 0.9 * 0.25 + 0.1], *soft[1:]])
+    assert torch.allclose(found, expected, atol=1e-5)
+
+
+def test_a_mixed_image_is_as_certain_as_its_parts():
+    objective = FeatureDistillation(2, random_teacher(), 0.9, feature_weight=1.0, patch_weight=1.0)
+    logits = torch.tensor([[0.15, 0.05, 0.7, 0.1]]).log()  # the unlabelled part counts 0.4
+    mixed = torch.lerp(*objective.targets(torch.tensor([0, UNLABELLED])).split(1), 0.25)
+    soft = torch.tensor([0.75, 0.25]) * (0.75 + 0.25 * 0.4) + 0.25 * 0.6 / 2
+    hard = torch.tensor([0.75, 0.0]) + 0.25 * soft
+    assert torch.allclose(objective.blend(mixed, logits)[0], 0.1 * hard + 0.9 * soft, atol=1e-6)
 
 
 def test_feature_distillation_adds_the_squared_errors_of_both_kinds_of_features():
-    outputs = random_outputs()
-    objective = FeatureDistillation(4, outputs, 0.9, feature_weight=3.0, patch_weight=2.0)
+    objective = FeatureDistillation(4, random_teacher(), 0.9, feature_weight=3.0, patch_weight=2.0)
     student = objective.wrap(random_network())
-    targets = objective.targets(LABELS, torch.arange(4), 0)
-    assert torch.equal(targets.vectors[:, 4:], outputs.standardised("features", 0, torch.arange(4)))
-    batch = sequences_per_batch(targets.vectors, torch.randn(4, 4, 16))
+    kept_patches = torch.tensor([[3, 1], [0, 2], [1, 2], [3, 0]])
+    batch = replace(random_batch(objective.targets(LABELS)), kept_patches=kept_patches)
     loss, logits = objective(student, batch)
-    _, features, patches = student(batch.images, patch_size=6)
-    expected = plain_cross_entropy(logits, targets.vectors[:, :4])
-    expected = expected + 3 * ((features - targets.vectors[:, 4:]) ** 2).sum() / features.numel()
-    expected = expected + 2 * ((patches - batch.patch_targets) ** 2).sum() / patches.numel()
+    outputs = objective.teacher(batch.teacher_images)
+    _, features, patches = student(batch.images, patch_size=6, kept_patches=kept_patches)
+    expected = plain_cross_entropy(logits, objective.blend(batch.targets, outputs.logits))
+    expected = expected + 3 * ((features - outputs.features) ** 2).sum() / features.numel()
+    kept = torch.stack([outputs.patches.flatten(2)[i, :, kept_patches[i]].T for i in range(4)])  # [4, 2, 16]
+    expected = expected + 2 * ((patches - kept) ** 2).sum() / patches.numel()
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_patch_features_are_resampled_to_the_student_s_grid():
+    maps, kept = torch.randn(5, 7, 2, 2), torch.stack([torch.randperm(16)[:6] for _ in range(5)])
+    large = F.interpolate(maps, (4, 4), mode="bilinear").flatten(2)
+    found = resample_patch_features(maps, (4, 4), kept)
+    for i in range(5):
+        assert torch.equal(found[i], large[i][:, kept[i]].T)
+    assert torch.equal(resample_patch_features(maps, (2, 2)), maps.flatten(2).mT)
 
 
 @pytest.fixture
@@ -121,7 +134,7 @@ def preset(monkeypatch):
         learning_rate=1e-2,
         ema_decay=0.5,
         mix_probability=0.3,
-        teacher_views=2,
+        teacher_image_size=24,
         distillation_weight=0.9,
         feature_loss_weight=3.0,
         patch_loss_weight=2.0,
@@ -130,65 +143,55 @@ def preset(monkeypatch):
     return small
 
 
+def test_teacher_and_student_see_the_same_mixed_images(preset, data, tmp_path):
+    objective = FeatureDistillation(4, random_teacher(), 0.9, feature_weight=1.0, patch_weight=1.0)
+    recipe = replace(recipes.RECIPES["photos-tiny"], mix_probability=1.0)
+    loader = BatchLoader(data, preset, recipe, objective.targets, device=CPU, seed=0, epochs=1)
+    loader.seed_epoch(0)
+    batch = loader.load(0, torch.arange(12), 6)
+    assert batch.teacher_images.shape == (12, 3, 24, 24) and batch.images.shape == (12, 3, 12, 12)
+    small = F.interpolate(batch.teacher_images, size=12, mode="bilinear", antialias=True)
+    assert torch.allclose(batch.images, normalise(small, preset)) and batch.teacher_images.min() >= 0
+    assert ((batch.targets > 0).sum(1) == 2).all() and torch.allclose(batch.targets.sum(1), torch.ones(12))
+    assert torch.equal(batch.labels, data.labels[:12])
+
+
 @pytest.mark.parametrize("weights", [(10.0, 0.0), (0.0, 10.0)], ids=["image features", "patch features"])
 def test_a_student_learns_the_features_and_only_the_vit_is_exported(weights, preset, data, monkeypatch, tmp_path):
     recipe = replace(recipes.RECIPES["photos-tiny"], mix_probability=0.0)
     monkeypatch.setitem(recipes.RECIPES, "photos-tiny", recipe)
-    features = data.images.float().mean((2, 3))[:, :1].expand(1, 24, 16)
-    patches = features[..., None, None].expand(1, 24, 16, 2, 2)
-    outputs = replace(random_outputs(), features=features, patches=patches)
-    objective = FeatureDistillation(4, outputs, 0.9, feature_weight=weights[0], patch_weight=weights[1])
+
+    class OfMeanColour(PretrainedTeacher):  # features that a student can learn in a second
+        def __call__(self, images):
+            logits, _, patches = super().__call__(images)
+            means = 10 * images.mean((1, 2, 3))[:, None]
+            return TeacherOutputs(logits, means.expand(-1, 16), means[..., None, None].expand_as(patches))
+
+    teacher = OfMeanColour(random_network(image_size=24, num_classes=7), data.images)
+    objective = FeatureDistillation(4, teacher, 0.9, feature_weight=weights[0], patch_weight=weights[1])
     trainer = Trainer(preset, "photos-tiny", data, tmp_path, device=CPU, objective=objective, epochs=20)
     assert isinstance(trainer.model, Student) and isinstance(trainer.trained_network, ViT)
     trainer.run(data)
     with (tmp_path / "photos-tiny.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert float(rows[-1]["loss"]) < float(rows[0]["loss"]) - 2
+    assert float(rows[-1]["loss"]) < float(rows[0]["loss"]) / 2
     student, exported = trainer.ema.module.eval(), trainer.trained_network.eval()
     x = torch.randn(2, 3, 12, 12)
     assert torch.equal(student(x, patch_size=3)[0], exported(x, patch_size=3))
 
 
-@pytest.mark.parametrize(
-    ("fields", "kind"),
-    [
-        ({}, FeatureDistillation),
-        ({"patch_loss_weight": 0.0}, FeatureDistillation),
-        ({"feature_loss_weight": 0.0, "patch_loss_weight": 0.0}, StoredDistillation),
-        ({"teacher_views": 0}, CrossEntropy),
-    ],
-    ids=["features", "image features", "probabilities", "labels"],
-)
-def test_the_recipe_decides_the_objective(fields, kind, preset, data, monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        run, "load_pretrained_teacher", lambda folder: random_network(image_size=TEACHER_SIDE, patch_size=40)
-    )
-    monkeypatch.setattr(run, "compute_teacher_outputs", lambda *_: random_outputs())
-    recipe = replace(recipes.RECIPES["photos-tiny"], **fields)
-    objective, seconds = run.prepare_objective(preset, recipe, [data], data, tmp_path, tmp_path, device=CPU, seed=0)
+@pytest.mark.parametrize(("size", "kind"), [(24, FeatureDistillation), (0, CrossEntropy)], ids=["teacher", "labels"])
+def test_the_recipe_decides_the_objective(size, kind, preset, data, monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "load_pretrained_teacher", lambda folder: random_network(image_size=24, num_classes=7))
+    recipe = replace(recipes.RECIPES["photos-tiny"], teacher_image_size=size)
+    objective, seconds = run.prepare_objective(preset, recipe, data, data, tmp_path, tmp_path, device=CPU, seed=0)
     assert type(objective) is kind and seconds == 0
-
-
-def test_images_without_a_label_are_trained_on_with_the_teacher_s_probabilities(preset, data, tmp_path, monkeypatch):
-    recipe = replace(recipes.RECIPES["photos-tiny"], mix_probability=0.0, ema_decay=0.0)
-    monkeypatch.setitem(recipes.RECIPES, "photos-tiny", recipe)
-    probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4]).expand(1, 24, 4)
-    objective = StoredDistillation(4, replace(random_outputs(), probabilities=probabilities), 0.9)
-    data = replace(data, labels=torch.where(torch.arange(24) % 2 == 0, UNLABELLED, OUTLIER))
-    trainer = Trainer(preset, "photos-tiny", data, tmp_path, device=CPU, objective=objective, epochs=1)
-    targets, step = [], trainer.train_step
-    monkeypatch.setattr(
-        trainer, "train_step", lambda batch, rate: (targets.append(batch.targets), step(batch, rate))[1]
-    )
-    trainer.run()
-    assert torch.allclose(torch.cat(targets), probabilities[0]) and isinstance(trainer.model, ViT)
 
 
 def train_from(start, photos, tmp_path, monkeypatch) -> tuple[int, list[ViT]]:
     """Runs the command line with ``--start``; the exit code, and the network as it was before training."""
-    monkeypatch.setattr(
-        run, "load_pretrained_teacher", lambda folder: random_network(image_size=TEACHER_SIDE, patch_size=40)
-    )
+    monkeypatch.setattr(run, "load_pretrained_teacher", lambda folder: random_network(image_size=24, num_classes=7))
+    monkeypatch.setattr(run, "STORED_SIDE", 24)
     initial: list[ViT] = []
     train = Trainer.run
     monkeypatch.setattr(

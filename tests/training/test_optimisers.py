@@ -42,7 +42,7 @@ def test_muon_moves_a_block_s_matrix_alike_in_all_directions_and_adamw_does_not(
 
 
 def test_muon_moves_a_student_s_blocks_and_not_the_maps_that_guess():
-    student = Student(ViT(SHAPE), 5, 7)
+    student = Student(ViT(SHAPE), 5)
     _, muon = make_optimisers(student, Recipe(**ANY, optimiser="muon"), 1e-3)
     matrices = [p for p in student.vit.blocks.parameters() if p.ndim == 2]
     assert {id(p) for group in muon.param_groups for p in group["params"]} == {id(p) for p in matrices}

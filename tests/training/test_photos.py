@@ -156,11 +156,12 @@ def test_rates_count_wrong_of_all_and_rejected_of_the_correct_predictions():
     sure, unsure = [5.0, 0.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0]
     predictions = Predictions(torch.tensor([sure, sure, sure, unsure, unsure]), torch.tensor([0, 0, 1, 0, 1]))
     results = {"photos": {3: predictions}}
-    assert wrong_but_confident(results, 0.55)["photos"][3] == pytest.approx(1 / 5)
-    assert correct_but_rejected(results, 0.55)["photos"][3] == pytest.approx(1 / 3)
-    assert rejection_rate(results, 0.55)["photos"][3] == pytest.approx(2 / 5)
+    preset = replace(PRESETS["photos-tiny"], confidence_threshold=0.55)
+    assert wrong_but_confident(results, preset)["photos"][3] == pytest.approx(1 / 5)
+    assert correct_but_rejected(results, preset)["photos"][3] == pytest.approx(1 / 3)
+    assert rejection_rate(results, preset)["photos"][3] == pytest.approx(2 / 5)
     none_correct = {"photos": {3: predictions.subset(torch.tensor([2, 4]))}}
-    assert correct_but_rejected(none_correct, 0.55)["photos"][3] == 0
+    assert correct_but_rejected(none_correct, preset)["photos"][3] == 0
 
 
 def test_validation_photos_keep_their_sources_apart(scenes):

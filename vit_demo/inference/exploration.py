@@ -18,6 +18,7 @@ from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
 from vit_demo.methods import Progress, find_method
 from vit_demo.model import Trace
 from vit_demo.weights import Preset
+from vit_demo.weights.confidence import is_confident
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,9 +80,8 @@ class Exploration:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the prediction reaches the preset's threshold; False without classes and for one plain colour."""
-        sure = float(self.probabilities.max(initial=0)) >= self.preset.confidence_threshold
-        return sure and not images.is_plain(self.pixels)
+        """Whether confidence is not low (``is_confident``); False without classes and for one plain colour."""
+        return bool(is_confident(self.preset, self.probabilities)) and not images.is_plain(self.pixels)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The most probable labels with their probabilities, highest first; empty for a model without classes."""

@@ -76,21 +76,20 @@ CENTER_CROP_PROBABILITY, SQUASH_PROBABILITY = 0.15, 0.1
 """Probability of the central square of a photo, as the page crops it, and of the whole photo squashed into a square."""
 
 
-def random_crops(count: int, generator: torch.Generator | None = None, aspect_ratios: Tensor | None = None) -> Tensor:
+def random_crops(count: int, aspect_ratios: Tensor | None = None) -> Tensor:
     """Random resized crops of 20 to 100 % of a photo's area with aspect ratios between 3:4 and 4:3.
 
-    Some are the central square or the whole photo instead; see ``CENTER_CROP_PROBABILITY``.
+    Half of them are flipped. Some are the central square or the whole photo instead; see ``CENTER_CROP_PROBABILITY``.
 
     Args:
         count: Number of crops.
-        generator: Source of random numbers; torch's default generator for None.
         aspect_ratios: ``[count]``: width divided by height of the photo that was squeezed into each square; 1 for None.
 
     Returns:
         ``[count, 4]``: width, height, x and y of the centre, in units in which the image spans [-1, 1] and a width of 1
-        is the whole image, as in ``affine_grid``.
+        is the whole image, as in ``affine_grid``; a negative width flips the crop horizontally.
     """
-    area, ratio, x, y, kind = torch.rand(5, count, generator=generator)
+    area, ratio, x, y, kind, flip = torch.rand(6, count)
     aspects = torch.ones(count) if aspect_ratios is None else aspect_ratios
     side = ((0.2 + 0.8 * area) * aspects).sqrt()  # of a square of that area; the photo's height is 1
     stretch = ((2 * ratio - 1) * math.log(4 / 3) / 2).exp()
@@ -102,20 +101,8 @@ def random_crops(count: int, generator: torch.Generator | None = None, aspect_ra
     central = torch.stack([(1 / aspects).clamp(max=1), aspects.clamp(max=1), zero, zero], dim=1)
     whole = torch.tensor([1.0, 1.0, 0.0, 0.0])
     crops = torch.where((kind < CENTER_CROP_PROBABILITY + SQUASH_PROBABILITY)[:, None], whole, crops)
-    return torch.where((kind < CENTER_CROP_PROBABILITY)[:, None], central, crops)
-
-
-def flip_crops(crops: Tensor, flipped: Tensor) -> Tensor:
-    """Flips those of the crops ``[B, 4]`` horizontally for which ``flipped``, bool ``[B]``, is true."""
-    return torch.where(flipped[:, None], crops * crops.new_tensor([-1.0, 1.0, 1.0, 1.0]), crops)
-
-
-def jitter_crops(crops: Tensor) -> Tensor:
-    """Scales each side of crops ``[B, 4]`` by 0.9 to 1.1 and shifts the centre by up to a twentieth of the side."""
-    width, height, x, y = crops.unbind(1)
-    change = torch.empty(4, len(crops), device=crops.device).uniform_(-0.1, 0.1)
-    centre = [x + change[2] * width.abs(), y + change[3] * height]
-    return torch.stack([width * (1 + change[0]), height * (1 + change[1]), *centre], dim=1)
+    crops = torch.where((kind < CENTER_CROP_PROBABILITY)[:, None], central, crops)
+    return torch.where((flip < 0.5)[:, None], crops * torch.tensor([-1.0, 1.0, 1.0, 1.0]), crops)
 
 
 def crop_and_resize(images: Tensor, crops: Tensor, size: int | None = None) -> Tensor:
@@ -123,7 +110,7 @@ def crop_and_resize(images: Tensor, crops: Tensor, size: int | None = None) -> T
 
     Args:
         images: ``[B, C, side, side]``.
-        crops: ``[B, 4]``, as ``random_crops`` returns them; a negative width flips the crop horizontally.
+        crops: ``[B, 4]``, as ``random_crops`` returns them.
         size: Side of the result in pixels; the images' own side by default.
 
     Returns:
@@ -137,12 +124,12 @@ def crop_and_resize(images: Tensor, crops: Tensor, size: int | None = None) -> T
     return F.grid_sample(images, grid, padding_mode="border", align_corners=False)
 
 
-def augment_photos(images: Tensor, crops: Tensor | None = None, size: int | None = None) -> Tensor:
-    """Crops photos and randomly changes their brightness, contrast, saturation and sharpness.
+def augment_photos(images: Tensor, aspect_ratios: Tensor | None = None, size: int | None = None) -> Tensor:
+    """Crops photos at random and changes their brightness, contrast, saturation and sharpness.
 
     Args:
         images: ``[B, 3, side, side]`` in [0, 1].
-        crops: ``[B, 4]``, as in ``crop_and_resize``; random crops for None, half of them flipped.
+        aspect_ratios: ``[B]``, as in ``random_crops``.
         size: As in ``crop_and_resize``.
 
     Returns:
@@ -153,9 +140,7 @@ def augment_photos(images: Tensor, crops: Tensor | None = None, size: int | None
     def uniform(low: float, high: float) -> Tensor:
         return torch.empty(batch, device=device).uniform_(low, high)
 
-    if crops is None:
-        crops = flip_crops(random_crops(batch), torch.rand(batch) < 0.5)
-    images = crop_and_resize(images, crops.to(device), size)
+    images = crop_and_resize(images, random_crops(batch, aspect_ratios).to(device), size)
     chosen = (uniform(0, 1) < 0.5).nonzero()[:, 0]
     images[chosen] = _adjust_sharpness(images[chosen], uniform(-1.0, 1.0)[chosen])
     return _adjust_colour(images, uniform(0.6, 1.4), uniform(0.6, 1.4), uniform(0.4, 1.6))
@@ -180,28 +165,15 @@ def _adjust_colour(images: Tensor, brightness: Tensor, contrast: Tensor, saturat
     return changed.clamp_(0, 1).view_as(images)
 
 
-class MixUpOrCutMix:
-    """Applies MixUp or CutMix to some of the batches, each image being mixed with the one before it.
+def mix_up_or_cut_mix(p: float) -> v2.Transform:
+    """MixUp or CutMix of some of the batches, each image and target being mixed with the one before it.
 
     After Zhang et al., 2017, https://arxiv.org/abs/1710.09412, and Yun et al., 2019, https://arxiv.org/abs/1905.04899.
 
     Args:
         p: Probability that a batch is mixed.
+
+    Returns:
+        A function of images ``[B, C, height, width]`` and targets ``[B, D]`` that returns both.
     """
-
-    def __init__(self, p: float) -> None:
-        self.transform = v2.RandomApply([v2.RandomChoice([v2.MixUp(alpha=0.8), v2.CutMix(alpha=1.0)])], p=p)
-
-    def __call__(self, images: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mixes images ``[B, C, height, width]`` and their targets ``[B, D]``.
-
-        Returns:
-            The mixed images and targets, and the weight of the previous image in each pixel, ``[1, height, width]`` in
-            [0, 1], which is the same for all images of the batch.
-        """
-        # An additional channel that is 1 in the last image only. The first image is mixed with the last one, so this
-        # channel of the first image then holds the weights.
-        marker = torch.zeros_like(images[:, :1])
-        marker[-1] = 1.0
-        mixed, targets = self.transform(torch.cat([images, marker], dim=1), targets)
-        return mixed[:, :-1], targets, mixed[0, -1:]
+    return v2.RandomApply([v2.RandomChoice([v2.MixUp(alpha=0.8), v2.CutMix(alpha=1.0)])], p=p)

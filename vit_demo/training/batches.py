@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.training.augment import MixUpOrCutMix, augment_digits, augment_photos
+from vit_demo.training.augment import augment_digits, augment_photos, mix_up_or_cut_mix
 from vit_demo.training.data import ImageDataset
 from vit_demo.training.parallel import rank, world_size
 from vit_demo.training.predictions import normalise
 from vit_demo.training.recipes import Recipe
-from vit_demo.training.student import resample_patch_features
 from vit_demo.weights.preset import Preset
 
-
-class Targets(NamedTuple):
-    """The training targets of some images, before any mixing.
-
-    Attributes:
-        vectors: ``[B, D]``: class probabilities, and the teacher's features if there are any.
-        crops: ``[B, 4]``: the crops that the targets were computed for; None if any random crop will do.
-        patch_features: ``[B, D, rows, cols]``: the teacher's features of each part of the image, if there are any.
-    """
-
-    vectors: Tensor
-    crops: Tensor | None = None
-    patch_features: Tensor | None = None
-
-
-MakeTargets = Callable[[Tensor, Tensor, int], Targets]
-"""(labels ``[B]``, indices ``[B]``, epoch) -> targets; see ``vit_demo.training.objectives``."""
+MakeTargets = Callable[[Tensor], Tensor]
+"""Labels ``[B]`` -> targets ``[B, D]`` before any mixing; see ``vit_demo.training.objectives``."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +27,17 @@ class Batch:
 
     Attributes:
         images: ``[B, C, height, width]``, augmented, mixed and normalised.
+        teacher_images: The same images in [0, 1], at the resolution of a pretrained teacher if there is one.
         labels: int64 ``[B]``: the labels of the images before mixing.
-        targets: ``[B, D]``: ``Targets.vectors``, mixed like the images.
-        patch_targets: ``[B, K, D]``: the teacher's features at the patches of the images, if there are any.
+        targets: ``[B, D]``, mixed like the images.
         patch_size: In pixels.
         kept_patches: int64 ``[B, K]``: the patches to train on; None for all.
     """
 
     images: Tensor
+    teacher_images: Tensor
     labels: Tensor
     targets: Tensor
-    patch_targets: Tensor | None
     patch_size: int
     kept_patches: Tensor | None
 
@@ -71,7 +56,7 @@ class BatchLoader:
         data: The training set.
         preset: Provides the image size and the normalisation.
         recipe: Provides everything else.
-        make_targets: Returns the targets of some images.
+        make_targets: Turns labels into targets.
         device: Where batches are made.
         seed: Seed of the run.
         epochs: Length of the run.
@@ -92,7 +77,8 @@ class BatchLoader:
         self.make_targets, self.device, self.seed = make_targets, device, seed
         self.steps_per_epoch = data.epoch_size // recipe.batch_size
         self.first_full_epoch = (1 - recipe.full_sequence_fraction) * epochs
-        self.mix = MixUpOrCutMix(recipe.mix_probability)
+        self.mix = mix_up_or_cut_mix(recipe.mix_probability)
+        self.image_size = max(preset.image_size, recipe.teacher_image_size)
 
     def seed_epoch(self, epoch: int) -> None:
         """Seeds all random choices that follow, those of the network included."""
@@ -109,37 +95,40 @@ class BatchLoader:
 
     def load(self, epoch: int, indices: Tensor, patch_size: int) -> Batch:
         """Makes the batch of one step, with the next random numbers."""
-        labels = self.data.labels[indices]
-        vectors, crops, patch_features = self.make_targets(labels, indices, epoch)
-        targets = vectors.to(self.device)
-        images = self._augment(self.data.images[indices].to(self.device).float() / 255, crops)
-        images = normalise(images, self.preset)
-        mix_weights = torch.zeros_like(images[0, :1])  # [1, height, width]
+        labels = self.data.labels[indices].to(self.device)
+        images, targets = self._augment(indices), self.make_targets(labels)
         if self.recipe.mix_probability:
-            images, targets, mix_weights = self.mix(images, targets)
-        kept_patches = self._random_patches(epoch, patch_size, images)
+            images, targets = self.mix(images, targets)
+        kept_patches = self._random_patches(epoch, patch_size, len(images))
         own = slice(rank(), None, world_size())
-        patch_targets = None
-        if patch_features is not None:
-            patch_features = patch_features.to(self.device)
-            patch_targets = resample_patch_features(patch_features, mix_weights, patch_size, kept_patches)[own]
-        kept_patches = kept_patches[own] if kept_patches is not None else None
-        return Batch(images[own], labels.to(self.device)[own], targets[own], patch_targets, patch_size, kept_patches)
+        teacher_images = images = images[own]
+        if self.preset.image_size < self.image_size:
+            images = F.interpolate(images, size=self.preset.image_size, mode="bilinear", antialias=True)
+        return Batch(
+            normalise(images, self.preset),
+            teacher_images,
+            labels[own],
+            targets[own],
+            patch_size,
+            kept_patches[own] if kept_patches is not None else None,
+        )
 
-    def _augment(self, images: Tensor, crops: Tensor | None) -> Tensor:
+    def _augment(self, indices: Tensor) -> Tensor:
+        images = self.data.images[indices].to(self.device).float() / 255
         if not self.recipe.augment:
             return images
         if self.preset.task == "digits":
             return augment_digits(images, self.recipe.min_augment_strength)
-        return augment_photos(images, crops, self.preset.image_size)
+        aspect_ratios = None if self.data.aspect_ratios is None else self.data.aspect_ratios[indices]
+        return augment_photos(images, aspect_ratios, self.image_size)
 
-    def _random_patches(self, epoch: int, patch_size: int, images: Tensor) -> Tensor | None:
-        """The random patches to keep of each image, ``[B, K]``; None for all."""
+    def _random_patches(self, epoch: int, patch_size: int, count: int) -> Tensor | None:
+        """The random patches to keep of each of ``count`` images, ``[count, K]``; None for all."""
         rate = self.recipe.patch_keep_rates.get(patch_size)
         if rate is None or epoch >= self.first_full_epoch:
             return None
-        patches = images.shape[2] // patch_size * (images.shape[3] // patch_size)
-        return torch.rand(len(images), patches, device=self.device).argsort(1)[:, : round(rate * patches)]
+        patches = (self.preset.image_size // patch_size) ** 2
+        return torch.rand(count, patches, device=self.device).argsort(1)[:, : round(rate * patches)]
 
     def _epoch_seed(self, epoch: int) -> int:
         return self.seed * 100_003 + epoch

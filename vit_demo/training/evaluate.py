@@ -1,6 +1,6 @@
 """Evaluation of a preset's checkpoints: predictions for labelled test sets and for outliers, and rejection rates.
 
-A prediction is rejected if its confidence is below the preset's threshold; the page then shows it as uncertain.
+A prediction is rejected if its confidence is low (``vit_demo.weights.confidence``); the page then says so.
 """
 
 from __future__ import annotations
@@ -87,22 +87,19 @@ def evaluate_outliers(
     return _predict_all(preset, weights, patch_sizes, device, datasets)
 
 
-def rejection_rate(results: Results, threshold: float) -> Rates:
-    """Fraction of all predictions with a confidence below the threshold. Of outliers, the higher the better."""
-    return _rates(results, lambda p: (p.confidence < threshold).float().mean().item())
+def rejection_rate(results: Results, preset: Preset) -> Rates:
+    """Fraction of all predictions whose confidence is low. Of outliers, the higher the better."""
+    return _rates(results, lambda p: (~p.confident(preset)).float().mean().item())
 
 
-def wrong_but_confident(results: Results, threshold: float) -> Rates:
-    """Fraction of all predictions that are wrong with a confidence of at least the threshold."""
-    return _rates(results, lambda p: (~p.correct & (p.confidence >= threshold)).float().mean().item())
+def wrong_but_confident(results: Results, preset: Preset) -> Rates:
+    """Fraction of all predictions that are wrong although their confidence is not low."""
+    return _rates(results, lambda p: (~p.correct & p.confident(preset)).float().mean().item())
 
 
-def correct_but_rejected(results: Results, threshold: float) -> Rates:
-    """Fraction of the correct predictions with a confidence below the threshold; 0 if none is correct."""
-    return _rates(
-        results,
-        lambda p: ((p.confidence < threshold) & p.correct).sum().item() / max(1, int(p.correct.sum())),
-    )
+def correct_but_rejected(results: Results, preset: Preset) -> Rates:
+    """Fraction of the correct predictions whose confidence is low; 0 if none is correct."""
+    return _rates(results, lambda p: (~p.confident(preset) & p.correct).sum().item() / max(1, int(p.correct.sum())))
 
 
 def _rates(results: Results, rate: Callable[[Predictions], float]) -> Rates:

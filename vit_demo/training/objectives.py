@@ -1,6 +1,6 @@
-"""Training objectives: cross-entropy, and distillation from a teacher that runs along or whose outputs were stored.
+"""Training objectives: cross-entropy, and two kinds of distillation from a teacher that is evaluated on every batch.
 
-An objective provides the targets of some images, and computes the loss of a network on the batch made from them.
+An objective turns labels into targets, and computes the loss of a network on the batch made from them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.model import ViT
-from vit_demo.training.batches import Batch, Targets
-from vit_demo.training.student import Student
-from vit_demo.training.teacher_outputs import TeacherOutputs
+from vit_demo.training.batches import Batch
+from vit_demo.training.pretrained_teacher import PretrainedTeacher
+from vit_demo.training.student import Student, resample_patch_features
+
+UNLABELLED_SCALE = 2.0
+"""Factor on the probability that a teacher gives to the student's classes, for photos without a label; at most 1.
+
+The teacher divides a cat's probability between several breeds, only one of which is among the student's classes.
+"""
 
 
 class CrossEntropy:
@@ -26,9 +32,10 @@ class CrossEntropy:
     def __init__(self, num_classes: int, label_smoothing: float = 0.0) -> None:
         self.num_classes, self.label_smoothing = num_classes, label_smoothing
 
-    def targets(self, labels: Tensor, indices: Tensor, epoch: int) -> Targets:
-        """The targets of the images at ``indices`` ``[B]`` of the training set, with labels ``[B]``, in an epoch."""
-        return Targets(torch.where(labels[:, None] < 0, 1 / self.num_classes, self._one_hot(labels)))
+    def targets(self, labels: Tensor) -> Tensor:
+        """The targets of images with labels ``[B]``: probabilities ``[B, num_classes]``."""
+        one_hot = F.one_hot(labels.clamp(min=0), self.num_classes).float()
+        return torch.where(labels[:, None] < 0, 1 / self.num_classes, one_hot)
 
     def wrap(self, network: nn.Module) -> nn.Module:
         """The module to train: the network, with further outputs if the objective needs them."""
@@ -39,18 +46,14 @@ class CrossEntropy:
         logits = model(batch.images, **batch.patch_options).float()
         return self._cross_entropy(logits, batch.targets), logits
 
-    def _one_hot(self, labels: Tensor) -> Tensor:
-        """``[B, num_classes]``; rows of images without a label are meaningless."""
-        return F.one_hot(labels.clamp(min=0), self.num_classes).float()
-
     def _cross_entropy(self, logits: Tensor, targets: Tensor) -> Tensor:
         return F.cross_entropy(logits, targets, label_smoothing=self.label_smoothing)
 
 
-class OnlineDistillation(CrossEntropy):
-    """Distillation from a teacher that is evaluated on every batch (Hinton et al., 2015).
+class Distillation(CrossEntropy):
+    """Distillation from a teacher of the same classes (Hinton et al., 2015, https://arxiv.org/abs/1503.02531).
 
-    See https://arxiv.org/abs/1503.02531. Images without a label keep the uniform distribution as their target.
+    Images without a label keep the uniform distribution as their target.
 
     Args:
         num_classes: Number of classes.
@@ -73,77 +76,65 @@ class OnlineDistillation(CrossEntropy):
         return self._cross_entropy(logits, targets), logits
 
 
-class StoredDistillation(CrossEntropy):
-    """Distillation from a teacher's stored outputs for certain crops, on which the student is trained as well.
+class FeatureDistillation(CrossEntropy):
+    """Distillation from a pretrained teacher whose features, of the image and of each patch, the student predicts too.
 
-    After Beyer et al., 2021, https://arxiv.org/abs/2106.05237. The target of an image without a label is the teacher's
-    output alone.
-
-    Args:
-        num_classes: Number of classes.
-        outputs: The teacher's outputs for the training set.
-        weight: Weight of the teacher's probabilities in the targets, in [0, 1].
-        label_smoothing: In [0, 1].
-    """
-
-    def __init__(self, num_classes: int, outputs: TeacherOutputs, weight: float, label_smoothing: float = 0.0) -> None:
-        super().__init__(num_classes, label_smoothing)
-        self.outputs, self.weight = outputs, weight
-
-    def targets(self, labels: Tensor, indices: Tensor, epoch: int) -> Targets:
-        """As in ``CrossEntropy``, with the crops that the teacher was given, slightly jittered."""
-        sample = self.outputs.sample(epoch, indices)
-        return Targets(self._blend(labels, sample.probabilities), sample.crops)
-
-    def _blend(self, labels: Tensor, probabilities: Tensor) -> Tensor:
-        """The labels, or without a label the teacher's probabilities, blended with the latter: ``[B, num_classes]``."""
-        targets = torch.where(labels[:, None] < 0, probabilities, self._one_hot(labels))
-        return targets + self.weight * (probabilities - targets)
-
-
-class FeatureDistillation(StoredDistillation):
-    """Stored distillation in which the student also predicts the teacher's features, of the image and of each patch.
+    Teacher and student see the same images, augmented and mixed alike (Beyer et al., 2021,
+    https://arxiv.org/abs/2106.05237). The teacher alone decides the target of an image without a label.
 
     Args:
         num_classes: Number of classes.
-        outputs: The teacher's outputs for the training set.
-        weight: Weight of the teacher's probabilities in the targets, in [0, 1].
-        label_smoothing: In [0, 1].
+        teacher: Evaluated on every batch.
+        weight: Weight of the teacher's probabilities in the targets, in [0, 1]; the rest is the label's.
         feature_weight: Weight of the mean squared error of the image features.
         patch_weight: Weight of the mean squared error of the patch features.
     """
 
     def __init__(
-        self,
-        num_classes: int,
-        outputs: TeacherOutputs,
-        weight: float,
-        label_smoothing: float = 0.0,
-        *,
-        feature_weight: float,
-        patch_weight: float,
+        self, num_classes: int, teacher: PretrainedTeacher, weight: float, *, feature_weight: float, patch_weight: float
     ) -> None:
-        super().__init__(num_classes, outputs, weight, label_smoothing)
+        super().__init__(num_classes)
+        self.teacher, self.weight = teacher, weight
         self.feature_weight, self.patch_weight = feature_weight, patch_weight
 
-    def targets(self, labels: Tensor, indices: Tensor, epoch: int) -> Targets:
-        """As in ``StoredDistillation``, with the teacher's features."""
-        sample = self.outputs.sample(epoch, indices)
-        vectors = torch.cat([self._blend(labels, sample.probabilities), sample.features], dim=1)
-        return Targets(vectors, sample.crops, sample.patches)
+    def targets(self, labels: Tensor) -> Tensor:
+        """One-hot rows ``[B, num_classes + 2]``: the classes, no label (``UNLABELLED``), no class (``OUTLIER``).
+
+        Once images are mixed, a row says how much of each kind is in the image.
+        """
+        return F.one_hot(labels % (self.num_classes + 2), self.num_classes + 2).float()  # -2 and -1 come last
 
     def wrap(self, network: nn.Module) -> nn.Module:
-        """The network as a ``Student``, with maps to the widths of the teacher's features."""
+        """The network as a ``Student``, with maps to the width of the teacher's features."""
         assert isinstance(network, ViT)
-        return Student(network, self.outputs.features[0].shape[1], self.outputs.patches[0].shape[1])
+        return Student(network, self.teacher.width)
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """As in ``CrossEntropy``, for a ``Student``."""
+        outputs = self.teacher(batch.teacher_images)
         logits, features, patch_features = model(batch.images, **batch.patch_options)
         logits = logits.float()
-        targets, feature_targets = batch.targets.tensor_split([self.num_classes], dim=1)
-        loss = self._cross_entropy(logits, targets)
-        loss = loss + self.feature_weight * F.mse_loss(features.float(), feature_targets)
-        assert batch.patch_targets is not None
-        loss = loss + self.patch_weight * F.mse_loss(patch_features.float(), batch.patch_targets)
+        height, width = batch.images.shape[2:]
+        grid = (height // batch.patch_size, width // batch.patch_size)
+        patch_targets = resample_patch_features(outputs.patches, grid, batch.kept_patches)
+        loss = self._cross_entropy(logits, self.blend(batch.targets, outputs.logits))
+        loss = loss + self.feature_weight * F.mse_loss(features.float(), outputs.features)
+        loss = loss + self.patch_weight * F.mse_loss(patch_features.float(), patch_targets)
         return loss, logits
+
+    def blend(self, targets: Tensor, logits: Tensor) -> Tensor:
+        """The probabilities to learn, ``[B, num_classes]``.
+
+        Photos with a label are known to show one of the classes, and outliers none of them: their target is uniform.
+        For photos without a label, the teacher's probability of all other classes is spread evenly.
+
+        Args:
+            targets: ``[B, num_classes + 2]``, mixed.
+            logits: The teacher's, ``[B, its classes]``; the first are those of the student.
+        """
+        labelled, unlabelled, outlier = targets.split([self.num_classes, 1, 1], dim=1)
+        known = logits.softmax(1)[:, : self.num_classes].sum(1, keepdim=True)
+        share = labelled.sum(1, keepdim=True) + unlabelled * (UNLABELLED_SCALE * known).clamp(max=1)  # [B, 1]
+        soft = share * logits[:, : self.num_classes].softmax(1) + (1 - share) / self.num_classes
+        hard = labelled + unlabelled * soft + outlier / self.num_classes
+        return torch.lerp(hard, soft, self.weight)

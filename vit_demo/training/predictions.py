@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
 from vit_demo.training.data import ImageDataset
+from vit_demo.weights.confidence import is_confident
 from vit_demo.weights.preset import Preset
 
 
@@ -37,6 +38,10 @@ class Predictions:
     def correct(self) -> Tensor:
         """Bool ``[N]``: whether the predicted class is the label."""
         return self.logits.argmax(1) == self.labels
+
+    def confident(self, preset: Preset) -> Tensor:
+        """Bool ``[N]``: whether confidence is not low by the limits of a preset."""
+        return torch.from_numpy(is_confident(preset, self.logits.softmax(1).numpy()))
 
     @property
     def accuracy(self) -> float:

@@ -33,8 +33,8 @@ class Recipe:
         digit_outliers: Number of drawings of other things added; see ``vit_demo.training.digit_outliers``.
         photo_outliers: Number of generated pictures added; see ``vit_demo.training.photo_outliers``.
         teacher_recipe: Name of the recipe of a teacher that is trained first and then evaluated on every batch.
-        teacher_views: Crops per photo for which the outputs of a pretrained teacher are computed beforehand; 0 for no
-            such teacher. See ``vit_demo.training.teacher_outputs``.
+        teacher_image_size: Side in pixels at which a pretrained teacher sees every batch; 0 for no such teacher. See
+            ``vit_demo.training.pretrained_teacher``.
         distillation_weight: Weight of the teacher's probabilities in the targets, in [0, 1]; the rest is the label's.
         feature_loss_weight: Weight of the squared error of the predicted teacher features (FitNets; Romero et al.,
             2014, https://arxiv.org/abs/1412.6550).
@@ -63,7 +63,7 @@ class Recipe:
     digit_outliers: int = 0
     photo_outliers: int = 0
     teacher_recipe: str | None = None
-    teacher_views: int = 0
+    teacher_image_size: int = 0
     distillation_weight: float = 0.0
     feature_loss_weight: float = 0.0
     patch_loss_weight: float = 0.0
@@ -120,18 +120,19 @@ RECIPES: dict[str, Recipe] = {
     "digits-notebook-14": _notebook(14),
     "photos-tiny": Recipe(
         # The largest patches leave the fewest tokens, and their accuracy lags behind.
-        patch_size_weights={10: 0.25, 12: 0.2, 15: 0.15, 20: 0.4},
-        # 36 patches at every size, as many as the largest has, so that all sizes cost the same.
-        patch_keep_rates={10: 0.25, 12: 0.36, 15: 0.5625},
-        full_sequence_fraction=0.1,
-        epochs=10,
+        patch_size_weights={10: 0.2, 12: 0.2, 15: 0.15, 20: 0.45},
+        # About 50 patches of the smaller sizes, so that they cost little more than the 36 of the largest.
+        patch_keep_rates={10: 0.4, 12: 0.55, 15: 0.75},
+        full_sequence_fraction=0.15,
+        epochs=20,
         batch_size=128,
         optimiser="muon",
-        learning_rate=8e-4,
+        learning_rate=6e-4,
         ema_decay=0.999,
-        mix_probability=0.6,
+        mix_probability=0.8,
         photo_outliers=1600,
-        teacher_views=8,
+        # The side of the stored photos, which gives the teacher half the tokens of 224 pixels.
+        teacher_image_size=160,
         distillation_weight=0.9,
         feature_loss_weight=3.0,
         patch_loss_weight=2.0,

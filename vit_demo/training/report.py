@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,14 @@ def make_report(preset: Preset, results: Results, outliers: Results, patch_size:
         patch_size: The one to give confusion matrices at, in pixels.
 
     Returns:
-        For each of ``TABLES``, values in [0, 1] by dataset and patch size; ``"confidence_threshold"``, below which
-        predictions are rejected; and ``"confusion_matrix"`` by dataset, with its ``"patch_size"``.
+        For each of ``TABLES``, values in [0, 1] by dataset and patch size; the preset's ``"confidence_threshold"`` and
+        ``"max_entropy"`` (None for no limit), which decide what is rejected; and ``"confusion_matrix"`` by dataset,
+        with its ``"patch_size"``.
     """
-    threshold = preset.confidence_threshold
     return {
         "preset": preset.name,
-        "confidence_threshold": threshold,
+        "confidence_threshold": preset.confidence_threshold,
+        "max_entropy": preset.max_entropy if math.isfinite(preset.max_entropy) else None,
         "accuracy": {name: {p: found.accuracy for p, found in sizes.items()} for name, sizes in results.items()},
         "calibration_error": {
             name: {p: found.calibration_error() for p, found in sizes.items()} for name, sizes in results.items()
@@ -47,9 +49,9 @@ def make_report(preset: Preset, results: Results, outliers: Results, patch_size:
         "calibration_error_of_perfect_calibration": {
             name: {p: found.sampling_error() for p, found in sizes.items()} for name, sizes in results.items()
         },
-        "wrong_but_confident": wrong_but_confident(results, threshold),
-        "correct_but_rejected": correct_but_rejected(results, threshold),
-        "rejection_rate": rejection_rate(outliers, threshold),
+        "wrong_but_confident": wrong_but_confident(results, preset),
+        "correct_but_rejected": correct_but_rejected(results, preset),
+        "rejection_rate": rejection_rate(outliers, preset),
         "confusion_matrix": {"patch_size": patch_size}
         | {name: sizes[patch_size].confusion_matrix().tolist() for name, sizes in results.items()},
     }

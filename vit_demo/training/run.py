@@ -15,13 +15,13 @@ from vit_demo.training.data import ImageDataset, Split, concat_datasets, find_fi
 from vit_demo.training.digit_outliers import make_digit_outliers
 from vit_demo.training.export import export_checkpoint
 from vit_demo.training.loop import Trainer, training_config
-from vit_demo.training.objectives import CrossEntropy, FeatureDistillation, OnlineDistillation, StoredDistillation
+from vit_demo.training.objectives import CrossEntropy, Distillation, FeatureDistillation
 from vit_demo.training.parallel import process_group, rank
 from vit_demo.training.photo_outliers import make_photo_outliers
 from vit_demo.training.photos import PHOTO_POOL, REAL_PHOTOS, STORED_SIDE, load_photos
+from vit_demo.training.pretrained_teacher import PretrainedTeacher
 from vit_demo.training.recipes import RECIPES, Recipe
 from vit_demo.training.synthetic_digits import make_synthetic_digits
-from vit_demo.training.teacher_outputs import compute_teacher_outputs
 from vit_demo.training.teachers import ConvNet, load_pretrained_teacher
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import load_checkpoint
@@ -36,6 +36,8 @@ OPTIONAL_DATA_NOTES = {
 }
 MONITORED_IMAGES = 1000
 """Number of validation images that are evaluated after each epoch."""
+STANDARDISING_PHOTOS = 2048
+"""Number of training photos on which a pretrained teacher's features are standardised."""
 
 
 def train_preset(
@@ -138,7 +140,7 @@ def prepare_objective(
     device: torch.device,
     seed: int,
 ) -> tuple[CrossEntropy, float]:
-    """The objective of a recipe, after training its teacher or computing the teacher's outputs if it has one.
+    """The objective of a recipe, after training or loading its teacher if it has one.
 
     Args:
         preset: The preset to train.
@@ -146,7 +148,7 @@ def prepare_objective(
         dataset: The training data.
         monitored: Validation images for the teacher's log.
         data: Folder of the pretrained teacher.
-        out: Folder whose subfolders keep the teacher's state or outputs, for further runs with this seed and data.
+        out: Folder whose subfolder keeps the state of a trained teacher, for further runs with this seed and data.
         device: Where the teacher runs.
         seed: Seed of all random choices.
 
@@ -164,18 +166,13 @@ def prepare_objective(
             trainer.resume()
         trainer.run(monitored)
         teacher = trainer.trained_network
-        return OnlineDistillation(classes, teacher, recipe.distillation_weight, smoothing), trainer.seconds
-    if recipe.teacher_views:
-        folder = out / f"teacher-outputs-{seed}"
-        teacher = load_pretrained_teacher(data)
-        outputs = compute_teacher_outputs(teacher, [dataset], recipe.teacher_views, seed, folder, device)
-        if not recipe.feature_loss_weight and not recipe.patch_loss_weight:
-            return StoredDistillation(classes, outputs, recipe.distillation_weight, smoothing), 0.0
+        return Distillation(classes, teacher, recipe.distillation_weight, smoothing), trainer.seconds
+    if recipe.teacher_image_size:
+        photos = evenly_spaced_subset(dataset, STANDARDISING_PHOTOS).images
         objective = FeatureDistillation(
             classes,
-            outputs,
+            PretrainedTeacher(load_pretrained_teacher(data).to(device), photos),
             recipe.distillation_weight,
-            smoothing,
             feature_weight=recipe.feature_loss_weight,
             patch_weight=recipe.patch_loss_weight,
         )

@@ -14,19 +14,18 @@ from vit_demo.model import ViT
 
 
 class Student(nn.Module):
-    """A ViT with maps to its teacher's feature spaces.
+    """A ViT with maps to its teacher's features.
 
     Args:
         vit: The network to train.
-        feature_dim: Width of the teacher's image features.
-        patch_dim: Width of the teacher's patch features.
+        width: Of the teacher's features.
     """
 
-    def __init__(self, vit: ViT, feature_dim: int, patch_dim: int) -> None:
+    def __init__(self, vit: ViT, width: int) -> None:
         super().__init__()
         self.vit = vit
-        self.features = nn.Linear(vit.config.num_features, feature_dim)
-        self.patches = nn.Linear(vit.config.embed_dim, patch_dim)
+        self.features = nn.Linear(vit.config.num_features, width)
+        self.patches = nn.Linear(vit.config.embed_dim, width)
 
     def forward(
         self, images: Tensor, *, patch_size: int | None = None, kept_patches: Tensor | None = None
@@ -34,8 +33,8 @@ class Student(nn.Module):
         """Arguments as in ``ViT``.
 
         Returns:
-            Logits ``[B, classes]``, predicted image features ``[B, feature_dim]`` and predicted patch features
-            ``[B, K, patch_dim]``.
+            Logits ``[B, classes]``, predicted image features ``[B, width]`` and predicted patch features
+            ``[B, K, width]``.
         """
         tokens = self.vit.forward_features(
             images, patch_size=patch_size, kept_patches=kept_patches
@@ -48,26 +47,18 @@ class Student(nn.Module):
         )
 
 
-def resample_patch_features(
-    maps: Tensor, mix_weights: Tensor, patch_size: int, kept_patches: Tensor | None = None
-) -> Tensor:
-    """A teacher's patch features at the patches of a batch of mixed images.
+def resample_patch_features(maps: Tensor, grid: tuple[int, int], kept_patches: Tensor | None = None) -> Tensor:
+    """A teacher's patch features at the patches of its student.
 
     Args:
-        maps: ``[B, D, rows, cols]``: the features before mixing, in any resolution.
-        mix_weights: ``[1, height, width]``: the weight of the previous image in each pixel; see ``MixUpOrCutMix``.
-        patch_size: The student's, in pixels.
+        maps: ``[B, D, rows, cols]``: the features, in any resolution.
+        grid: Rows and columns of the student's patches.
         kept_patches: ``[B, K]``: the patches that the student receives; all by default.
 
     Returns:
         ``[B, K, D]``.
     """
-    weights = F.avg_pool2d(mix_weights, patch_size)  # [1, rows, cols]
-    maps = F.interpolate(maps, weights.shape[1:], mode="bilinear")
-    maps = maps + weights * (maps.roll(1, 0) - maps)
-    features = maps.flatten(2).mT  # [B, rows * cols, D]
-    return (
-        features
-        if kept_patches is None
-        else features.gather(1, kept_patches[:, :, None].expand(-1, -1, features.shape[2]))
-    )
+    features = F.interpolate(maps, grid, mode="bilinear").flatten(2).mT  # [B, rows * cols, D]
+    if kept_patches is None:
+        return features
+    return features.gather(1, kept_patches[:, :, None].expand(-1, -1, features.shape[2]))

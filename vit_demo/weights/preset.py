@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -35,6 +36,8 @@ class Preset:
         revision: Commit, tag or branch of the repository.
         trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction below which confidence counts as low.
+        max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
+            ``vit_demo.weights.confidence``.
         note: One sentence for the page.
     """
 
@@ -55,6 +58,7 @@ class Preset:
     revision: str = ""
     trusted: bool = True
     confidence_threshold: float = 0.5
+    max_entropy: float = math.inf
     note: str = ""
 
     @property
