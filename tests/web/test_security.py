@@ -367,6 +367,7 @@ def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path
     monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 2 * len(png()))
     cleaner.clean(now)
     assert [file.exists() for file in files] == [False, True, True] and not files[0].parent.exists()
+    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 1 << 30)
     monkeypatch.setattr(uploads, "UPLOAD_FOLDER_FILES", 2)
     files.append(put(60))
     cleaner.clean(now)
