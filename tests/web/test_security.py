@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import gc
 import gzip
-import http.client
-import io
 import json
-import os
 import secrets
-import socket
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from gradio.route_utils import FileUploadProgress
 from PIL import Image
 
 import vit_demo
 from vit_demo.web import launch, uploads
 from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_UPLOAD_BYTES, UPLOAD_FILE_BYTES
-from vit_demo.web.quota import FileCounter, Quota
-from vit_demo.web.request_bodies import RequestRefused
+from vit_demo.web.limits import MAX_EVENT_BYTES
 from vit_demo.web.request_kinds import KINDS
-from vit_demo.web.security import _client_address
-from vit_demo.web.server import forget_finished
+
+from .http_requests import event, request, upload
 
 DRAWING = to_data_url(example_picture(3))
 
@@ -41,43 +31,6 @@ def page():
     page = launch("127.0.0.1", wait=False)
     yield page
     page.close()
-
-
-def request(page, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-    address = urlsplit(page.local_url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
-    if isinstance(body, dict):
-        body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
-    connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-    response = connection.getresponse()
-    found = response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
-    connection.close()
-    return found
-
-
-def event(page, number: int, data: list[Any]) -> str:
-    """Calls an event by its number; returns everything in its stream, or the status and body if it is refused."""
-    session = secrets.token_hex(8)
-    body = {"data": data, "fn_index": number, "session_hash": session, "trigger_id": None}
-    status, _, reply = request(page, "POST", "/gradio_api/queue/join", body)
-    if status != 200:
-        return f"{status} {reply.decode()}"
-    address = urlsplit(page.local_url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
-    connection.request("GET", f"/gradio_api/queue/data?session_hash={session}")
-    stream, messages = connection.getresponse(), []
-    for line in stream:
-        if line.startswith(b"data:"):
-            message = json.loads(line[5:])
-            if message["msg"] in ("process_generating", "process_completed", "unexpected_error"):
-                messages.append(message)
-            if message["msg"] in ("process_completed", "unexpected_error", "close_stream"):
-                break
-    connection.close()
-    outputs = [one.get("output") or {} for one in messages]
-    return json.dumps(
-        [[one["msg"], out.get("data"), out.get("error")] for one, out in zip(messages, outputs, strict=True)]
-    )
 
 
 def inputs_of(page) -> Iterator[tuple[int, list[Any]]]:
@@ -251,149 +204,6 @@ def test_bodies_are_bounded(page):
         assert status == 400 and b"JSON" in reply
     chunked = request(page, "POST", "/gradio_api/queue/join", (b"x" * MAX_EVENT_BYTES for _ in range(3)))  # type: ignore[arg-type]
     assert chunked[0] in (400, 413)
-
-
-def upload(page, *files: bytes, name: str = "a.png", query: str = "") -> tuple[int, bytes]:
-    boundary = secrets.token_hex(8)
-    head = f'--{boundary}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'.encode()
-    body = b"".join(head + data + b"\r\n" for data in files) + f"--{boundary}--\r\n".encode()
-    status, _, reply = request(
-        page, "POST", f"/gradio_api/upload{query}", body, Content_Type=f"multipart/form-data; boundary={boundary}"
-    )
-    return status, reply
-
-
-def png(side: int = 40) -> bytes:
-    buffer = io.BytesIO()
-    example_picture(3).resize((side, side)).save(buffer, "PNG")
-    return buffer.getvalue()
-
-
-def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
-    status, reply = upload(page, b"0" * (MAX_UPLOAD_BYTES + 1))
-    assert status == 413
-    status, reply = upload(page, png())
-    assert status == 200 and uploads.is_upload_path(json.loads(reply)[0])
-    monkeypatch.setattr("vit_demo.web.security.Quota.spend", Quota(1).spend)
-    status, reply = upload(page, png())
-    assert status == 429 and b"try again later" in reply
-
-
-def test_an_upload_in_chunks_is_refused_whatever_length_it_claims(page):
-    """The chunks decide how long the body is, so the length that was claimed would bound nothing."""
-    address, before = urlsplit(page.local_url), set(uploads.folder().rglob("*"))
-    head = "POST /gradio_api/upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-    part = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n' + png() + b"\r\n"
-    body = 40 * part + b"--b--\r\n"
-    for length in ("", "Content-Length: 100\r\n"):
-        with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
-            connection.sendall(f"{head}{length}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n".encode())
-            connection.sendall(body + b"\r\n0\r\n\r\n")
-            reply = connection.recv(1000)
-        assert reply.split()[1] == b"411", reply
-    assert set(uploads.folder().rglob("*")) == before
-
-
-def test_every_file_of_an_upload_counts_whatever_its_size(page, monkeypatch):
-    monkeypatch.setattr("vit_demo.web.security.Quota.spend", Quota(10 * UPLOAD_FILE_BYTES).spend)
-    before = set(uploads.folder().rglob("*"))
-    status, reply = upload(page, *(b"%d" % i for i in range(1000)))
-    assert status == 429 and b"try again later" in reply
-    assert len(set(uploads.folder().rglob("*")) - before) <= 2 * 10, "a folder and a file each"
-    assert upload(page, png())[0] == 200
-
-
-def test_files_are_counted_across_the_pieces_of_a_body():
-    body = b"".join(b"--b\r\ncontent-DISPOSITION: form-data\r\n\r\n%d\r\n" % i for i in range(50))
-    for size in (1, 7, 18, 19, 20, 1000, len(body)):
-        files = FileCounter()
-        assert sum(files.count(body[i : i + size]) for i in range(0, len(body), size)) == 50
-
-
-def test_gradio_remembers_no_upload_and_no_finished_event(page):
-    assert upload(page, png(), query="?upload_id=abc")[0] == 200 and page.upload_file_set
-    number = next(n for n, function in page.fns.items() if function.api_name == "presets")
-    event(page, number, [])
-    assert request(page, "GET", "/gradio_api/upload_progress?upload_id=abc")[0] == 404
-    assert not [each for each in gc.get_objects() if type(each) is FileUploadProgress and each._statuses]
-    assert page._queue.pending_event_ids_session
-    forget_finished(page)
-    assert not page.upload_file_set and not page._queue.pending_event_ids_session
-
-
-def test_a_quota_is_per_address_and_expires_after_an_hour():
-    now = [1000.0]
-    quota = Quota(100, seconds=3600, addresses=2, clock=lambda: now[0])
-    quota.spend("a", 60)
-    quota.spend("b", 60)
-    with pytest.raises(RequestRefused, match="try again later"):
-        quota.spend("a", 60)
-    now[0] += 3700
-    quota.spend("a", 60)
-    quota.spend("c", 100)
-    assert len(quota._used) == 2
-
-
-def test_behind_a_proxy_quotas_are_per_visitor_and_cannot_be_forged(monkeypatch):
-    def address(*forwarded: bytes) -> str:
-        return _client_address(
-            {"type": "http", "client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", f) for f in forwarded]}
-        )
-
-    for name in ("VIT_DEMO_PROXY", "SPACE_ID"):
-        monkeypatch.delenv(name, raising=False)
-    assert address(b"203.0.113.7") == "10.0.0.1", "without a proxy anybody could write the header"
-    monkeypatch.setenv("SPACE_ID", "a/b")
-    assert address() == "10.0.0.1" and address(b"203.0.113.7") == "203.0.113.7"
-    assert address(b"made up, 203.0.113.7") == address(b"made up", b"203.0.113.7") == "203.0.113.7"
-
-
-def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path, monkeypatch):
-    monkeypatch.setattr(uploads, "_folder", tmp_path)
-
-    def put(age: float) -> Path:
-        path = tmp_path / secrets.token_hex(32) / "photo.png"
-        path.parent.mkdir()
-        path.write_bytes(png())
-        os.utime(path, (now - age, now - age))
-        return path
-
-    now = time.time()
-    example = put(10_000)
-    cleaner = uploads.UploadCleaner()
-    files = [put(age) for age in (300, 200, 100)]
-    cleaner.clean(now)
-    assert all(file.exists() for file in files)
-    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 2 * len(png()))
-    cleaner.clean(now)
-    assert [file.exists() for file in files] == [False, True, True] and not files[0].parent.exists()
-    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 1 << 30)
-    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_FILES", 2)
-    files.append(put(60))
-    cleaner.clean(now)
-    assert [file.exists() for file in files] == [False, False, True, True]
-    uploads.read(files[2])  # used again, so it counts as new
-    cleaner.clean(now + 3550)
-    assert [file.exists() for file in files] == [False, False, True, False]
-    cleaner.clean(now + 2 * 3600)
-    assert not files[2].exists() and example.exists(), "what was there at the start stays"
-
-
-def test_a_file_of_an_upload_that_broke_off_is_deleted_and_the_folder_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(uploads, "_folder", tmp_path / "uploads")
-    (tmp_path / "uploads").mkdir()
-    cleaner = uploads.UploadCleaner()
-    (tmp_path / "uploads" / "tmpabc").touch()
-    cleaner.clean(time.time() + 2 * 3600)
-    assert (tmp_path / "uploads").is_dir() and not list((tmp_path / "uploads").iterdir())
-
-
-def test_the_key_of_uploads_is_new_in_each_process():
-    from gradio import processing_utils
-    from gradio.utils import get_hash_seed
-
-    uploads.folder()
-    assert processing_utils.hash_seed != get_hash_seed().encode()
 
 
 def test_every_response_has_the_security_headers(page):

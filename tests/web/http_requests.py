@@ -1,0 +1,65 @@
+"""Requests to a running page as any program could send them, without Gradio's client."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import secrets
+from typing import Any
+from urllib.parse import urlsplit
+
+from vit_demo.web.components.pad import example_picture
+
+
+def request(page, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    address = urlsplit(page.local_url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    if isinstance(body, dict):
+        body, headers = json.dumps(body).encode(), {"Content-Type": "application/json", **headers}
+    connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    response = connection.getresponse()
+    found = response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+    connection.close()
+    return found
+
+
+def event(page, number: int, data: list[Any]) -> str:
+    """Calls an event by its number; returns everything in its stream, or the status and body if it is refused."""
+    session = secrets.token_hex(8)
+    body = {"data": data, "fn_index": number, "session_hash": session, "trigger_id": None}
+    status, _, reply = request(page, "POST", "/gradio_api/queue/join", body)
+    if status != 200:
+        return f"{status} {reply.decode()}"
+    address = urlsplit(page.local_url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+    connection.request("GET", f"/gradio_api/queue/data?session_hash={session}")
+    stream, messages = connection.getresponse(), []
+    for line in stream:
+        if line.startswith(b"data:"):
+            message = json.loads(line[5:])
+            if message["msg"] in ("process_generating", "process_completed", "unexpected_error"):
+                messages.append(message)
+            if message["msg"] in ("process_completed", "unexpected_error", "close_stream"):
+                break
+    connection.close()
+    outputs = [one.get("output") or {} for one in messages]
+    return json.dumps(
+        [[one["msg"], out.get("data"), out.get("error")] for one, out in zip(messages, outputs, strict=True)]
+    )
+
+
+def upload(page, *files: bytes, name: str = "a.png", query: str = "") -> tuple[int, bytes]:
+    boundary = secrets.token_hex(8)
+    head = f'--{boundary}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'.encode()
+    body = b"".join(head + data + b"\r\n" for data in files) + f"--{boundary}--\r\n".encode()
+    status, _, reply = request(
+        page, "POST", f"/gradio_api/upload{query}", body, Content_Type=f"multipart/form-data; boundary={boundary}"
+    )
+    return status, reply
+
+
+def png(side: int = 40) -> bytes:
+    buffer = io.BytesIO()
+    example_picture(3).resize((side, side)).save(buffer, "PNG")
+    return buffer.getvalue()
