@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -53,6 +54,7 @@ def space(tmp_path_factory, free_port):
             env=os.environ | settings,
             stdout=log,
             stderr=log,
+            start_new_session=True,
         )
         address = f"http://127.0.0.1:{free_port}"
         try:
@@ -65,7 +67,7 @@ def space(tmp_path_factory, free_port):
                     time.sleep(0.1)
             yield address, process, requests
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # the fork, too
             process.wait()
             log.close()
 
