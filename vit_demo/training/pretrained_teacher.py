@@ -28,10 +28,10 @@ class TeacherOutputs(NamedTuple):
 
 
 class PretrainedTeacher:
-    """A ViT that takes photos in [-1, 1] of the size of its batches.
+    """Runs a pretrained ViT on the batches of its student.
 
     Args:
-        network: Put into eval mode.
+        network: Takes images in [-1, 1]; put into eval mode.
         photos: uint8 ``[N, 3, side, side]``: photos on which the features are standardised.
     """
 
