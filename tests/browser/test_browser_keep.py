@@ -109,12 +109,28 @@ def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, mon
     assert list((tmp_path / "out").glob("*relevance*"))
 
 
-def test_a_map_that_the_command_line_cannot_compute_gets_a_sentence(relevance: Page) -> None:
+def test_the_copied_command_has_the_options_of_the_map(
+    relevance: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     relevance.evaluate("location.hash = 'tab=digits&model=digits-tiny&patch_size=7&digit=3&block=2&head=1&patch=6'")
     relevance.wait_for_function("document.querySelector('.stage')?.__stage?.choices.head === 0")
-    relevance.get_by_role("button", name="Copy as command", exact=True).click()
-    relevance.get_by_text("default map").wait_for()
-    names: dict[str, object] = {}
     code = copied(relevance, "Copy as Python")
-    exec(code[: code.index("image =")], names)
     assert "layer=1, head=0, query=(1, 1)" in code
+    (tmp_path / "drawing.png").write_bytes(saved(relevance, "Input picture"))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(code, names)
+    command = copied(relevance, "Copy as command")
+    assert command.endswith("--method attention --block 1 --head 0 --query 1,1")
+    assert main([*command.split()[3:], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["maps"]["attention"]["values"]
+    np.testing.assert_allclose(found, names["values"], atol=1e-5)
+
+
+def test_dropped_patches_are_left_to_the_python_code(relevance: Page) -> None:
+    relevance.get_by_role("button", name="Drop patches").click()
+    relevance.locator(".picture").click(position={"x": 5, "y": 5})
+    relevance.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
+    relevance.get_by_role("button", name="Copy as command", exact=True).click()
+    relevance.get_by_text("cannot drop patches").wait_for()
+    assert "ex = ex.drop_patches([(0, 0)])" in copied(relevance, "Copy as Python")

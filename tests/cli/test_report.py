@@ -52,7 +52,7 @@ def test_report(seven, tmp_path, capsys, monkeypatch):
 
     expected = vit_demo.explore(seven, "digits-tiny")
     assert all(label in content and f"{100 * share:.1f} %" in content for label, share in expected.top(5))
-    assert "for 7" in content and f"at most {expected.relevance().max():.3g}" in content
+    assert "for 7" in content and f"largest value {expected.relevance().max():.3g}" in content
     pictures = [address for address in addresses if address.startswith("data:")]
     assert len(pictures) == 3, "input and two maps"
     decoded = [Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))).convert("RGB") for address in pictures]

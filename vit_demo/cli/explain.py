@@ -139,7 +139,7 @@ def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | 
     result = explained.result
     named = {
         "input": result.image,
-        **{one.method.name: result.overlay(one.values) for one in explained.maps},
+        **{one.method.name: result.overlay(one.values, method=one.method.name) for one in explained.maps},
         "heads": render.contact_sheet(result.image, result.attention_maps(query)),
     }
     paths = []

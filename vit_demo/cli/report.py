@@ -40,7 +40,7 @@ PAGE = """\
 """
 
 FOOTER = (
-    "Each map is coloured from 0 to its own maximum, which is given below it; values below 0 are not coloured. "
+    "The colours of a map end at its largest absolute value, given below it; values below 0 are blue. "
     "Made with vit_demo {}."
 )
 
@@ -70,11 +70,11 @@ class Report:
         for one in explained.maps:
             method = one.method
             about = f"for {explained.label}" if method.class_specific else "does not depend on the class"
-            lines = [about, f"at most {float(one.values.max()):.3g} ({method.unit})"]
+            lines = [about, f"largest value {float(abs(one.values).max()):.3g} ({method.unit})"]
             if one.options:
                 lines.insert(0, ", ".join(f"{name} {value}" for name, value in one.options.items()))
             caption = f"<b>{escape(method.title)}</b><br>{'<br>'.join(map(escape, lines))}"
-            figures.append(_figure(result.overlay(one.values), caption, f"{method.title} of {explained.picture.name}"))
+            figures.append(_figure(result.overlay(one.values, method=method.name), caption, f"{method.title} of {explained.picture.name}"))
         self._add(explained.picture.name, f'{predictions}\n<div class="maps">\n{"".join(figures)}</div>')
 
     def add_failure(self, name: str, message: str) -> None:

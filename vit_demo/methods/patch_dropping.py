@@ -73,7 +73,7 @@ def patch_dropping(
         progress: Called after every batch.
 
     Returns:
-        ``[1, rows, cols]`` float32, in the unit of ``class_score``: below 0 where a patch is evidence against the
+        ``[1, rows, cols]`` float32, in standard deviations of ``class_score``: below 0 where a patch is evidence against the
         class, 0 where it was not in the sequence.
 
     Raises:
@@ -134,8 +134,9 @@ def class_score(log_probabilities: Tensor) -> Tensor:
         log_probabilities: ``[M]``.
 
     Returns:
-        ``[M]`` float32; its standard deviation over the subsets is at most 2.
+        ``[M]`` float32 with a standard deviation of 1 over the subsets, or constant if all probabilities are equal.
     """
     p = log_probabilities.cpu().double().exp()  # on the CPU, because Apple GPUs have no float64
     parts = torch.stack([torch.special.logit(p, eps=1e-7), p.sqrt()])
-    return (parts / parts.std(1, keepdim=True).clamp(min=1e-9)).sum(0).float().to(log_probabilities.device)
+    score = (parts / parts.std(1, keepdim=True).clamp(min=1e-9)).sum(0)
+    return (score / score.std().clamp(min=1e-9)).float().to(log_probabilities.device)

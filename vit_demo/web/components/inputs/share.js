@@ -6,7 +6,9 @@ import { encodeLink, leftOut } from "../shared/link.js";
 
 const COPIED = english("Link copied.");
 const WITHOUT = {
-  photo: english("Link copied, without your photo: it stays on this server for an hour, and is in no link."),
+  photo: english(
+    "Link copied, without your photo: links never contain photos, and the server deletes yours an hour after its last use.",
+  ),
   drawing: english("Link copied, without the drawing, which is too long for one."),
   second: english("Link copied, without the second picture: only examples are in links."),
 };

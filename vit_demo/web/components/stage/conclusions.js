@@ -74,9 +74,9 @@ export function randomizationText(correlations, numPatches) {
 function similarity(correlation, numPatches) {
   const chance = 2 / Math.sqrt(Math.max(1, numPatches - 1));
   if (Math.abs(correlation) <= chance) {
-    return translate("no more than chance gives with {patches} patches", { patches: numPatches });
+    return translate("no more than expected by chance with {patches} patches", { patches: numPatches });
   }
   if (correlation < 0) return translate("the order is partly reversed");
-  if (correlation > 0.7) return translate("most of the order needs nothing that was learned");
-  return translate("part of the order needs nothing that was learned");
+  if (correlation > 0.7) return translate("most of the order does not depend on the learned weights");
+  return translate("part of the order does not depend on the learned weights");
 }

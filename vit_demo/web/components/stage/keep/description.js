@@ -2,7 +2,7 @@
 
 import { translate } from "../../shared/language.js";
 import { BASELINES } from "../faithfulnessTest.js";
-import { isDefaultMap, mapFields } from "../methods.js";
+import { mapFields } from "../methods.js";
 import { formatArea, formatProbability } from "../numbers.js";
 import { targetOf } from "../text.js";
 
@@ -113,19 +113,30 @@ export function pythonOf(kept) {
 image = ${path}
 ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}, fit="${fit}")
 ${without}values = ex.heatmap(${options.join(", ")})
-ex.overlay(values).save("${name}.png")
+ex.overlay(values, method="${name}").save("${name}.png")
 `;
 }
 
-/** The shell command for the map, or null where the command line has no option for a choice. */
+/** The shell command for the map, or null if patches were dropped, which the command line cannot do. */
 export function commandOf(kept) {
   const { result, name } = kept;
   const { fields, target } = fieldsOf(kept);
   const { preset, patch_size: size, fit, dropped, upload, example } = result.source;
-  if (dropped.length || !isDefaultMap(result, fields)) return null;
+  if (dropped.length) return null;
   const file = upload || example ? "photo.jpg" : "drawing.png";
   const label =
     target === null ? "" : ` --label ${/^\w+$/.test(target) ? target : `'${target.replaceAll("'", "'\\''")}'`}`;
   const how = fit === "crop" ? "" : ` --fit ${fit}`;
-  return `python -m vit_demo explain ${file} --preset ${preset} --patch-size ${size} --method ${name}${label}${how}`;
+  const options = how + label + mapOptionsOf(result, fields);
+  return `python -m vit_demo explain ${file} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
+}
+
+/** The options of the command line that differ from its defaults: the last block, the mean of its heads, no query. */
+function mapOptionsOf(result, { block = result.numBlocks - 1, head = -1, query = null, direction = "from" }) {
+  const options = [];
+  if (block !== result.numBlocks - 1) options.push(`--block ${block}`);
+  if (head >= 0) options.push(`--head ${head}`);
+  if (query !== null) options.push(`--query ${Math.floor(query / result.columns)},${query % result.columns}`);
+  if (direction === "to") options.push("--direction to");
+  return options.map((option) => ` ${option}`).join("");
 }

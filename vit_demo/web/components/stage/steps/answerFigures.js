@@ -57,7 +57,10 @@ export function classesFigure({ facts, shared, revealed, paint }) {
     vector,
     veil(make("ol", { className: "rows logits" }, ...rows), revealed),
     veil(make("p", { className: "arithmetic", textContent: written }), revealed),
-    make("p", { className: "hint", textContent: english("Left the logit of each class, right its probability.") }),
+    make("p", {
+      className: "hint",
+      textContent: english("On the left the logit of each class, on the right its probability."),
+    }),
   ];
 }
 

@@ -101,7 +101,7 @@ export const STEPS = [
       ),
     ],
     before: (f) => [shape(f.heads, f.tokens, f.headWidth), translate("queries, and as many keys and values")],
-    after: (f) => [shape(f.heads, f.tokens, f.tokens), translate("shares: each token of each other one")],
+    after: (f) => [shape(f.heads, f.tokens, f.tokens), translate("attention of each token to every token")],
   },
   {
     title: english("Put the heads together"),

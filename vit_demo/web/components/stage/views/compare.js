@@ -65,9 +65,11 @@ export function create(card, { request, methods, curves, change }) {
     });
     find(".add").disabled = columns.length >= MOST;
     find(".measure").disabled = !columns.length || columns.some(({ result, progress }) => !result || progress);
-    const words = maps.map(({ unit, format }) => [
+    const words = maps.map(({ unit, style, format }) => [
       unit,
-      translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
+      style.signed
+        ? translate("colours from *−{end}* to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) })
+        : translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
     ]);
     setText(find(".scales"), [...new Map(words).values()].join(" · "));
   }

@@ -29,9 +29,7 @@ export const html = `
 
 const LIFETIME = 60_000; // milliseconds that a browser gets to save a file
 const HINT = english("Files hold the true values, with the method, the class and the model.");
-const NO_COMMAND = english(
-  "The command line computes a method’s default map: the last block, the mean of its heads, all patches.",
-);
+const NO_COMMAND = english("The command line cannot drop patches: copy the Python code instead.");
 
 export function create(card, { methods, curves }) {
   const hint = card.querySelector("[role=status]");
