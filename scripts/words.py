@@ -38,6 +38,7 @@ SENTENCES = (
     "images/reading.py",
     "images/rgb.py",
     "inference/forward.py",
+    "inference/job.py",
     "inference/jobs.py",
     "inference/patch_features.py",
     "weights/bundled_accuracy.py",

@@ -1,15 +1,18 @@
 """Jobs: once for equal requests, in lanes that do not wait for each other, bounded, and given up when nobody waits."""
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 import torch
 
-from vit_demo.errors import BusyError
-from vit_demo.inference import jobs as module
-from vit_demo.inference.jobs import Cancelled, Job, JobRunner, report
+from vit_demo.errors import BusyError, InputError
+from vit_demo.inference import job as module
+from vit_demo.inference.job import Cancelled, Job, report
+from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import LANES, Lane
 
 from ..asynchronous import run
@@ -267,3 +270,35 @@ def test_each_lane_has_its_own_number_of_threads_and_the_callers_stays():
 
 def test_digits_come_first():
     assert LANES["digits"].niceness < min(lane.niceness for name, lane in LANES.items() if name != "digits")
+
+
+def test_a_failed_job_keeps_nothing_of_its_work(runner):
+    class Picture:
+        pass
+
+    def decode(picture):
+        kept.append(weakref.ref(picture))
+        raise ValueError("damaged")
+
+    def fail(picture):
+        other = Picture()
+        kept.append(weakref.ref(other))
+        try:
+            decode(picture)
+        except ValueError as error:
+            raise InputError("in words") from error
+
+    kept = []
+    gc.disable()  # what a cycle keeps would wait for the collector
+    try:
+        picture = Picture()
+        job = runner.submit("a", lambda picture=picture: fail(picture), "quick")
+        del picture
+        with pytest.raises(InputError, match="in words"):
+            job.result()
+        deadline = time.monotonic() + WAIT  # the worker may not have left the work when the waiter has its error
+        while any(reference() for reference in kept) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(kept) == 2 and not any(reference() for reference in kept)
+    finally:
+        gc.enable()

@@ -16,7 +16,7 @@ from vit_demo import methods
 from vit_demo.images import to_mnist
 from vit_demo.inference.engine import get_engine, reset_engines
 from vit_demo.inference.inputs import Source
-from vit_demo.inference.jobs import report
+from vit_demo.inference.job import report
 from vit_demo.methods import METHODS
 from vit_demo.web import map_requests, request_kinds, requested
 from vit_demo.web.components.pad import example_picture, to_data_url

@@ -1,19 +1,25 @@
 """The endpoints as MCP tools, used by the protocol's official client."""
 
 import base64
+import http.client
 import io
 import json
-from collections.abc import Callable
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio
 import numpy as np
 import pytest
+import uvicorn
 from PIL import Image
 
 import vit_demo
 from vit_demo.web.limits import MAX_EVENT_BYTES
+from vit_demo.web.server import asgi_app
 
 pytest.importorskip("mcp", reason="needs the extra `mcp`")
 import jsonschema
@@ -129,3 +135,34 @@ def test_a_picture_that_is_too_large_is_refused_before_it_is_read(call):
     with pytest.raises(BaseExceptionGroup) as refused:
         call("predict", image="data:image/png;base64," + "A" * MAX_EVENT_BYTES)
     assert refused.group_contains(Exception, match="413")
+
+
+@pytest.fixture
+def other_program() -> Iterator[uvicorn.Server]:
+    """The page as an application of another program, which has no address from ``launch``."""
+    server = uvicorn.Server(uvicorn.Config(asgi_app(), "127.0.0.1", 0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield server
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.mark.parametrize("header", ["Host", "X-Forwarded-Host"])
+def test_no_header_decides_which_server_answers_a_call(header, other_program):
+    port = other_program.servers[0].sockets[0].getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as attacker:
+        attacker.settimeout(0.1)
+        address = f"127.0.0.1:{attacker.getsockname()[1]}"
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "presets", "arguments": {}}}
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", header: address}
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("POST", "/gradio_api/mcp/", json.dumps(message), headers)
+        with pytest.raises(TimeoutError):
+            attacker.accept()
+        assert b"tabby cat" in connection.getresponse().read()
+        with pytest.raises(TimeoutError):
+            attacker.accept()
+        connection.close()

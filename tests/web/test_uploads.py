@@ -104,7 +104,12 @@ def test_behind_a_proxy_quotas_are_per_visitor_and_cannot_be_forged(monkeypatch)
         monkeypatch.delenv(name, raising=False)
     assert address(b"203.0.113.7") == "10.0.0.1", "without a proxy anybody could write the header"
     monkeypatch.setenv("SPACE_ID", "a/b")
+    monkeypatch.setenv("VIT_DEMO_PROXY", "0")
+    assert address(b"203.0.113.7") == "10.0.0.1", "the operator decides"
+    monkeypatch.delenv("VIT_DEMO_PROXY")
     assert address() == "10.0.0.1" and address(b"203.0.113.7") == "203.0.113.7"
+    one, other = b"2001:db8::1", b"2001:db8:0:1::1"
+    assert address(one) == address(b"2001:db8::ff:2") != address(other), "a /64 is one visitor's"
     assert address(b"made up, 203.0.113.7") == address(b"made up", b"203.0.113.7") == "203.0.113.7"
 
 

@@ -155,7 +155,7 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
 
 
 def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
-    monkeypatch.setattr("vit_demo.inference.jobs.GRACE", 0.05)
+    monkeypatch.setattr("vit_demo.inference.job.GRACE", 0.05)
     monkeypatch.setattr("vit_demo.web.map_requests.POLL_SECONDS", 0.02)
     started, stopped = threading.Event(), threading.Event()
 

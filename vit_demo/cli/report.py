@@ -74,7 +74,13 @@ class Report:
             if one.options:
                 lines.insert(0, ", ".join(f"{name} {value}" for name, value in one.options.items()))
             caption = f"<b>{escape(method.title)}</b><br>{'<br>'.join(map(escape, lines))}"
-            figures.append(_figure(result.overlay(one.values, method=method.name), caption, f"{method.title} of {explained.picture.name}"))
+            figures.append(
+                _figure(
+                    result.overlay(one.values, method=method.name),
+                    caption,
+                    f"{method.title} of {explained.picture.name}",
+                )
+            )
         self._add(explained.picture.name, f'{predictions}\n<div class="maps">\n{"".join(figures)}</div>')
 
     def add_failure(self, name: str, message: str) -> None:

@@ -22,7 +22,8 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
-from vit_demo.inference.jobs import Job, JobRunner, report
+from vit_demo.inference.job import Job, report
+from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, result_bytes
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
@@ -116,7 +117,7 @@ class Engine:
                 return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
             return self._explore(source, preset, patch_size, fit)
 
-        return self.cached(self._results, key, compute, preset.task, forward_bytes(preset, patch_size))
+        return self.cached(self._results, key, compute, source.lane(preset), forward_bytes(preset, patch_size))
 
     def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0) -> T:
         """The cached value of a key, or else the result of a job, which is then cached."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
-from vit_demo.inference.jobs import report
+from vit_demo.inference.job import report
 from vit_demo.methods import Progress, memory_budget
 from vit_demo.model import Trace, ViT
 

@@ -48,11 +48,17 @@ class Source:
         identity: Equal identities mean equal pictures.
         read: Reads it.
         reference: The name under which its sender can refer to it; empty if there is none.
+        is_file: Whether reading decodes a picture file of any size, which can take seconds.
     """
 
     identity: Hashable
     read: Callable[[], Picture]
     reference: str = ""
+    is_file: bool = False
+
+    def lane(self, preset: Preset) -> str:
+        """The lane of jobs for a pass on this picture; a file never uses that of digits, which would wait for it."""
+        return "photos" if self.is_file else preset.task
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:

@@ -73,8 +73,8 @@ def patch_dropping(
         progress: Called after every batch.
 
     Returns:
-        ``[1, rows, cols]`` float32, in standard deviations of ``class_score``: below 0 where a patch is evidence against the
-        class, 0 where it was not in the sequence.
+        ``[1, rows, cols]`` float32, in standard deviations of ``class_score``: below 0 where a patch is evidence
+        against the class, 0 where it was not in the sequence.
 
     Raises:
         InputError: If the budget is too small.

@@ -67,7 +67,7 @@ async def explain_image(
         }
         return found, result.overlay(values, method=method)
 
-    return await call.run(work, "slow" if chosen.is_slow else call.preset.task)
+    return await call.run(work, slow=chosen.is_slow)
 
 
 @with_gradio_errors
@@ -88,9 +88,9 @@ async def logit_lens(
     """
     call = await Call.parse(image, preset, patch_size)
     if patches:
-        depths = await call.run(lambda: call.explore().logit_lens(patches=True), call.preset.task)
+        depths = await call.run(lambda: call.explore().logit_lens(patches=True))
         return [[[_confidences(patch[:1])[0] for patch in row] for row in depth] for depth in depths]
-    rankings = await call.run(lambda: call.explore().logit_lens(), call.preset.task)
+    rankings = await call.run(lambda: call.explore().logit_lens())
     return [_confidences(ranking[:5]) for ranking in rankings]
 
 
@@ -116,7 +116,7 @@ async def drop_patches(
         result = call.explore()
         return {"before": _prediction(result), "after": _prediction(result.drop_patches(dropped))}
 
-    return await call.run(work, call.preset.task)
+    return await call.run(work)
 
 
 @with_gradio_errors
@@ -143,7 +143,7 @@ async def faithfulness(
     find_method(requests.short_string(method, "method"))
     name = requests.short_string(label or "", "label")
     call = await Call.parse(image, preset, patch_size)
-    found = await call.run(lambda: call.explore().faithfulness(method, label=name or None), "slow")
+    found = await call.run(lambda: call.explore().faithfulness(method, label=name or None), slow=True)
     return {
         "deletion": found.deletion_area,
         "insertion": found.insertion_area,

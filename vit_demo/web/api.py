@@ -72,7 +72,7 @@ async def predict(image: Picture, preset: str = DEFAULT_PRESET, patch_size: int 
         "" and no confidences.
     """
     call = await Call.parse(image, preset, patch_size)
-    result = await call.run(call.explore, call.preset.task)
+    result = await call.run(call.explore)
     top: list[Confidence] = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
     return {"label": top[0]["label"] if top else "", "confidences": top, "grid": list(result.grid)}
 
@@ -171,9 +171,9 @@ class Call:
         """The result, within a job."""
         return self.engine.explore_source(self.source, self.preset, self.patch_size)
 
-    async def run(self, work: Callable[[], T], lane: str) -> T:
-        """Runs something as a job of its own."""
-        return await self.engine.jobs.run_async(None, work, lane)
+    async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
+        """Runs something as a job of its own; ``slow`` if it takes many passes."""
+        return await self.engine.jobs.run_async(None, work, "slow" if slow else self.source.lane(self.preset))
 
 
 async def _map(
@@ -197,4 +197,4 @@ async def _map(
         offered: dict[str, Any] = {option: value for option, value in options.items() if chosen.offers(option)}
         return result, result.heatmap(method, name or None, **offered)
 
-    return await call.run(work, "slow" if chosen.is_slow else call.preset.task)
+    return await call.run(work, slow=chosen.is_slow)

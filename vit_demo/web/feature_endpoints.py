@@ -46,7 +46,7 @@ async def similarity(
     def work() -> Values:
         return _map(call.explore().similarity(patch, block, second.explore() if second else None))
 
-    return await call.run(work, call.preset.task)
+    return await call.run(work)
 
 
 @with_gradio_errors
@@ -83,7 +83,7 @@ async def pca(
         patches = [[None if np.isnan(patch).any() else patch.tolist() for patch in line] for line in values]
         return {"map": patches, "rows": values.shape[0], "cols": values.shape[1]}
 
-    return await call.run(work, call.preset.task)
+    return await call.run(work)
 
 
 @with_gradio_errors
@@ -110,7 +110,7 @@ async def kmeans(
         values = call.explore().kmeans(count, block)
         return {"map": values.tolist(), "rows": values.shape[0], "cols": values.shape[1]}
 
-    return await call.run(work, call.preset.task)
+    return await call.run(work)
 
 
 @with_gradio_errors
@@ -133,7 +133,7 @@ async def norms(image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 
         values = call.explore().norms(block)
         return {**_map(values), "outliers": np.argwhere(norm_outliers(values)).tolist()}
 
-    return await call.run(work, call.preset.task)
+    return await call.run(work)
 
 
 def _map(values: np.ndarray) -> Values:

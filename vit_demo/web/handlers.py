@@ -11,7 +11,7 @@ import gradio as gr
 
 from vit_demo.errors import InputError
 from vit_demo.inference.engine import get_engine
-from vit_demo.inference.jobs import Job
+from vit_demo.inference.job import Job
 from vit_demo.weights import PRESETS, Preset
 
 P = ParamSpec("P")

@@ -35,6 +35,24 @@ MAX_SESSIONS = 32
 MAX_QUEUE_LENGTH = 64
 """Events waiting in Gradio's queue."""
 
+MAX_MAILBOXES = 2000
+"""Sessions whose messages are kept until they collect them; beyond that the oldest are dropped."""
+
+MAX_SESSION_MESSAGES = 100
+"""Messages of one session that wait to be collected; beyond that its further events are refused."""
+
+MAX_UNCOLLECTED_MESSAGES = 500
+"""Messages of all sessions that wait to be collected; beyond that the oldest sessions are dropped."""
+
+UNCOLLECTED_SECONDS = 300.0
+"""Time after which a session that does not collect its messages is dropped."""
+
+MAX_HEADER_LENGTH = 4096
+"""Characters of one request header, cookies aside."""
+
+MAX_SEGMENT_LENGTH = 255
+"""Bytes of one part of a path, as in most file systems."""
+
 PICTURE_CACHE_BYTES = 48 << 20
 """Decoded photos, kept for the next patch size or fit."""
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import get_engine
-from vit_demo.inference.jobs import Cancelled, Job
+from vit_demo.inference.job import Cancelled, Job
 from vit_demo.web import custom_model, handlers, requests
 from vit_demo.web.limits import RESULT_CACHE_BYTES
 from vit_demo.web.method_docs import method_html
@@ -112,7 +112,7 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     engine = get_engine()
     preset = await _find_preset(source.name)
     requested = RequestedResult(engine, preset, source)
-    lane = requested.lane(parsed) if isinstance(parsed, MapRequest) else preset.task
+    lane = requested.lane(parsed) if isinstance(parsed, MapRequest) else source.source.lane(preset)
 
     def work() -> bytes:
         _replies.put(key, found := pack({"result": KINDS[kind].compute(requested, parsed)}))

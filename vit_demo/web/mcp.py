@@ -6,6 +6,7 @@ in the call itself, so that no file and no URL is read by the server; numbers ar
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -40,6 +41,26 @@ class ToolServer(GradioMCPServer):
     @property
     def _file_data_tool_description(self) -> str:
         return ""
+
+    @property
+    def local_url(self) -> str | None:
+        """The address at which this process calls its own endpoints.
+
+        Without one from ``launch``, Gradio would take it from a header of the first caller, and send all further calls
+        there.
+        """
+        if self._local_url is not None:
+            return self._local_url
+        request = self.mcp_server.request_context.request
+        assert request is not None, "a tool is called over HTTP"
+        scope = request.scope
+        host, port = scope["server"]
+        prefix = scope.get("root_path", "").partition("/gradio_api")[0]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}/"
+
+    async def _execute_tool_without_progress(self, job: Any) -> list[Any]:
+        """Awaits the result, where Gradio would occupy one of the threads that also serve the page."""
+        return [await asyncio.wrap_future(job.future)]
 
     def get_tool_to_endpoint(self) -> dict[str, str]:
         """Gradio's tools but ``batch``: pictures within a call are too few to gain from it."""

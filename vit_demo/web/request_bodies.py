@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +14,9 @@ from starlette.types import Message, Receive, Scope
 
 from vit_demo.web import uploads
 from vit_demo.web.limits import BODY_TIMEOUT_SECONDS, MAX_EVENT_BYTES, MAX_EVENT_VALUES
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""What no text can be encoded with."""
 
 TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less at once."
 
@@ -53,7 +57,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
 
 
 def check_body(body: bytes) -> Any:
-    """Parses a JSON body; refuses invalid JSON, too many values, and paths outside the upload folder.
+    """Parses a JSON body; refuses invalid JSON or text, too many values, and paths outside the upload folder.
 
     The file system is not accessed, so the response reveals nothing about it.
 
@@ -82,6 +86,9 @@ def check_body(body: bytes) -> Any:
             children = value.values()
         elif isinstance(value, list):
             children = value
+        texts = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
+        if any(SURROGATE.search(text) for text in texts):
+            raise RequestRefused(400, "A text is not valid Unicode: it holds half of a surrogate pair.")
         stack.extend(children)
     return data
 

@@ -110,4 +110,5 @@ class RequestedResult:
 
     def lane(self, request: MapRequest) -> str:
         """The lane of jobs in which a map is computed."""
-        return "slow" if methods.find_method(request.method).is_slow else self.preset.task
+        is_slow = methods.find_method(request.method).is_slow
+        return "slow" if is_slow else self.request.source.lane(self.preset)

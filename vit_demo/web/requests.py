@@ -100,7 +100,9 @@ def upload_source(payload: Any) -> Source:
         ImageError: If it was not uploaded to this server.
     """
     path = uploads.find(payload)
-    return Source(("upload", str(path)), lambda: _decode_once(path, lambda: uploads.read(path)), reference=str(path))
+    return Source(
+        ("upload", str(path)), lambda: _decode_once(path, lambda: uploads.read(path)), str(path), is_file=True
+    )
 
 
 def example_source(value: Any) -> Source:
@@ -115,7 +117,7 @@ def example_source(value: Any) -> Source:
     photo = EXAMPLE_PHOTOS.get(name)
     if photo is None:
         raise ImageError(f"There is no such example: choose one of {', '.join([*EXAMPLE_DIGITS, *EXAMPLE_PHOTOS])}.")
-    return Source(("example", photo.name), lambda: _decode_once(photo.path, photo.read), reference=photo.name)
+    return Source(("example", photo.name), lambda: _decode_once(photo.path, photo.read), photo.name, is_file=True)
 
 
 def _decode_once(path: Path, read: Callable[[], bytes]) -> Image.Image:
@@ -143,7 +145,7 @@ def image_source(value: Any) -> Source:
         data = base64.b64decode(body, validate=True)
     except ValueError as error:
         raise ImageError("This data URL is not valid Base64: send the whole file.") from error
-    return Source(("data", hashlib.sha256(data).digest()), lambda: images.decode_image(data))
+    return Source(("data", hashlib.sha256(data).digest()), lambda: images.decode_image(data), is_file=True)
 
 
 def digit_source(value: Any) -> Source:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
+from ipaddress import IPv6Network
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,9 +15,12 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.web import settings
+from vit_demo.web.event_checks import EventChecks
 from vit_demo.web.limits import (
     BODY_TIMEOUT_SECONDS,
     MAX_EVENT_BYTES,
+    MAX_HEADER_LENGTH,
+    MAX_SEGMENT_LENGTH,
     MAX_UPLOAD_BYTES,
     UPLOAD_FILE_BYTES,
     UPLOAD_QUOTA_BYTES,
@@ -27,6 +33,12 @@ CLOSED_ROUTES = (
     "/run-history", "/runs", "/profiling", "/dev/", "/token", "/custom_component", "/upload_progress",
 )  # fmt: skip
 """Routes of Gradio that the page does not use; closed with and without Gradio's prefix."""
+
+REMOTE_FILE = re.compile(r"/+file[=/]\W*[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+"""A URL in the place of an uploaded file, which Gradio would download and pass on."""
+
+EVENT_ROUTES = ("/queue/join", "/call/", "/run/", "/api/")
+"""Routes of Gradio that begin an event of the page."""
 
 FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
 """Sites that may show the page in a frame, as huggingface.co does with a Space."""
@@ -70,7 +82,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app
-        self._page = page
+        self._checks = EventChecks(page)
         self._quota = Quota(UPLOAD_QUOTA_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,8 +104,7 @@ class Guard:
                 await send(message)
 
         try:
-            if path.startswith(CLOSED_ROUTES):
-                raise RequestRefused(404, "Not found.")
+            _check_address(scope, path)
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = await self._bounded(scope, receive, path)
             await self._app(scope, receive, send_guarded)
@@ -110,10 +121,11 @@ class Guard:
             return self._upload(scope, receive, _client_address(scope))
         body = await read_body(scope, receive)
         data = check_body(body)
+        self._checks.check_session(data)
         if path.startswith("/component_server"):
-            self._check_call(data)
-        elif path.startswith(("/queue/join", "/call/", "/run/", "/api/")):
-            self._check_event(path, data)
+            self._checks.check_call(data)
+        elif path.startswith(EVENT_ROUTES) and self._checks.check_event(path, data):
+            body = json.dumps(data).encode()
         replayed = False
 
         async def replay() -> Message:
@@ -124,24 +136,6 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return replay
-
-    def _check_call(self, data: Any) -> None:
-        """Refuses calls of server functions that do not exist, for which Gradio would log a traceback."""
-        call = data if isinstance(data, dict) else {}
-        component_id, name = call.get("component_id"), call.get("fn_name")
-        component = self._page.blocks.get(component_id) if isinstance(component_id, int) else None
-        function = getattr(component, name, None) if isinstance(name, str) else None
-        is_complete = isinstance(call.get("session_hash"), str) and "data" in call
-        if not is_complete or not getattr(function, "_is_server_fn", False):
-            raise RequestRefused(400, "There is no such function: reload the page.")
-
-    def _check_event(self, path: str, data: Any) -> None:
-        """Refuses events that do not exist, for which Gradio would log a traceback."""
-        index = data.get("fn_index") if isinstance(data, dict) else None
-        name = path.rstrip("/").rpartition("/")[2]
-        by_name = not path.startswith("/queue/join") and any(fn.api_name == name for fn in self._page.fns.values())
-        if not by_name and not (isinstance(index, int) and index in self._page.fns):
-            raise RequestRefused(404, "There is no such endpoint: see /gradio_api/info.")
 
     def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
         """The body of an upload, whose length and number of files count against the quota of its sender."""
@@ -166,10 +160,29 @@ class Guard:
 NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
 
 
+def _check_address(scope: Scope, path: str) -> None:
+    """Refuses closed routes, URLs in the place of files, and names and headers that are too long.
+
+    Raises:
+        RequestRefused: If the request is refused.
+    """
+    if path.startswith(CLOSED_ROUTES) or REMOTE_FILE.match(path):
+        raise RequestRefused(404, "Not found.")
+    if any(len(segment.encode(errors="replace")) > MAX_SEGMENT_LENGTH for segment in path.split("/")):
+        raise RequestRefused(404, "Not found.")
+    if any(len(value) > MAX_HEADER_LENGTH and name != b"cookie" for name, value in scope["headers"]):
+        raise RequestRefused(431, f"A request header is longer than {MAX_HEADER_LENGTH} characters: shorten it.")
+
+
 def _client_address(scope: Scope) -> str:
     """The address of a request; behind a proxy the last one in the header, the only one that the proxy itself added."""
     forwarded = Headers(scope=scope).getlist("x-forwarded-for") if settings.behind_proxy() else []
-    return forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
+    address = forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
+    try:
+        # One visitor of IPv6 has a whole network of 2^64 addresses.
+        return str(IPv6Network((address, 64), strict=False))
+    except ValueError:
+        return address
 
 
 def _set_headers(headers: MutableHeaders, path: str, origin: str | None) -> None:

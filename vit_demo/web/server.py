@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 from vit_demo.errors import InputError
 from vit_demo.inference.engine import get_engine
 from vit_demo.version import __version__
-from vit_demo.web import example_pictures, head, mcp, openapi, uploads
+from vit_demo.web import example_pictures, head, mailboxes, mcp, openapi, uploads
 from vit_demo.web.components import modules
 from vit_demo.web.compression import CompressedPage
 from vit_demo.web.limits import MAX_QUEUE_LENGTH, MAX_SESSIONS, MAX_UPLOAD_BYTES
@@ -60,6 +60,8 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     """
     port = _port(port)
     _check_free(host, port)
+    # uvicorn would believe the X-Forwarded-For of any local proxy; the guard reads it only where one is announced.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     page, routes = _prepare()
     try:
         page.launch(
@@ -116,6 +118,7 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
     page = build_page()
     head.install()
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
+    mailboxes.install(page)
     others = [*modules.routes(), *head.routes(), *example_pictures.routes(), *openapi.routes()]
     return page, [Route("/healthz", healthz), *others]
 
@@ -143,9 +146,7 @@ def forget_finished(page: gr.Blocks) -> None:
     Call it in the event loop of the server.
     """
     page.upload_file_set.clear()  # only read where ``delete_cache`` is set
-    events = page._queue.pending_event_ids_session
-    for session in [session for session, pending in events.items() if not pending]:
-        del events[session]
+    mailboxes.of(page).forget()
 
 
 @asynccontextmanager

@@ -27,8 +27,12 @@ def is_allowed_repository(name: str) -> bool:
 
 
 def behind_proxy() -> bool:
-    """Whether a reverse proxy adds each visitor's address to ``X-Forwarded-For``: ``VIT_DEMO_PROXY=1``, or a Space."""
-    return os.environ.get("VIT_DEMO_PROXY") == "1" or "SPACE_ID" in os.environ
+    """Whether a reverse proxy adds each visitor's address to ``X-Forwarded-For``: ``VIT_DEMO_PROXY``, 1 or 0.
+
+    By default only on a Hugging Face Space.
+    """
+    chosen = os.environ.get("VIT_DEMO_PROXY")
+    return chosen.strip() == "1" if chosen else "SPACE_ID" in os.environ
 
 
 def allowed_origins() -> frozenset[str]:

@@ -1,0 +1,165 @@
+"""One piece of work with a result that several requests wait for, its progress, and when it is given up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import traceback
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, Generic, TypeVar
+
+from vit_demo.errors import InputError
+from vit_demo.inference.limits import GRACE
+
+T = TypeVar("T")
+
+
+class Cancelled(Exception):
+    """The job stopped because nobody waits for it any more."""
+
+
+class Job(Generic[T]):
+    """One piece of work that several requests may wait for.
+
+    Attributes:
+        key: Equal keys mean equal work.
+        nbytes: Memory that it needs while it runs, roughly.
+        done: How much of the work is done.
+        total: The whole amount; 0 if it is not known.
+    """
+
+    def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
+        self.key = key
+        self.nbytes = nbytes
+        self.done = self.total = 0
+        self._work: Callable[[], T] | None = work
+        self._parent = parent
+        self._context: Context = copy_context()
+        self._future: Future[T] = Future()
+        self._future.set_running_or_notify_cancel()  # a waiter that leaves must not cancel it for the others
+        self._lock = threading.Lock()
+        self._claimed = self._cancelled = False
+        self._waiters = 0
+        self._wanted_at = time.monotonic() if parent is None else float("-inf")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result, or an error."""
+        return self._future.done()
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for the result, or did within the last ``GRACE`` seconds."""
+        if self._cancelled:
+            return False
+        recently = time.monotonic() - self._wanted_at < GRACE
+        return self._waiters > 0 or recently or (self._parent is not None and self._parent.is_wanted)
+
+    def report(self, done: int, total: int) -> None:
+        """Records the progress.
+
+        Raises:
+            Cancelled: If nobody waits for the job any more.
+        """
+        if not self.is_wanted:
+            raise Cancelled
+        self.done, self.total = done, total
+        if self._parent is not None and self._parent.is_wanted:
+            self._parent.report(done, total)
+
+    def cancel(self) -> None:
+        """Stops the job at its next report, as if nobody waited for it."""
+        self._cancelled = True
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Keeps the job going while the block runs."""
+        with self._lock:
+            self._waiters += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiters -= 1
+            self._wanted_at = time.monotonic()
+
+    def poll(self, seconds: float) -> bool:
+        """Waits some seconds for the result and keeps the job going for ``GRACE`` more; whether it is done."""
+        with self.waiting(), suppress(TimeoutError):
+            self._future.exception(seconds)
+        return self.is_done
+
+    async def poll_async(self, seconds: float) -> bool:
+        """As ``poll``, awaited without occupying a thread."""
+        future = asyncio.wrap_future(self._future)
+        # The exception is retrieved here, so that asyncio does not warn about it.
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        with self.waiting():
+            await asyncio.wait([future], timeout=seconds)
+        return self.is_done
+
+    def result(self) -> T:
+        """The result, waited for.
+
+        Raises:
+            Exception: What the work raised.
+        """
+        with self.waiting():
+            return self._future.result()
+
+    async def result_async(self) -> T:
+        """The result, awaited without occupying a thread; raises what ``result`` raises."""
+        with self.waiting():
+            return await asyncio.wrap_future(self._future)
+
+    def claim(self) -> bool:
+        """Whether the caller is the one to run this job; true once."""
+        with self._lock:
+            first, self._claimed = not self._claimed, True
+        return first
+
+    def execute(self) -> None:
+        """Runs the work in this thread and keeps its result, or its error."""
+        work, self._work = self._work, None
+        assert work is not None, "only the claimer runs a job"
+        self._context.run(current_job.set, self)
+        try:
+            if not self.is_wanted:
+                raise Cancelled
+            self._future.set_result(self._context.run(work))
+        except BaseException as error:
+            _release_frames(error)
+            self._future.set_exception(error)
+        finally:
+            del work
+
+
+def _release_frames(error: BaseException | None) -> None:
+    """Empties the frames of an error and of its causes, whose variables, pictures among them, live as long as it does.
+
+    An ``InputError`` needs no traceback, and loses its frames, because even an empty one keeps its function's closure.
+    """
+    is_expected = isinstance(error, InputError)
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        if is_expected:
+            error.__traceback__ = None
+        error = error.__cause__ or error.__context__
+
+
+current_job: ContextVar[Job[Any] | None] = ContextVar("the job that this thread runs", default=None)
+
+
+def report(done: int, total: int) -> None:
+    """Reports progress to the job that this thread runs; does nothing outside of a job.
+
+    Raises:
+        Cancelled: If nobody waits for the job any more.
+    """
+    job = current_job.get()
+    if job is not None:
+        job.report(done, total)
