@@ -8,6 +8,7 @@ Example:
     >>> ex.top(3), ex.rollout().shape
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,9 @@ from vit_demo.version import __version__
 
 if TYPE_CHECKING:
     from vit_demo import methods
-    from vit_demo.inference.engine import Engine, explore
+    from vit_demo.inference.engine import Engine
     from vit_demo.inference.exploration import Exploration
+    from vit_demo.inference.shared import explore
     from vit_demo.model import ViT
     from vit_demo.weights import Preset
 
@@ -52,7 +54,7 @@ _HOMES = {
     "Engine": "vit_demo.inference.engine",
     "Exploration": "vit_demo.inference.exploration",
     "Preset": "vit_demo.weights",
-    "explore": "vit_demo.inference.engine",
+    "explore": "vit_demo.inference.shared",
 }
 """Where the names live that are imported on first use."""
 
@@ -66,21 +68,24 @@ def presets() -> dict[str, "Preset"]:
     return dict(PRESETS)
 
 
-def load(preset: str, patch_size: int | None = None, device: str = "cpu") -> "ViT":
+def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device: str = "cpu") -> "ViT":
     """The trained network itself, in eval mode.
 
     Args:
         preset: Name of the preset, a repository of the Hub (``org/name``), or a folder.
         patch_size: In pixels; the preset's default for None.
-        device: Where to put it.
+        device: Where to put it: ``"cpu"``, ``"cuda"`` or ``"mps"``.
 
     Raises:
         PresetError: If there is no such preset, or it has no such patch size.
         CheckpointError: If the weights cannot be used.
+        InputError: If this machine has no such device.
     """
+    from vit_demo.checks import find_device
     from vit_demo.weights import find_preset, load_model
 
-    return load_model(find_preset(preset), patch_size).to(device)
+    place = find_device(device)
+    return load_model(find_preset(os.fspath(preset)), patch_size).to(place)
 
 
 def _render_for_notebook(result: "Exploration") -> str:

@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from vit_demo.inference.engine import get_engine
+from vit_demo.inference.shared import get_engine
 from vit_demo.web import uploads
 from vit_demo.web.components import modules
 from vit_demo.web.components.inputs import Inputs

@@ -14,7 +14,7 @@ import timm
 import torch
 from safetensors.torch import save
 
-from vit_demo.inference.engine import reset_engines
+from vit_demo.inference.shared import reset_engines
 from vit_demo.web import launch
 from vit_demo.weights import PRESETS
 from vit_demo.weights.hub_presets import IMAGENET_LABELS

@@ -24,7 +24,7 @@ def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, ca
     for name in ("input", method, "heads"):
         assert Image.open(out / f"seven-{name}.png").size[0] >= 28
     shown = np.asarray(Image.open(out / f"seven-{method}.png"))
-    assert np.array_equal(shown, np.asarray(expected.overlay(expected.heatmap(method))))
+    assert np.array_equal(shown, np.asarray(expected.overlay(expected.heatmap(method), method=method)))
 
 
 def test_explain_draws_the_map_of_another_class(seven, tmp_path):

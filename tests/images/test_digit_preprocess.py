@@ -197,7 +197,7 @@ def test_photo_of_a_blackboard():
 def test_uniform_pads_are_empty(side: int, level: int):
     pad = np.full((side, side), level, dtype=np.uint8)
     assert is_empty(pad)
-    with pytest.raises(EmptySketchError, match=r"^The pad is empty: draw a digit first\.$"):
+    with pytest.raises(EmptySketchError, match=r"^Nothing is drawn: draw a digit first\.$"):
         to_mnist(pad)
 
 

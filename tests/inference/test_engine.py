@@ -15,8 +15,10 @@ from vit_demo.accelerator import best_device
 from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, InputError, LabelError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
-from vit_demo.inference.engine import Engine, get_engine, reset_engines
+from vit_demo.inference import shared
+from vit_demo.inference.engine import Engine
 from vit_demo.inference.limits import forward_bytes
+from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.weights import PRESETS
 
@@ -309,7 +311,8 @@ def test_invalid_requests_are_refused_in_one_sentence(tiny, photo, ask, error, w
 
 
 def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monkeypatch):
-    monkeypatch.setattr(module, "best_device", lambda: torch.device("meta"))
+    for one in (module, shared):
+        monkeypatch.setattr(one, "best_device", lambda: torch.device("meta"))
     reset_engines()
     try:
         assert get_engine().device == Engine().device == torch.device("meta")
@@ -338,7 +341,7 @@ def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
         time.sleep(0.05)
         return Engine(name)
 
-    monkeypatch.setattr(module, "Engine", slowly)
+    monkeypatch.setattr(shared, "Engine", slowly)
     reset_engines()
     threads = [threading.Thread(target=lambda: found.append(get_engine("cpu"))) for _ in range(8)]
     for thread in threads:

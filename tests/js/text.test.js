@@ -84,8 +84,14 @@ test("a heatmap is faithful where it does better than random orders on both side
 
 test("the verdict of randomization claims no more than its last correlation", () => {
   assert.match(randomizationText([1, 0.6, 0.1], 49), /is 0.10 .*no more than expected by chance with 49 patches\.$/);
-  assert.match(randomizationText([1, 0.6, 0.41], 49), /is 0.41 .*part of the order does not depend on the learned weights\.$/);
-  assert.match(randomizationText([1, 0.9, 0.8], 49), /is 0.80 .*most of the order does not depend on the learned weights\.$/);
+  assert.match(
+    randomizationText([1, 0.6, 0.41], 49),
+    /is 0.41 .*part of the order does not depend on the learned weights\.$/,
+  );
+  assert.match(
+    randomizationText([1, 0.9, 0.8], 49),
+    /is 0.80 .*most of the order does not depend on the learned weights\.$/,
+  );
   assert.match(randomizationText([1, -0.5], 49), /is −0.50 .*partly reversed\.$/);
   assert.match(randomizationText([1, 0.9], 4), /no more than expected by chance with 4 patches\.$/);
 });

@@ -19,7 +19,7 @@ import pytest
 from gradio.queueing import Queue
 from PIL import Image
 
-from vit_demo.inference.engine import get_engine
+from vit_demo.inference.shared import get_engine
 from vit_demo.web import launch, mailboxes
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.limits import MAX_SESSION_MESSAGES, MAX_UNCOLLECTED_MESSAGES

@@ -14,9 +14,9 @@ from PIL import Image
 import vit_demo
 from vit_demo import methods
 from vit_demo.images import to_mnist
-from vit_demo.inference.engine import get_engine, reset_engines
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.job import report
+from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.methods import METHODS
 from vit_demo.web import map_requests, request_kinds, requested
 from vit_demo.web.components.pad import example_picture, to_data_url

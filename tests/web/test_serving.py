@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from vit_demo.cli import main
-from vit_demo.inference.engine import reset_engines
+from vit_demo.inference.shared import reset_engines
 from vit_demo.web import build_page
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.packing import unpack

@@ -15,8 +15,8 @@ import torch
 import vit_demo
 from vit_demo.images import to_mnist
 from vit_demo.inference import engine
-from vit_demo.inference.engine import get_engine, reset_engines
 from vit_demo.inference.inputs import Source
+from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.model import ViT, vit
 from vit_demo.web import map_requests, steps
 from vit_demo.web.components.pad import example_picture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,26 @@ def test_a_revision_may_be_named(hub, published):
 def test_a_folder_is_explored_by_its_path(folder, published):
     result = vit_demo.explore(PHOTO, str(folder))
     np.testing.assert_allclose(result.logits, expected_logits(published.model, find_preset(str(folder))), atol=1e-4)
+
+
+def test_weights_that_were_saved_anew_are_loaded_anew(folder, published):
+    before = vit_demo.explore(PHOTO, str(folder))
+    state = {name: tensor + 0.01 for name, tensor in published.model.state_dict().items()}
+    save_file(state, folder / "model.safetensors")
+    after = vit_demo.explore(PHOTO, folder)
+    assert vit_demo.explore(PHOTO, str(folder)) is after and not np.allclose(after.logits, before.logits, atol=1e-3)
+    np.testing.assert_allclose(after.logits, vit_demo.load(folder)(after.pixels).detach()[0], atol=1e-5)
+
+
+def test_a_relative_path_is_that_of_the_working_folder(folder, published, tmp_path, monkeypatch):
+    other = tmp_path / "elsewhere"
+    shutil.copytree(folder, other / folder.name)
+    save_file({k: v + 0.01 for k, v in published.model.state_dict().items()}, other / folder.name / "model.safetensors")
+    logits = []
+    for place in (folder.parent, other):
+        monkeypatch.chdir(place)
+        logits.append(vit_demo.explore(PHOTO, f"./{folder.name}").logits)
+    assert not np.allclose(*logits, atol=1e-3)
 
 
 def test_a_transformers_folder_as_save_pretrained_writes_it(tmp_path, randomise):

@@ -14,8 +14,9 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.inference.engine import Engine, get_engine, reset_engines
+from vit_demo.inference.engine import Engine
 from vit_demo.inference.inputs import Source
+from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.web import api, map_requests, model_info
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.payload import payload

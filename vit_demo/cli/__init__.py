@@ -6,6 +6,7 @@ import torch, numpy and Gradio only when a command runs that needs them, so that
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -25,8 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Command-line arguments; None for those of the process.
 
     Returns:
-        The exit code: 0, or 2 for invalid input, with one line on stderr.
+        The exit code: 0; 2 for invalid input, with one line on stderr; or 130 after Ctrl-C.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a file name may not be text in the encoding of a pipe
+            stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(arguments)
     try:
         return BAD_INPUT if options.run(options) else OK

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     [picture, *others] = find_pictures([options.image])
     if others:
         raise InputError(f"{options.image} stands for several pictures: compare takes one.")
-    from vit_demo.inference.engine import get_engine
+    from vit_demo.inference.shared import get_engine
     from vit_demo.methods import find_method
 
     methods = [find_method(name) for name in options.method]

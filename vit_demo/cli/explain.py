@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> bool:
     if out is not None:
         make_folder(out)
     from vit_demo.cli.report import Report
-    from vit_demo.inference.engine import get_engine
+    from vit_demo.inference.shared import get_engine
     from vit_demo.methods import find_method
 
     methods = [find_method(name) for name in options.method]
@@ -127,7 +127,8 @@ def run(options: argparse.Namespace) -> bool:
             if options.html:
                 report.add(explained)
     if options.html:
-        write_file(options.html, report.html().encode())
+        # A file name may hold bytes that are no text.
+        write_file(options.html, report.html().encode(errors="backslashreplace"))
         print(options.html, file=sys.stderr if options.json else sys.stdout)
     return failed
 

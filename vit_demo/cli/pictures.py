@@ -47,9 +47,11 @@ def find_pictures(arguments: Sequence[str]) -> list[Picture]:
     Raises:
         InputError: If a folder holds no picture, or a pattern matches nothing.
     """
-    found = list(dict.fromkeys(name for argument in arguments for name in _expand(argument)))
+    found: dict[str | Path, str] = {}  # "a.jpg" and "./a.jpg" are one
+    for name in (name for argument in arguments for name in _expand(argument)):
+        found.setdefault(name if name == STDIN else Path(name), name)
     stems: dict[str, str] = {}  # stem -> name
-    for name in found:
+    for name in found.values():
         stem = unique = "image" if name == STDIN else Path(name).stem
         number = 2
         while unique in stems:
@@ -61,6 +63,8 @@ def find_pictures(arguments: Sequence[str]) -> list[Picture]:
 def _expand(argument: str) -> list[str]:
     if argument == STDIN:
         return [argument]
+    if not argument:
+        raise InputError("The name of a picture is empty: give a file, a folder or a pattern.")
     try:
         if Path(argument).is_dir():
             found = [str(path) for path in sorted(Path(argument).iterdir()) if _is_picture(path)]

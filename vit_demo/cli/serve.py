@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from vit_demo.cli.parser import Commands, add_command
+from vit_demo.errors import InputError
 
 
 def add(commands: Commands) -> None:
@@ -15,7 +17,14 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serves the page until the program is stopped."""
+    """Serves the page until the program is stopped.
+
+    Raises:
+        InputError: If the port is not a number, or is in use.
+    """
+    port = os.environ.get("GRADIO_SERVER_PORT", "")
+    if port and not port.isdecimal():  # Gradio reads it when it is imported
+        raise InputError(f"GRADIO_SERVER_PORT is {port!r}: set it to a number from 1 to 65535, or unset it.")
     from vit_demo.web import launch
 
     launch(options.host, options.port)

@@ -59,7 +59,7 @@ def to_mnist(image: ImageSource) -> np.ndarray:
         return digit
     ink = find_ink(picture)
     if ink is None:
-        raise EmptySketchError("The pad is empty: draw a digit first.")
+        raise EmptySketchError("Nothing is drawn: draw a digit first.")
     digit = _fit(_crop(ink))
     return _centre((digit * (255 / digit.max())).round().astype(np.uint8))
 

@@ -7,7 +7,7 @@ It chooses the device, loads each model once and caches recent results; whatever
 from __future__ import annotations
 
 import logging
-import threading
+import os
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +16,8 @@ import torch
 
 from vit_demo import images
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
-from vit_demo.errors import InputError
+from vit_demo.checks import find_device
+from vit_demo.errors import InputError, PresetError
 from vit_demo.inference.backend import Backend
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
@@ -42,7 +43,7 @@ class Engine:
     """
 
     def __init__(self, device: str | None = None, backend: Backend | None = None) -> None:
-        self.device = torch.device(device) if device else best_device()
+        self.device = find_device(device) if device else best_device()
         self.jobs = JobRunner(backend.lanes if backend else LANES)
         self._backend = backend
         self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
@@ -64,7 +65,7 @@ class Engine:
     def explore(
         self,
         image: images.ImageSource,
-        preset: str,
+        preset: str | os.PathLike[str],
         patch_size: int | None = None,
         fit: Fit = "crop",
         progress: Progress | None = None,
@@ -72,11 +73,10 @@ class Engine:
         """Runs one image through one model.
 
         Args:
-            image: Path, bytes, ``PIL.Image``, or uint8 array ``[H, W]`` or ``[H, W, 3]``.
-            preset: Name of the preset, a repository of the Hub (``org/name``), or a folder.
-            patch_size: In pixels; the preset's default for None.
-            fit: How a photo becomes the input: ``"crop"`` (centre square), ``"squash"``, or ``"keep"`` (the whole
-                picture in its own shape, on a rectangular grid). Drawings are always fitted the way MNIST was.
+            image: As in ``vit_demo.explore``, like the next three.
+            preset: Name, repository or folder.
+            patch_size: In pixels.
+            fit: How a photo becomes the input.
             progress: Called with the file, the bytes so far and all bytes while weights are downloaded; None for a bar
                 on stderr.
 
@@ -90,7 +90,10 @@ class Engine:
         """
         check_fit(fit)
         source = Source.of(image)
-        chosen = self.ready(preset) or self.prepare(preset, progress).result()
+        if not isinstance(preset, str | os.PathLike):
+            raise PresetError(f"A preset is chosen by its name, not by {type(preset).__name__}.")
+        name = os.fspath(preset)
+        chosen = self.ready(name) or self.prepare(name, progress).result()
         return self.explore_source(source, chosen, chosen.check_patch_size(patch_size), fit)
 
     def explore_source(
@@ -158,7 +161,8 @@ class Engine:
             preset = find_preset(name, progress and report_file, trusted=trusted)
             if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
                 fetch_weights(preset, progress and report_file)
-            self._prepared.put((name, trusted), preset)
+            if preset.source != "folder":  # whose files may have changed when it is next asked for
+                self._prepared.put((name, trusted), preset)
             return preset
 
         return self.jobs.submit(("prepare", name, trusted), work, "downloads")
@@ -266,46 +270,3 @@ class Engine:
     @staticmethod
     def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str]:
         return preset.checkpoint_name(patch_size), preset.repo, preset.revision
-
-
-_engines: dict[str, Engine] = {}
-_engines_lock = threading.Lock()
-
-
-def get_engine(device: str | None = None) -> Engine:
-    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best available for None."""
-    name = str(torch.device(device) if device else best_device())
-    with _engines_lock:
-        if name not in _engines:
-            _engines[name] = Engine(name)
-        return _engines[name]
-
-
-def install_engine(engine: Engine) -> None:
-    """Makes an engine the shared one of the best device, from which the page takes it."""
-    with _engines_lock:
-        _engines[str(best_device())] = engine
-
-
-def reset_engines() -> None:
-    """Discards the shared engines with their caches."""
-    with _engines_lock:
-        _engines.clear()
-
-
-def explore(
-    image: images.ImageSource,
-    preset: str = DEFAULT_PRESET,
-    patch_size: int | None = None,
-    device: str | None = None,
-    fit: Fit = "crop",
-) -> Exploration:
-    """Runs one image through one model on the shared engine of a device. See ``Engine.explore``.
-
-    Example:
-        >>> import vit_demo
-        >>> ex = vit_demo.explore("seven.png", preset="digits-small", patch_size=4)
-        >>> ex.top(1)
-        [('7', 0.998...)]
-    """
-    return get_engine(device).explore(image, preset, patch_size, fit)

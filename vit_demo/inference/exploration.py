@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vit_demo import features, images, metrics, render
+from vit_demo import images, metrics, render
 from vit_demo.inference import display, heatmaps, patch_features, sequence
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
@@ -34,7 +34,8 @@ class Exploration:
     """The result of one image in one model: the prediction, and every map on demand.
 
     It holds its preset, its input and its choices, so that any map can be computed at any time, whatever is cached.
-    Maps are float32 ``[rows, cols]`` and hold the true values; only ``overlay`` rescales them.
+    Maps are float32 ``[rows, cols]`` and hold the true values; only ``overlay`` rescales them. While a result is
+    cached, all who ask for the same image and choices share it: copy its pictures and tensors before you change them.
 
     Attributes:
         preset: The model.
@@ -68,6 +69,10 @@ class Exploration:
     dropped: tuple[tuple[int, int], ...] = ()
     run_on_model: RunOnModel
 
+    def __post_init__(self) -> None:
+        """Protects the logits: a cached result is given to several callers."""
+        self.logits.setflags(write=False)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The name of each logit."""
@@ -76,7 +81,7 @@ class Exploration:
     @property
     def probabilities(self) -> NDArray[np.float32]:
         """Softmax of the logits, ``[K]``, summing to 1."""
-        return torch.from_numpy(self.logits).softmax(0).numpy()
+        return torch.tensor(self.logits).softmax(0).numpy()
 
     @property
     def is_sure(self) -> bool:
@@ -84,7 +89,11 @@ class Exploration:
         return bool(is_confident(self.preset, self.probabilities)) and not images.is_plain(self.pixels)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
-        """The most probable labels with their probabilities, highest first; empty for a model without classes."""
+        """The most probable labels with their probabilities, highest first; empty for a model without classes.
+
+        Raises:
+            InputError: If ``count`` is not a whole number from 0.
+        """
         return sequence.ranking(self.labels, self.probabilities, count)
 
     def attention(
@@ -107,11 +116,28 @@ class Exploration:
         return self.heatmap("attention", layer=layer, head=head, query=query, direction=direction)
 
     def attention_maps(self, query: Query = None) -> NDArray[np.float32]:
-        """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``."""
+        """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``.
+
+        Args:
+            query: As in ``attention``.
+
+        Raises:
+            InputError: If there is no such patch.
+        """
         return heatmaps.attention_maps(self, query)
 
     def rollout(self, query: Query = None) -> NDArray[np.float32]:
-        """Attention rollout of one token; over all tokens, prefix included, it sums to 1."""
+        """Attention rollout of one token (Abnar and Zuidema, 2020, https://arxiv.org/abs/2005.00928).
+
+        Args:
+            query: As in ``attention``.
+
+        Returns:
+            float32 ``[rows, cols]``; over all tokens, prefix included, it sums to 1.
+
+        Raises:
+            InputError: If there is no such patch.
+        """
         return self.heatmap("rollout", query=query)
 
     def relevance(self, label: Label = None) -> NDArray[np.float32]:
@@ -148,75 +174,14 @@ class Exploration:
         """
         return heatmaps.heatmap(self, method, label, progress, options)
 
-    def logit_lens(self, patches: bool = False) -> list:
-        """The prediction before the first block and after each (logit lens), or that of each patch.
+    # Of the tokens of the patches; one more forward pass.
+    logit_lens = patch_features.logit_lens
+    similarity = patch_features.similarity
+    pca = patch_features.pca
+    kmeans = patch_features.kmeans
+    norms = patch_features.norms
 
-        Returns:
-            For each depth all (label, probability) pairs, highest first. With ``patches``, for each depth, row and
-            column the five highest: what the head makes of that patch's token alone; none for a dropped patch. A head
-            that reads the class token was not trained on patches, so read those as a tendency.
-
-        Raises:
-            LabelError: If the model has no classes.
-        """
-        self.target(None)
-        if patches:
-            return patch_features.logit_lens(self)
-        logits = self.run(features.logit_lens)[0]  # [blocks + 1, K]
-        return [sequence.ranking(self.labels, row, len(self.labels)) for row in logits.softmax(1).numpy()]
-
-    def similarity(
-        self, query: tuple[int, int], block: int = -1, other: Exploration | None = None
-    ) -> NDArray[np.float32]:
-        """Cosine similarity of one patch's token to that of every patch: float32 ``[rows, cols]``, from -1 to 1.
-
-        The tokens are those after a block and the final norm; NaN at a dropped patch, as in the next three.
-
-        Args:
-            query: (row, col) of the patch.
-            block: From 0; negative from the end.
-            other: Compare with the patches of this result of the same model, and return its grid.
-
-        Raises:
-            InputError: If there is no such patch or block, or the other model is another.
-        """
-        return patch_features.similarity(self, query, block, other)
-
-    def pca(
-        self, block: int = -1, components: int = 3, other: Exploration | None = None, remove_background: bool = False
-    ) -> NDArray[np.float32]:
-        """The first principal components of the patches' tokens: float32 ``[rows, cols, components]``.
-
-        Args:
-            block: As in ``similarity``.
-            components: How many; highest variance first, and the largest absolute value of each is positive.
-            other: Fit the components to this result's patches as well, so that both can be compared.
-            remove_background: Fit again, to the first 64 components of the patches on one side of zero of the first;
-                NaN elsewhere. See ``features.foreground``.
-
-        Raises:
-            InputError: If there is no such block, a token has fewer numbers, or the other model is another.
-        """
-        return patch_features.pca(self, block, components, other, remove_background)
-
-    def kmeans(self, k: int, block: int = -1, seed: int = 0) -> NDArray[np.int64]:
-        """Segments of similar tokens by k-means: int64 ``[rows, cols]``, from 0 to k - 1; -1 at a dropped patch.
-
-        Args:
-            k: How many segments, 2 to 12 and at most one a patch.
-            block: As in ``similarity``.
-            seed: Of the random choice of the patches from which the segments grow.
-
-        Raises:
-            InputError: If there is no such block, or k is out of range.
-        """
-        return patch_features.kmeans(self, k, block, seed)
-
-    def norms(self, block: int = -1) -> NDArray[np.float32]:
-        """The length of each patch's token before the final norm: float32 ``[rows, cols]``; see ``norm_outliers``."""
-        return patch_features.norms(self, block)
-
-    def drop_patches(self, patches: Sequence[tuple[int, int]]) -> Exploration:
+    def drop_patches(self, patches: Iterable[tuple[int, int]]) -> Exploration:
         """The result with some patches dropped: they leave the sequence, and nothing replaces them.
 
         Every map keeps the whole grid and is 0 at a dropped patch, its true value. Dropping adds up:
@@ -225,10 +190,13 @@ class Exploration:
         Args:
             patches: (row, col) of each, from 0.
 
+        Returns:
+            A new result, or this one if all of them were dropped before.
+
         Raises:
             InputError: If there is no such patch, or none would be left.
         """
-        dropped = sequence.without(self, patches)
+        dropped = sequence.merge_dropped(self, patches)
         if dropped == self.dropped:
             return self
         new = replace(self, dropped=dropped)
@@ -264,7 +232,18 @@ class Exploration:
     def randomization(self, method: str, label: Label = None, progress: Progress | None = None) -> list[float]:
         """Spearman correlations of a map while the weights are randomized from the head down.
 
-        Of the trained network (1), without its head, then without one more block each time.
+        Args:
+            method: Its name.
+            label: As in ``heatmap``.
+            progress: Called with the number of networks done and their total.
+
+        Returns:
+            ``depth + 2`` numbers in [-1, 1]: of the trained network (1), with a random head, then with one more random
+            block each time.
+
+        Raises:
+            InputError: If there is no such method.
+            LabelError: If there is no such class, or the model has none.
         """
         find_method(method)
         return self.run(metrics.randomization, self.target(label), method, slow=True, progress=progress)
@@ -281,10 +260,14 @@ class Exploration:
         """A map over the picture, scaled by its largest value for show, as an RGB image at display size.
 
         Args:
-            values: ``[rows, cols]``; values below 0 get a colour of their own.
+            values: ``[rows, cols]``; values below 0 get a colour of their own, and NaN none.
             alpha: Opacity of the strongest patch, in [0, 1].
             method: Whose map it is; if no value reaches the floor of its unit, the map is faint, as on the page.
+
+        Raises:
+            InputError: If the map has another shape than the grid.
         """
+        values = sequence.as_map(self, values)
         style = find_method(method).style(self.trace.num_tokens) if method else {}
         return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE, **style)
 

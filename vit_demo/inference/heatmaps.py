@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from vit_demo import metrics
+from vit_demo.checks import whole_number
 from vit_demo.errors import InputError
-from vit_demo.inference.sequence import kept_patches, query_token
+from vit_demo.inference.sequence import as_map, kept_patches, query_token
 from vit_demo.methods import Progress, attention_from, find_method, to_grid
 
 if TYPE_CHECKING:
@@ -50,8 +51,13 @@ def faithfulness(
 ) -> metrics.Faithfulness:
     """See ``Exploration.faithfulness``."""
     target = ex.target(label)
+    options = {
+        **options,
+        "steps": whole_number(options["steps"], "The number of steps", 1),
+        "seeds": whole_number(options["seeds"], "The number of random orders", 0),
+    }
     replacement = metrics.baseline_image(baseline, ex.pixels, ex.patch_size, ex.preset.mean, ex.preset.std)
-    values = np.asarray(ex.heatmap(method, target) if isinstance(method, str) else method, np.float32)
-    if values.shape != ex.grid:
-        raise InputError(f"A map for this image has the shape {ex.grid}, not {values.shape}.")
+    values = as_map(ex, ex.heatmap(method, target) if isinstance(method, str) else method)
+    if not np.isfinite(values).all():
+        raise InputError("A value of this map is not a number: give each patch one.")
     return ex.run(metrics.faithfulness, target, torch.from_numpy(values), replacement, slow=True, **options)

@@ -15,6 +15,7 @@ import queue
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -39,12 +40,23 @@ class JobRunner:
 
     def __init__(self, lanes: Mapping[str, Lane] = LANES, nbytes: int = MEMORY) -> None:
         self._lanes = dict(lanes)
-        self._memory = ByteSemaphore(nbytes)
-        self._queues: dict[str, queue.SimpleQueue[Job[Any] | None]] = {name: queue.SimpleQueue() for name in lanes}
-        self._waiting = dict.fromkeys(lanes, 0)
+        self._nbytes = nbytes
+        self._closed = False
+        self._begin()
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            begin = weakref.WeakMethod(self._begin)
+            os.register_at_fork(after_in_child=lambda: (function := begin()) and function())
+
+    def _begin(self) -> None:
+        """Starts without jobs and threads, as the child of a fork has to: the threads stay in the parent."""
+        self._memory = ByteSemaphore(self._nbytes)
+        self._queues: dict[str, queue.SimpleQueue[Job[Any] | None]] = {
+            name: queue.SimpleQueue() for name in self._lanes
+        }
+        self._waiting = dict.fromkeys(self._lanes, 0)
         self._active: dict[Hashable, Job[Any]] = {}
         self._lock = threading.Lock()
-        self._started = self._closed = False
+        self._started = False
 
     @property
     def num_active(self) -> int:

@@ -1,6 +1,7 @@
 """What the tokens of a result's patches show: similarity, principal components, segments, norms, classes.
 
-A result keeps q, k and v but no tokens, so they come from one more forward pass, and are cached apart from results.
+A result keeps q, k and v but no tokens, so they come from one more forward pass, and are cached apart from results. The
+functions whose first argument is a result are also methods of ``Exploration``.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import numpy as np
 import torch
 
 from vit_demo import features
+from vit_demo.checks import whole_number
 from vit_demo.errors import CheckpointError, InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.limits import TOKEN_BYTES
-from vit_demo.inference.sequence import check_block, kept_patches, patch_index
+from vit_demo.inference.sequence import check_block, kept_patches, patch_index, ranking
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,24 +55,53 @@ def depth_after(ex: Exploration, block: int) -> int:
     Raises:
         InputError: If there is no such block.
     """
-    check_block(ex, block)
-    return 1 + block % ex.trace.num_blocks
+    return 1 + check_block(ex, block) % ex.trace.num_blocks
 
 
-def similarity(ex: Exploration, query: tuple[int, int], block: int, other: Exploration | None) -> NDArray[np.float32]:
-    """See ``Exploration.similarity``."""
+def similarity(
+    ex: Exploration, query: tuple[int, int], block: int = -1, other: Exploration | None = None
+) -> NDArray[np.float32]:
+    """Cosine similarity of one patch's token to that of every patch: float32 ``[rows, cols]``, from -1 to 1.
+
+    The tokens are those after a block and the final norm; NaN at a dropped patch, as in the next three.
+
+    Args:
+        ex: The result.
+        query: (row, col) of the patch.
+        block: From 0; negative from the end.
+        other: Compare with the patches of this result of the same model, and return its grid.
+
+    Raises:
+        InputError: If there is no such patch or block, or the other model is another.
+    """
     target = _same_model(ex, other) if other is not None else ex
     token = block_tokens(ex, block)[patch_index(ex, query)]
     return _to_grid(target, features.similarity(token, block_tokens(target, block)))
 
 
 def pca(
-    ex: Exploration, block: int, components: int, other: Exploration | None, remove_background: bool
+    ex: Exploration,
+    block: int = -1,
+    components: int = 3,
+    other: Exploration | None = None,
+    remove_background: bool = False,
 ) -> NDArray[np.float32]:
-    """See ``Exploration.pca``."""
+    """The first principal components of the patches' tokens: float32 ``[rows, cols, components]``.
+
+    Args:
+        ex: The result.
+        block: As in ``similarity``.
+        components: How many; highest variance first, and the largest absolute value of each is positive.
+        other: Fit the components to this result's patches as well, so that both can be compared.
+        remove_background: Fit again, to the first 64 components of the patches on one side of zero of the first;
+            NaN elsewhere. See ``features.foreground``.
+
+    Raises:
+        InputError: If there is no such block, a token has fewer numbers, or the other model is another.
+    """
     both = [ex] if other is None else [ex, _same_model(ex, other)]
     tokens = np.concatenate([block_tokens(each, block) for each in both])
-    if not 1 <= components <= tokens.shape[1]:
+    if not 1 <= whole_number(components, "The number of components") <= tokens.shape[1]:
         raise InputError(f"The number of components must be from 1 to {tokens.shape[1]}, the width of a token.")
     scores = features.pca(tokens, max(components, features.MAIN_COMPONENTS) if remove_background else components)
     if remove_background:
@@ -79,23 +110,60 @@ def pca(
     return _to_grid(ex, scores[: len(_present(ex))])
 
 
-def kmeans(ex: Exploration, k: int, block: int, seed: int) -> NDArray[np.int64]:
-    """See ``Exploration.kmeans``."""
-    most = min(features.MAX_SEGMENTS, len(_present(ex)))
-    if not features.MIN_SEGMENTS <= k <= most:
+def kmeans(ex: Exploration, k: int, block: int = -1, seed: int = 0) -> NDArray[np.int64]:
+    """Segments of similar tokens by k-means: int64 ``[rows, cols]``, from 0 to k - 1; -1 at a dropped patch.
+
+    Args:
+        ex: The result.
+        k: How many segments, 2 to 12 and at most one a patch.
+        block: As in ``similarity``.
+        seed: Of the random choice of the patches from which the segments grow.
+
+    Raises:
+        InputError: If there is no such block, or k is out of range.
+    """
+    most, seed = min(features.MAX_SEGMENTS, len(_present(ex))), whole_number(seed, "The seed", 0)
+    if most < features.MIN_SEGMENTS:
+        raise InputError(f"Segments need at least {features.MIN_SEGMENTS} patches, and only {most} is left.")
+    if not features.MIN_SEGMENTS <= whole_number(k, "The number of segments") <= most:
         raise InputError(f"The number of segments must be from {features.MIN_SEGMENTS} to {most} here.")
     points = features.reduce_tokens(block_tokens(ex, block)).main
     labels = features.kmeans(points, features.choose_seeds(points, seed=seed)[:k])
     return np.nan_to_num(_to_grid(ex, labels.astype(np.float32)), nan=-1).astype(np.int64)
 
 
-def norms(ex: Exploration, block: int) -> NDArray[np.float32]:
-    """See ``Exploration.norms``."""
+def norms(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
+    """The length of each patch's token before the final norm: float32 ``[rows, cols]``; see ``norm_outliers``.
+
+    Args:
+        ex: The result.
+        block: As in ``similarity``.
+
+    Raises:
+        InputError: If there is no such block.
+    """
     return _to_grid(ex, patch_tokens(ex).norms[depth_after(ex, block)].numpy())
 
 
-def logit_lens(ex: Exploration) -> list[list[list[list[tuple[str, float]]]]]:
-    """For each depth, row and column the most likely (label, probability) pairs; see ``Exploration.logit_lens``."""
+def logit_lens(ex: Exploration, patches: bool = False) -> list:
+    """The prediction before the first block and after each (logit lens), or that of each patch.
+
+    Returns:
+        For each depth all (label, probability) pairs, highest first. With ``patches``, for each depth, row and
+        column the five highest: what the head makes of that patch's token alone; none for a dropped patch. A head
+        that reads the class token was not trained on patches, so read those as a tendency.
+
+    Raises:
+        LabelError: If the model has no classes.
+    """
+    ex.target(None)
+    if patches:
+        return _logit_lens_of_patches(ex)
+    logits = ex.run(features.logit_lens)[0]  # [blocks + 1, K]
+    return [ranking(ex.labels, row, len(ex.labels)) for row in logits.softmax(1).numpy()]
+
+
+def _logit_lens_of_patches(ex: Exploration) -> list[list[list[list[tuple[str, float]]]]]:
     found, (rows, cols) = patch_tokens(ex), ex.grid
     token_of = {int(patch): token for token, patch in enumerate(_present(ex))}
     depths = []
@@ -130,6 +198,8 @@ def _to_grid(ex: Exploration, values: NDArray[np.floating]) -> NDArray[np.float3
 
 
 def _same_model(ex: Exploration, other: Exploration) -> Exploration:
+    if not hasattr(other, "preset"):
+        raise InputError(f"The other result must be an Exploration, not {type(other).__name__}.")
     if other.preset != ex.preset:
         raise InputError(f"Tokens of {ex.preset.name} and {other.preset.name} cannot be compared: use one model.")
     return other

@@ -2,35 +2,51 @@
 
 from __future__ import annotations
 
-import operator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from vit_demo.inference.exploration import Exploration, Label, Query
 
 
-def check_patch(ex: Exploration, patch: tuple[int, int]) -> None:
-    """Raises ``InputError`` if the grid has no such patch (row, col)."""
-    (rows, cols), (row, col) = ex.grid, patch
+def check_patch(ex: Exploration, patch: tuple[int, int]) -> tuple[int, int]:
+    """Row and column of a patch.
+
+    Raises:
+        InputError: If the grid has no such patch, or it is not a row and a column.
+    """
+    rows, cols = ex.grid
+    try:
+        row, col = patch
+    except (TypeError, ValueError):
+        raise InputError(f"A patch is its row and its column, such as (0, 0), not {patch!r}.") from None
+    row, col = whole_number(row, "The row of a patch"), whole_number(col, "The column of a patch")
     if not (0 <= row < rows and 0 <= col < cols):
-        raise InputError(f"There is no patch {tuple(patch)}: the grid has {rows} rows and {cols} columns.")
+        raise InputError(f"There is no patch {(row, col)}: the grid has {rows} rows and {cols} columns.")
+    return row, col
 
 
-def check_block(ex: Exploration, block: int) -> None:
-    """Raises ``InputError`` if the model has no such block; negative ones count from the end."""
-    blocks = ex.trace.num_blocks
-    if not -blocks <= block < blocks:
-        raise InputError(f"There is no block {block}: this model has {blocks}, counted from 0.")
+def check_block(ex: Exploration, block: int) -> int:
+    """The number of a block; negative ones count from the end.
+
+    Raises:
+        InputError: If the model has no such block.
+    """
+    number, blocks = whole_number(block, "A block"), ex.trace.num_blocks
+    if not -blocks <= number < blocks:
+        raise InputError(f"There is no block {number}: this model has {blocks}, counted from 0.")
+    return number
 
 
 def kept_patches(ex: Exploration) -> Tensor | None:
@@ -47,10 +63,10 @@ def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
     Raises:
         InputError: If there is no such patch, or it was dropped.
     """
-    check_patch(ex, patch)
-    if tuple(patch) in ex.dropped:
-        raise InputError(f"The patch {tuple(patch)} was dropped, so it has no token.")
-    index, kept = patch[0] * ex.grid[1] + patch[1], kept_patches(ex)
+    row, col = check_patch(ex, patch)
+    if (row, col) in ex.dropped:
+        raise InputError(f"The patch {(row, col)} was dropped, so it has no token.")
+    index, kept = row * ex.grid[1] + col, kept_patches(ex)
     return index if kept is None else kept[0].tolist().index(index)
 
 
@@ -62,25 +78,35 @@ def query_token(ex: Exploration, layer: int, head: int | None, query: Query) -> 
     """
     check_block(ex, layer)
     heads = ex.trace.num_heads
-    if head is not None and not 0 <= head < heads:
+    if head is not None and not 0 <= whole_number(head, "A head") < heads:
         raise InputError(f"There is no head {head}: this model has {heads}, counted from 0.")
     if query is None:
         return 0 if ex.preset.config.class_token else None
     return ex.trace.num_prefix_tokens + patch_index(ex, query)
 
 
-def without(ex: Exploration, patches: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def merge_dropped(ex: Exploration, patches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """The patches that are dropped once these are, too.
 
     Raises:
         InputError: If there is no such patch, or none would be left.
     """
-    for patch in patches:
-        check_patch(ex, patch)
-    dropped = tuple(sorted({*ex.dropped, *((int(row), int(col)) for row, col in patches)}))
+    dropped = tuple(sorted({*ex.dropped, *(check_patch(ex, patch) for patch in patches)}))
     if len(dropped) == ex.grid[0] * ex.grid[1]:
         raise InputError("At least one patch must stay.")
     return dropped
+
+
+def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
+    """A map as an array.
+
+    Raises:
+        InputError: If its shape is not that of the grid.
+    """
+    array = np.asarray(values, np.float32)
+    if array.shape != ex.grid:
+        raise InputError(f"A map for this image has the shape {ex.grid}, not {array.shape}.")
+    return array
 
 
 def class_index(ex: Exploration, label: Label) -> int:
@@ -93,12 +119,14 @@ def class_index(ex: Exploration, label: Label) -> int:
     if isinstance(label, str):
         if label in ex.labels:
             return ex.labels.index(label)
-    elif 0 <= operator.index(label) < len(ex.labels):
-        return operator.index(label)
+    else:
+        with suppress(InputError):
+            if 0 <= (index := whole_number(label, "A class")) < len(ex.labels):
+                return index
     raise LabelError(f"{name} has no class {label!r}: choose one of its {len(ex.labels)} labels.")
 
 
 def ranking(labels: Sequence[str], probabilities: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
     """The (label, probability) pairs of the most probable classes, highest first."""
-    order = np.argsort(-probabilities, kind="stable")[:count]
+    order = np.argsort(-probabilities, kind="stable")[: whole_number(count, "The number of labels", 0)]
     return [(labels[i], float(probabilities[i])) for i in order]

@@ -18,4 +18,5 @@ def spearman(first: Tensor, second: Tensor) -> float:
     pair = torch.stack([ranks(first.flatten()), ranks(second.flatten())]).cpu().double()
     pair = pair - pair.mean(1, keepdim=True)
     length = pair.norm(dim=1).prod()
-    return float(pair[0] @ pair[1] / length) if length > 0 else 0.0
+    # Rounding may leave the interval by the last digit.
+    return min(1.0, max(-1.0, float(pair[0] @ pair[1] / length))) if length > 0 else 0.0

@@ -2,8 +2,8 @@
 
 A method is one file in this folder with one decorated function::
 
-    @register("rollout", title="Rollout", class_specific=False, cost="trace", unit="share", options=[QUERY])
-    def rollout(trace: Trace, query: int | None = 0) -> Tensor: ...
+    @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[LAYER])
+    def norm(trace: Trace, layer: int = -1) -> Tensor: ...
 
 ``vit_demo.methods`` imports every file of the folder, so nothing else has to name it.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal, TypeVar, get_args
 
 import torch
@@ -62,7 +63,7 @@ class Option:
             raise InputError(f"There is no {self.name} {value!r}: choose one of {', '.join(self.choices)}.")
         if self.bounds is not None:
             lowest, highest = self.bounds
-            if type(value) is not int or not lowest <= value <= highest:
+            if isinstance(value, bool) or not isinstance(value, Integral) or not lowest <= int(value) <= highest:
                 raise InputError(f"{self.name} must be a whole number from {lowest} to {highest}, not {value!r}.")
         if self.kind == "flag" and type(value) is not bool:
             raise InputError(f"{self.name} must be True or False, not {value!r}.")
@@ -163,7 +164,7 @@ class Method:
 
         Args:
             model: In eval mode.
-            images: Normalised.
+            images: Normalised; one image for a method of many passes.
             target: The class; ignored by methods that do not depend on it.
             patch_size: As in ``ViT.forward``.
             kept_patches: As in ``ViT.forward``.
@@ -253,7 +254,7 @@ def find_method(name: str) -> Method:
     Raises:
         InputError: If there is none of that name.
     """
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise InputError(f"There is no method {name!r}: choose one of {', '.join(METHODS)}.")
     return METHODS[name]
 

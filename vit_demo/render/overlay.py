@@ -25,7 +25,7 @@ def overlay(
 
     Args:
         image: What the model saw: a photo, or a grey drawing, white on black, which is shown as ink on paper.
-        values: ``[rows, cols]``, scaled for show by the largest absolute value.
+        values: ``[rows, cols]``, scaled for show by the largest absolute value. NaN and infinities are not painted.
         alpha: Opacity of the strongest patch, in [0, 1].
         display_size: Longest side of the result, in pixels.
         signed: Whether values below 0 have a colour of their own; by default, whether there are any.
@@ -40,8 +40,11 @@ def overlay(
     picture_filter = Image.Resampling.BICUBIC if image.width > 64 else Image.Resampling.NEAREST
     is_drawing = image.mode == "L"
     picture = (ink_on_paper(image) if is_drawing else image).convert("RGB").resize(size, picture_filter)
+    is_finite = np.isfinite(values)
+    values = np.where(is_finite, values, 0)
     signed = bool(values.min(initial=0) < 0) if signed is None else signed
     heat = heat_colours(values / scale_end(values, floor), alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]
+    heat[..., 3] *= is_finite
     colours = Image.fromarray(heat[..., :3].round().astype(np.uint8)).resize(size, smooth)
     mask = Image.fromarray((255 * heat[..., 3]).round().astype(np.uint8)).resize(size, smooth)
     return Image.composite(colours, picture, mask)

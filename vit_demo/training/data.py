@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -167,10 +168,18 @@ def load_other_digits(folder: Path) -> dict[str, ImageDataset]:
 def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarray]:
     from torchvision.datasets import MNIST
 
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}: pass the folder of the data with --data.")
     try:
         data = MNIST(folder, train=train, download=True)
     except (RuntimeError, OSError) as error:
-        raise InputError(f"No mnist.npz in {folder}, and MNIST could not be downloaded: {error}") from error
+        with suppress(OSError):  # the empty folders that the download has made
+            (folder / "MNIST" / "raw").rmdir()
+            (folder / "MNIST").rmdir()
+        raise InputError(
+            f"There is no mnist.npz in {folder}, and MNIST could not be downloaded: pass the folder that holds it with "
+            "--data."
+        ) from error
     return data.data.numpy(), data.targets.numpy()
 
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.inference.engine import DEFAULT_PRESET, Engine, get_engine
+from vit_demo.inference.engine import DEFAULT_PRESET, Engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
+from vit_demo.inference.shared import get_engine
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web import requests
 from vit_demo.web.endpoints import Picture

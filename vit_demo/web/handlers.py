@@ -10,8 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 import gradio as gr
 
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import get_engine
 from vit_demo.inference.job import Job
+from vit_demo.inference.shared import get_engine
 from vit_demo.weights import PRESETS, Preset
 
 P = ParamSpec("P")

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.engine import get_engine
 from vit_demo.inference.job import Cancelled, Job
+from vit_demo.inference.shared import get_engine
 from vit_demo.web import custom_model, handlers, requests
 from vit_demo.web.limits import RESULT_CACHE_BYTES
 from vit_demo.web.method_docs import method_html

@@ -9,8 +9,9 @@ from typing import Any
 import gradio as gr
 
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import DEFAULT_PRESET, get_engine
+from vit_demo.inference.engine import DEFAULT_PRESET
 from vit_demo.inference.inputs import Source
+from vit_demo.inference.shared import get_engine
 from vit_demo.web import requests, settings
 from vit_demo.web.batch import ENDPOINTS
 from vit_demo.web.components.inputs import Inputs

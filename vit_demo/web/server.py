@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import get_engine
+from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
 from vit_demo.web import example_pictures, head, mailboxes, mcp, openapi, uploads
 from vit_demo.web.components import modules

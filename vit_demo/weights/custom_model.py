@@ -53,8 +53,16 @@ def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool 
         CheckpointError: If it cannot be downloaded, or its files cannot be used; the message gives the reason.
     """
     if trusted and _is_folder(name):
-        return _read(name, "folder", name, "", Path(name), trusted=True)
+        folder = Path(name).resolve()
+        return _read(name, "folder", str(folder), _stamp(folder), folder, trusted=True)
     return _read_repository(name, progress, trusted)
+
+
+def _stamp(folder: Path) -> str:
+    """Changes with the files of a folder, as a commit does: weights that are saved anew are loaded anew."""
+    files = [folder / name for name in (CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE)]
+    states = [file.stat() for file in files if file.is_file()]
+    return " ".join(f"{state.st_mtime_ns}-{state.st_ctime_ns}-{state.st_size}" for state in states)
 
 
 def _is_folder(name: str) -> bool:

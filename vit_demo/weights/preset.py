@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Literal
 
 from vit_demo.errors import PresetError
@@ -33,7 +34,7 @@ class Preset:
         crop_fraction: Share of a photo's shorter side that a centre crop keeps (timm's ``crop_pct``).
         interpolation: Filter that resizes a photo.
         repo: Repository on the Hub, or path of the folder; empty for a bundled preset.
-        revision: Commit, tag or branch of the repository.
+        revision: Commit, tag or branch of the repository, or the state of a folder's files.
         trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction below which confidence counts as low.
         max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
@@ -97,10 +98,11 @@ class Preset:
         """
         if patch_size is None:
             return self.default_patch_size
-        if patch_size not in self.patch_sizes:
-            known = ", ".join(map(str, self.patch_sizes))
-            raise PresetError(f"{self.name} has no patch size {patch_size}: choose one of {known}.")
-        return patch_size
+        for size in self.patch_sizes:
+            if patch_size == size and isinstance(patch_size, Integral):
+                return size
+        known = ", ".join(map(str, self.patch_sizes))
+        raise PresetError(f"{self.name} has no patch size {patch_size!r}: choose one of {known}.")
 
     def config_at(self, patch_size: int) -> ViTConfig:
         """The config of the network whose weights serve a patch size."""

@@ -1,0 +1,126 @@
+"""Arguments of the wrong type or out of range get a sentence, and what callers do with a result stays with them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import vit_demo
+from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.web.components.pad import example_picture
+
+
+@pytest.fixture(scope="module")
+def ex() -> vit_demo.Exploration:
+    return vit_demo.explore(example_picture(3), "digits-tiny", 14)
+
+
+@pytest.mark.parametrize("patch", [5, (1,), (1, 2, 3), "ab", (1.0, 1.0), (True, 1), None, (0, 2), (-1, 0), [[0], 1]])
+def test_a_patch_is_a_row_and_a_column(ex, patch):
+    uses = [ex.similarity, ex.drop_patches([(0, 0)]).similarity, lambda patch: ex.drop_patches([patch])]
+    for use in uses if patch is None else [*uses, ex.rollout]:  # None is the class token there
+        with pytest.raises(InputError, match="patch"):
+            use(patch)
+
+
+def test_numpys_integers_are_whole_numbers(ex):
+    one = np.int64(1)
+    assert np.array_equal(ex.attention(layer=one, head=one, query=(one, one)), ex.attention(1, 1, (1, 1)))
+    assert ex.drop_patches([(one, one)]).dropped == ((1, 1),) == ex.drop_patches(zip([1], [1], strict=True)).dropped
+    assert ex.top(one) == ex.top(1) and ex.relevance(one).shape == (2, 2)
+    assert np.array_equal(ex.heatmap("occlusion", window=one), ex.heatmap("occlusion", window=1))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ex: ex.attention(head=1.0),
+        lambda ex: ex.attention(head="1"),
+        lambda ex: ex.attention(head=True),
+        lambda ex: ex.attention(layer=None),
+        lambda ex: ex.attention(layer=1.0),
+        lambda ex: ex.norms(1.0),
+        lambda ex: ex.top(-1),
+        lambda ex: ex.top("3"),
+        lambda ex: ex.faithfulness(steps=1.5),
+        lambda ex: ex.faithfulness(steps=None),
+        lambda ex: ex.faithfulness(seeds=-1),
+        lambda ex: ex.faithfulness(np.full(ex.grid, np.nan)),
+        lambda ex: ex.faithfulness(np.zeros((5, 5))),
+        lambda ex: ex.kmeans(2.0),
+        lambda ex: ex.kmeans(2, seed=-1),
+        lambda ex: ex.drop_patches([(0, 0), (0, 1), (1, 0)]).kmeans(2),
+        lambda ex: ex.pca(components=1.5),
+        lambda ex: ex.similarity((0, 0), other="x"),
+        lambda ex: ex.heatmap(["rollout"]),
+        lambda ex: ex.overlay(np.zeros((5, 5))),
+        lambda ex: ex.overlay(np.zeros((*ex.grid, 1))),
+        lambda ex: vit_demo.explore(ex.image, device="foo"),
+        lambda ex: vit_demo.load("digits-tiny", device="foo"),
+        lambda ex: vit_demo.Engine("foo"),
+    ],
+)
+def test_other_arguments_get_a_sentence(ex, call):
+    with pytest.raises(InputError, match=r"\S+ \S+ \S+"):
+        call(ex)
+
+
+@pytest.mark.parametrize("label", [1.0, [1], b"3", True, -1, 10, "x"])
+def test_a_label_is_a_name_or_its_index(ex, label):
+    with pytest.raises(LabelError, match="has no class"):
+        ex.relevance(label)
+
+
+@pytest.mark.parametrize("preset", [["digits-tiny"], None, 3])
+def test_a_preset_is_a_name(ex, preset):
+    with pytest.raises(PresetError, match="chosen by its name"):
+        vit_demo.explore(ex.image, preset)
+
+
+@pytest.mark.parametrize("size", [7.0, "7", 5, [7]])
+def test_a_patch_size_is_one_of_the_presets(ex, size):
+    vit_demo.explore(ex.image, "digits-tiny", 7)  # a cached result changes nothing
+    with pytest.raises(PresetError, match=r"has no patch size .* choose one of"):
+        vit_demo.explore(ex.image, "digits-tiny", size)
+
+
+def test_patches_without_a_value_are_not_painted(ex):
+    left = ex.drop_patches([(0, 0)])
+    values = left.norms()
+    assert np.isnan(values[0, 0])
+    plain, found = (np.asarray(left.overlay(one, alpha=a)) for one, a in ((values * 0 + 1, 0), (values, 0.6)))
+    middle = found.shape[0] // 2
+    assert np.array_equal(found[: middle - 2, : middle - 2], plain[: middle - 2, : middle - 2])
+    assert not np.array_equal(found[middle + 2 :], plain[middle + 2 :])
+    values[0, 0] = np.inf
+    assert np.array_equal(np.asarray(left.overlay(values)), found)
+    assert np.array_equal(np.asarray(left.overlay(torch.from_numpy(values).tolist())), found)
+
+
+def test_the_logits_of_a_shared_result_cannot_be_changed(ex):
+    with pytest.raises(ValueError, match="read-only"):
+        ex.logits[:] = 0
+    assert ex.top(1)[0][0] == "3" and ex.drop_patches([(0, 0)]).logits.flags.writeable is False
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_has_threads_of_its_own(ex):
+    picture = Image.fromarray(np.asarray(ex.image).T.copy())
+    child = os.fork()
+    if child == 0:
+        runner = vit_demo.inference.shared.get_engine().jobs
+        os._exit(0 if runner.run("a", lambda: picture.size, "digits") == picture.size else 1)
+    deadline = time.monotonic() + 20
+    status = (0, 0)
+    while status[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+        status = os.waitpid(child, os.WNOHANG)
+    if status[0] == 0:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert status == (child, 0), "a job of the child waited for a thread of the parent"

@@ -1,0 +1,48 @@
+"""Checks of arguments that several packages share."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from vit_demo.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
+    """An integer of Python or numpy as Python's; neither ``True`` nor 1.0 is one.
+
+    Args:
+        value: What was given.
+        name: What it is, for the message.
+        lowest: The least value allowed; None for any.
+
+    Raises:
+        InputError: If it is no integer, or too small.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or (lowest is not None and number < lowest):
+        least = "" if lowest is None else f" from {lowest}"
+        raise InputError(f"{name} must be a whole number{least}, not {value!r}.")
+    return number
+
+
+def find_device(name: str | torch.device) -> torch.device:
+    """A device of this machine by its name, such as ``"cpu"``, ``"mps"``, ``"cuda"`` or ``"cuda:1"``.
+
+    Raises:
+        InputError: If there is none.
+    """
+    import torch  # here, because the other checks do without it
+
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        raise InputError(f"This machine has no device {str(name)!r}: choose cpu, or none for the best.") from error
+    return device
