@@ -1,0 +1,62 @@
+"""What a shell may hand over: empty names, names that are no text, settings that are no numbers, missing folders."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import torchvision.datasets
+from PIL import Image
+
+from vit_demo.cli import main
+from vit_demo.web.components.pad import example_picture
+
+
+def test_an_empty_name_is_not_the_working_folder(tmp_path, monkeypatch, capsys):
+    example_picture(3).save(tmp_path / "three.png")
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "", "--preset", "digits-tiny"]) == 2
+    assert capsys.readouterr().err == (
+        "vit_demo: The name of a picture is empty: give a file, a folder or a pattern.\n"
+    )
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are text here")
+def test_a_name_that_is_no_text_is_reported_all_the_same(tmp_path, capsys):
+    name = os.fsdecode(os.fsencode(str(tmp_path)) + b"/inv\xff.png")
+    example_picture(3).save(name, "PNG")
+    out = tmp_path / "report.html"
+    assert main(["explain", name, "--preset", "digits-tiny", "--html", str(out)]) == 0
+    assert "inv\\udcff.png" in out.read_text(encoding="utf-8")
+
+
+def test_one_file_under_two_names_is_explained_once(tmp_path, monkeypatch, capsys):
+    Image.new("L", (28, 28)).save(tmp_path / "a.png")
+    example_picture(3).save(tmp_path / "a.png")
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "a.png", "./a.png", "--preset", "digits-tiny", "--json"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize("port", ["abc", "-5", "7860.0"])
+def test_a_port_in_the_environment_is_a_number(port, monkeypatch, capsys):
+    monkeypatch.setenv("GRADIO_SERVER_PORT", port)
+    assert main(["serve"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and f"GRADIO_SERVER_PORT is '{port}': set it to a number" in error
+
+
+def test_data_that_are_not_there_leave_nothing_behind(tmp_path, monkeypatch, capsys):
+    def download(folder: Path, **options: object) -> None:
+        (folder / "MNIST" / "raw").mkdir(parents=True)
+        raise RuntimeError("Error downloading train-images:\nTried https://one.example\nTried https://two.example")
+
+    monkeypatch.setattr(torchvision.datasets, "MNIST", download)
+    for folder in (tmp_path / "nothing", tmp_path):
+        assert main(["evaluate", "digits-tiny", "--data", str(folder)]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1 and "--data" in error and str(folder) in error
+        assert not list(tmp_path.iterdir())
