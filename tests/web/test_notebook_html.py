@@ -14,6 +14,7 @@ import pytest
 import vit_demo
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.components.stage import FOLDER, view_names
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.notebook import bundle
 from vit_demo.web.notebook.show import MAX_BYTES, document
 
@@ -63,6 +64,8 @@ def test_a_larger_result_has_the_last_blocks_only(drawing):
     result = vit_demo.explore(drawing, "digits-small", 2)
     html = result._repr_html_()
     assert len(html.encode()) <= MAX_BYTES
+    photo = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny", 10)._repr_html_()
+    assert len(photo.encode()) <= MAX_BYTES
     blocks = list(unpacked(document(result))["value"]["trace"])
     assert 0 < len(blocks) < 6 and blocks == ["5", "4", "3", "2", "1"][: len(blocks)]
 

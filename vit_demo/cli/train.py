@@ -1,4 +1,4 @@
-"""``train``: a bundled preset from scratch."""
+"""``train``: a bundled preset, from random weights or a checkpoint."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from vit_demo.weights import PRESETS, Preset
 def add(commands: Commands) -> None:
     """Adds the command."""
     examples = ["digits-tiny --data PATH", "digits-tiny --data PATH --out runs --resume"]
-    command = add_command(commands, "train", run, "train a preset from scratch", examples)
+    command = add_command(commands, "train", run, "train a bundled preset", examples)
     command.add_argument("preset", metavar="PRESET", help="a bundled preset")
     command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
     command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="output folder (runs)")
     command.add_argument("--resume", action="store_true", help="continue an interrupted run in the output folder")
-    command.add_argument("--start", type=Path, metavar="FILE", help="initial weights (random)")
+    command.add_argument("--start", type=Path, metavar="FILE", help="checkpoint to start from (random weights)")
     command.add_argument("--epochs", type=int, metavar="N", help="number of epochs (the recipe's)")
     command.add_argument("--learning-rate", type=float, metavar="R", help="peak learning rate (the recipe's)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (%(default)s)")

@@ -138,4 +138,5 @@ RECIPES: dict[str, Recipe] = {
         patch_loss_weight=2.0,
     ),
 }
-"""The recipe of each file in ``checkpoints/``, by the file's stem, and of the digits' teacher."""
+"""The recipes by the stem of their file in ``checkpoints/``, and that of the digits' teacher. A file may be older than
+its recipe; its header holds the one that it was trained with."""

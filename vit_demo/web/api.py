@@ -137,9 +137,9 @@ async def overlay(
         preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: As in explain.
-        layer: Block, from 0; -1 for the last. Attention only.
-        head: From 0; -1 for the mean of all. Attention only.
-        row: Row of the query patch, from 0; -1 for the class token. Attention and rollout only.
+        layer: Block, from 0; -1 for the last. Ignored by methods without this option, like the next three.
+        head: From 0; -1 for the mean of all.
+        row: Row of the query patch, from 0; -1 for the class token.
         col: Its column; -1 for the class token.
         label: Class to explain; "" for the predicted one.
 

@@ -1,4 +1,4 @@
-"""An `Exploration` as JSON for the stage: sent once, so that no choice on the page costs a request."""
+"""An ``Exploration`` as JSON for the stage, which requests traces of blocks, and maps that need the network, later."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def exploration_result(requested: RequestedResult, request: None) -> Json:
 
 
 def block_result(requested: RequestedResult, block: int) -> Json:
-    """The queries and keys of one block, for grids whose trace is too large to send at once."""
+    """The queries and keys of one block, requested when the pointer needs them."""
     return block_payload(requested.explore(), block)
 
 

@@ -140,7 +140,7 @@ def parse_transformers_config(config: dict[str, Any], preprocessor: dict[str, An
         raise PresetError("this model is not supported, because its pixels are not scaled to the range 0 to 1.")
     mean, std = (
         found.channels("image_mean", *MEANS, IMAGENET_INCEPTION_MEAN),
-        found.channels("image_std", *STDS, IMAGENET_INCEPTION_MEAN),
+        found.channels("image_std", *STDS, IMAGENET_INCEPTION_STD),
     )
     normalised = found.boolean("do_normalize", True)
     return ParsedConfig(

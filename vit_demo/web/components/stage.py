@@ -1,9 +1,8 @@
 """The stage: the picture under its heatmap, the prediction, and every view of it, in `gr.HTML`.
 
-The page gets the numbers of a result once and draws everything from them, so that no choice on the stage costs a
-request; only maps that need the model, and the traces of other blocks of a fine grid, are requested. `stage/main.js`
-starts it, `stage/methods.js` describes how each method is shown, and each file of `stage/views/` is one card below or
-beside the picture.
+The page gets a result once and draws from it; it requests only the traces of blocks and the maps that need the model.
+`stage/main.js` starts it, `stage/methods.js` describes how each method is shown, and each file of `stage/views/` is one
+card below or beside the picture.
 """
 
 from pathlib import Path

@@ -18,7 +18,7 @@ PREFIX = "vit_demo/"
 
 _IMPORT = re.compile(r"""(\b(?:from|import)\s*\(?\s*)(["'`])(\.\.?/[^"'`]+)\2""")
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
-_COMMENT = re.compile(r"^\s*(?://.*|/\*\*[^`]*?\*/)\n", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"^\s*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 

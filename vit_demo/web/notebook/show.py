@@ -43,7 +43,11 @@ def to_html(result: Exploration) -> str:
     Returns:
         A frame whose document holds everything. It cannot reach the notebook around it.
     """
-    return FRAME.format(escape(document(result)))
+    return _framed(document(result))
+
+
+def _framed(page: str) -> str:
+    return FRAME.format(escape(page))
 
 
 def document(result: Exploration) -> str:
@@ -60,7 +64,7 @@ def document(result: Exploration) -> str:
             "viewNames": bundle.views(),
         },
     }
-    room = (MAX_BYTES - len(_page(content))) * 3 // 4  # base64
+    room = (MAX_BYTES - len(_framed(_page(content)).encode())) * 3 // 4  # base64
     for block in reversed(range(result.trace.num_blocks)):
         trace = block_payload(result, block)
         room -= len(gzip.compress(json.dumps(trace).encode(), 6))

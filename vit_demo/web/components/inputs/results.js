@@ -5,7 +5,7 @@ import { english } from "../shared/language.js";
 import { RESTORE } from "../shared/pageState.js";
 import { createRequestIds, pause, sendRequest } from "../stage/requests.js";
 
-export const PROMPTS = {
+const PROMPTS = {
   digits: english("Draw a digit, 0 to 9, to see the model’s prediction."),
   photos: english("Drop, paste or take a photo to see the model’s prediction."),
 };

@@ -81,7 +81,7 @@ export function useCatalogue(name, texts) {
 }
 
 /** Changes the language of the page; resolves when it is used. Without its catalogue the page stays as it is. */
-export async function setLanguage(name) {
+async function setLanguage(name) {
   const id = ++latest;
   try {
     const url = new URL(`../languages/${name}.json`, import.meta.url);

@@ -2,7 +2,7 @@
 //
 // A stroke is two bytes, the pen (4 bits) and the number of points (12 bits), and three bytes for each point.
 
-export const MOST_CHARACTERS = 2000;
+const MOST_CHARACTERS = 2000;
 
 const LEVELS = 4095;
 const MOST_BYTES = Math.floor((MOST_CHARACTERS * 3) / 4);

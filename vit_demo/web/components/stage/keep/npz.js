@@ -5,7 +5,7 @@ const ALIGNMENT = 64; // of the data in a .npy file
 const DOS_DATE = 0x0021; // 1 January 1980: equal arrays give equal files
 
 /** A Float32Array of a shape as the bytes of a .npy file. */
-export function npy(values, shape) {
+function npy(values, shape) {
   const tuple = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
   const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${tuple}), }`;
   const length = Math.ceil((10 + header.length + 1) / ALIGNMENT) * ALIGNMENT - 10;

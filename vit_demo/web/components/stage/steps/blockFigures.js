@@ -12,7 +12,7 @@ import { largest, short } from "./vectors.js";
 const HEAD_MAP_OPACITY = 0.8;
 
 /** The name of a token: its patch, or what stands before the patches. */
-export function tokenName(result, token) {
+function tokenName(result, token) {
   const patch = patchOfToken(result, token);
   if (patch >= 0) return placeOf(result, patch);
   if (token === 0 && result.hasClassToken) return translate("class token");

@@ -49,7 +49,7 @@ export function settleTour(tour, result, shared) {
 }
 
 /** The patch with the most contrast, those near the middle before others. */
-export function startPatch({ rows, columns, tokenOf }, contrast) {
+function startPatch({ rows, columns, tokenOf }, contrast) {
   const far = (patch) => {
     const down = (Math.floor(patch / columns) + 0.5) / rows - 0.5;
     const right = ((patch % columns) + 0.5) / columns - 0.5;

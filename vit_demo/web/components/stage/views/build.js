@@ -1,5 +1,6 @@
 // "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
 
+import { copyText } from "../../shared/clipboard.js";
 import { make, setText } from "../../shared/dom.js";
 import { english, formatInteger, languageChange, translate } from "../../shared/language.js";
 import { createForm } from "../build/form.js";
@@ -87,7 +88,8 @@ export function create(card, { change, startingPoints }) {
   }
 
   find(".copy").addEventListener("click", async () => {
-    const copied = await copyText(find("pre"));
+    const copied = await copyText(find("pre").textContent);
+    if (!copied) getSelection().selectAllChildren(find("pre"));
     setText(find(".code .news"), copied ? english("Copied.") : english("The code is selected: press Ctrl+C."));
   });
   find(".fields").addEventListener("submit", (event) => event.preventDefault());
@@ -121,15 +123,4 @@ function share(words, value, total) {
   const number = make("span", { className: "number", textContent: words });
   number.title = formatInteger(value);
   return make("div", { className: "share" }, number, make("span", { className: "track" }, bar));
-}
-
-/** Copies an element's text; where the browser refuses, as on a page without HTTPS, it selects it instead. */
-async function copyText(node) {
-  try {
-    await navigator.clipboard.writeText(node.textContent);
-    return true;
-  } catch {
-    getSelection().selectAllChildren(node);
-    return false;
-  }
 }
