@@ -63,16 +63,15 @@ def train_preset(
         epochs: Overrides the recipe's.
         learning_rate: Overrides the recipe's.
         resume: Whether to continue from the state that an earlier run left in ``out``.
-        start: A checkpoint to start from, of the same network or of one with fewer blocks; random weights for None.
+        start: A checkpoint to start from, of the same network at any image size; random weights for None.
 
     Returns:
         The checkpoints written.
 
     Raises:
-        InputError: If data is missing.
+        InputError: If data is missing, ``epochs`` or ``learning_rate`` is out of range, or ``resume`` finds the state
+            of a run with other settings.
         CheckpointError: If ``start`` cannot be read or holds a network that does not fit.
-        InputError: If ``epochs`` or ``learning_rate`` is out of range, or ``resume`` finds the state of a run with
-            other settings.
     """
     if epochs is not None and epochs < 1:
         raise InputError(f"The number of epochs must be at least 1, not {epochs}.")

@@ -21,7 +21,7 @@ from vit_demo.web.payload import block_payload, encode, result_payload
 HERE = Path(__file__).parent
 
 MAX_BYTES = 300_000
-"""Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit."""
+"""Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit, if any."""
 
 MAX_PARAMETERS = 10_000_000
 """Maps that take a pass of the network each are computed for smaller networks only, so that no notebook waits long."""
