@@ -86,7 +86,10 @@ def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: P
 
 def test_a_link_holds_the_photo_the_fit_and_the_view(page: Page, address: str):
     link = "tab=photos&model=photos-tiny&patch_size=15&fit=keep&photo=church&block=3&head=2&direction=to&patch=2"
-    found = shown(open_page(page, f"{address}#{link}"))
+    open_page(page, f"{address}#{link}")
+    # Until the queries and keys of the block have come, the class token stays the query.
+    page.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('patch')")
+    found = shown(page)
     assert (found["tab"], found["model"], found["size"], found["fit"]) == ("tab-photos", "photos-tiny", "15", "keep")
     assert found["photo"] == "church" and found["grid"][0] != found["grid"][1]
     view = {"block": 2, "head": 1, "direction": "to", "pinned": 1, "method": "attention"}
