@@ -70,23 +70,18 @@ class Engine:
         fit: Fit = "crop",
         progress: Progress | None = None,
     ) -> Exploration:
-        """Runs one image through one model.
+        """As ``vit_demo.explore``, on this engine's device.
 
         Args:
-            image: As in ``vit_demo.explore``, like the next three.
+            image: The picture.
             preset: Name, repository or folder.
-            patch_size: In pixels.
+            patch_size: In pixels; the preset's default for None.
             fit: How a photo becomes the input.
             progress: Called with the file, the bytes so far and all bytes while weights are downloaded; None for a bar
                 on stderr.
 
-        Returns:
-            The result; the same object for the same image and choices while it is cached.
-
         Raises:
-            ImageError: If the image cannot be used; ``EmptySketchError`` if nothing is drawn.
-            PresetError: If there is no such preset, or it has no such patch size.
-            CheckpointError: If the weights cannot be used.
+            InputError: As ``vit_demo.explore`` raises it.
         """
         check_fit(fit)
         source = Source.of(image)
