@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import gc
 import secrets
@@ -22,8 +21,6 @@ from PIL import Image
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import launch, mailboxes
 from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.limits import MAX_SESSION_MESSAGES, MAX_UNCOLLECTED_MESSAGES
-from vit_demo.web.mailboxes import Mailboxes
 from vit_demo.web.requests import drawing_source, image_source
 from vit_demo.weights import PRESETS
 
@@ -91,37 +88,6 @@ def test_results_that_nobody_collects_are_bounded(page, monkeypatch):
     assert "tabby cat" in event(page, number_of(page, "presets"), []), "who collects its results gets them"
 
 
-def test_mailboxes_forget_what_was_collected_and_what_nobody_collects(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    event_ids = {name: {f"event of {name}"} for name in ("full", "running", "lost")} | {"collected": set()}
-    boxes = Mailboxes(event_ids)
-    for name in ("collected", "full", "running"):
-        boxes[name] = asyncio.Queue()
-    boxes["full"].put_nowait("a message")
-    boxes.forget()
-    assert set(boxes) == set(event_ids) == {"full", "running"}
-    now[0] += mailboxes.UNCOLLECTED_SECONDS - 1
-    boxes.forget()
-    assert "full" in boxes
-    now[0] += 1
-    boxes.forget()
-    assert list(boxes) == list(event_ids) == ["running"]
-    boxes["full"].put_nowait("too late")  # as Gradio does when an event ends whose session is gone
-    del boxes["full"]
-    assert list(boxes) == ["running"]
-
-
-def test_mailboxes_are_bounded_in_number(monkeypatch):
-    monkeypatch.setattr(mailboxes, "MAX_MAILBOXES", 3)
-    event_ids: dict[str, set[str]] = {}
-    boxes = Mailboxes(event_ids)
-    for name in "abcde":
-        boxes[name], event_ids[name] = asyncio.Queue(), {name}
-    assert list(boxes) == ["c", "d", "e"] and not {"a", "b"} & event_ids.keys()
-    assert MAX_SESSION_MESSAGES <= MAX_UNCOLLECTED_MESSAGES
-
-
 def test_streams_that_break_off_leave_nothing_running(page, monkeypatch, capfd):
     monkeypatch.setattr(Queue, "get_events", lambda queue: None)  # so that the event stays in the queue
     assert join(page, session_hash="stuck")[0] == 200
@@ -180,6 +146,14 @@ def test_what_gradio_cannot_handle_is_refused_in_words(page, method, path, body,
         body = body.replace("STAGE", str(stage)).encode()
     status, _, reply = request(page, method, f"/gradio_api/{path}", body, Content_Type="application/json")
     assert 400 <= status < 500 and words in reply
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["queue/data?session_hash=nobody", "call/predict/nothing"])
+def test_the_stream_of_an_unknown_session_ends_with_a_message(page, path, capfd):
+    status, _, reply = request(page, "GET", f"/gradio_api/{path}")
+    assert status == 200 and b"404: Not Found" in reply and reply.endswith(b"\n\n")
+    time.sleep(0.2)  # the server logs after the reply
     assert "Traceback" not in capfd.readouterr().err
 
 

@@ -41,8 +41,14 @@ MAX_MAILBOXES = 2000
 MAX_SESSION_MESSAGES = 100
 """Messages of one session that wait to be collected; beyond that its further events are refused."""
 
+MAX_SESSION_BYTES = 16_000_000
+"""Their results in bytes; beyond that its further events are refused as well."""
+
 MAX_UNCOLLECTED_MESSAGES = 500
 """Messages of all sessions that wait to be collected; beyond that the oldest sessions are dropped."""
+
+MAX_UNCOLLECTED_BYTES = 64_000_000
+"""Their results in bytes; beyond that the oldest sessions are dropped as well."""
 
 UNCOLLECTED_SECONDS = 300.0
 """Time after which a session that does not collect its messages is dropped."""

@@ -16,13 +16,35 @@ import gradio as gr
 
 from vit_demo.web.limits import (
     MAX_MAILBOXES,
+    MAX_SESSION_BYTES,
     MAX_SESSION_MESSAGES,
+    MAX_UNCOLLECTED_BYTES,
     MAX_UNCOLLECTED_MESSAGES,
     UNCOLLECTED_SECONDS,
 )
 
 
-class Mailboxes(OrderedDict[str, "Queue[Any]"]):
+class Mailbox(Queue[Any]):
+    """The messages of one session.
+
+    Attributes:
+        bytes: About the bytes of the results among them.
+    """
+
+    bytes = 0
+
+    def _put(self, item: Any) -> None:
+        size = _size(getattr(item, "output", None))
+        self.bytes += size
+        super()._put((item, size))  # type: ignore[misc]
+
+    def _get(self) -> Any:
+        item, size = super()._get()  # type: ignore[misc]
+        self.bytes -= size
+        return item
+
+
+class Mailboxes(OrderedDict[str, Mailbox]):
     """The queue of messages of each session, in the order in which the sessions began.
 
     Use it in the event loop of the server.
@@ -37,13 +59,13 @@ class Mailboxes(OrderedDict[str, "Queue[Any]"]):
         self._full_since: dict[str, float] = {}
 
     def __setitem__(self, session: str, messages: Queue[Any]) -> None:
-        super().__setitem__(session, messages)
+        super().__setitem__(session, Mailbox())  # in the place of Gradio's, which is empty
         while len(self) > MAX_MAILBOXES:
             self._drop(next(iter(self)))
 
-    def __missing__(self, session: str) -> Queue[Any]:
+    def __missing__(self, session: str) -> Mailbox:
         """Takes the messages of an event whose session was dropped; nobody reads them."""
-        return Queue()
+        return Mailbox()
 
     def __delitem__(self, session: str) -> None:
         # Gradio deletes a session once for every stream that breaks off, and a KeyError would stop its cleaning up.
@@ -51,16 +73,18 @@ class Mailboxes(OrderedDict[str, "Queue[Any]"]):
             super().__delitem__(session)
 
     def has_room(self, session: str | None) -> bool:
-        """Whether a session may begin another event; drops the oldest sessions if all hold too many messages."""
-        total = sum(messages.qsize() for messages in self.values())
+        """Whether a session may begin another event; drops the oldest sessions if all hold too much."""
+        count = sum(messages.qsize() for messages in self.values())
+        size = sum(messages.bytes for messages in self.values())
         for oldest in list(self):
-            if total <= MAX_UNCOLLECTED_MESSAGES:
+            if count <= MAX_UNCOLLECTED_MESSAGES and size <= MAX_UNCOLLECTED_BYTES:
                 break
-            count = self[oldest].qsize()
-            if count and oldest != session:
-                total -= count
+            messages = self[oldest]
+            if messages.qsize() and oldest != session:
+                count, size = count - messages.qsize(), size - messages.bytes
                 self._drop(oldest)
-        return session is None or session not in self or self[session].qsize() < MAX_SESSION_MESSAGES
+        own = self.get(session) if session is not None else None
+        return own is None or (own.qsize() < MAX_SESSION_MESSAGES and own.bytes < MAX_SESSION_BYTES)
 
     def forget(self) -> None:
         """Drops the sessions that have nothing to collect, and those that did not collect it in time."""
@@ -77,6 +101,15 @@ class Mailboxes(OrderedDict[str, "Queue[Any]"]):
     def _drop(self, session: str) -> None:
         del self[session]
         self._event_ids.pop(session, None)
+
+
+def _size(value: Any) -> int:
+    """About the bytes of a result: those of its texts, and a few for each other value."""
+    if isinstance(value, dict):
+        return sum(_size(key) + _size(one) for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return len(value) if isinstance(value, (str, bytes)) else 8
 
 
 def of(page: gr.Blocks) -> Mailboxes:

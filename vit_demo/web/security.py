@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -114,6 +115,11 @@ class Guard:
             refusal = error if isinstance(error, RequestRefused) else RequestRefused(507, NOT_STORED)
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status)
             await response(scope, receive, send_guarded)
+        except RuntimeError as error:
+            # Gradio's stream of an unknown session: it has sent the client a message and then raised this.
+            if not isinstance(error.__cause__, HTTPException):
+                raise
+            await send({"type": "http.response.body"})
 
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
         """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
