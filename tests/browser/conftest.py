@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .stage_page import stage, stage_address
+
 if TYPE_CHECKING:
     import gradio as gr
     from playwright.sync_api import Browser, Page
+
+__all__ = ["stage", "stage_address"]
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -10,40 +10,17 @@ import pytest
 import torch
 from PIL import Image
 
-from vit_demo import features, methods, metrics
 from vit_demo.accelerator import best_device
-from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, InputError, LabelError, PresetError
+from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
 from vit_demo.inference import shared
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.limits import forward_bytes
 from vit_demo.inference.shared import get_engine, reset_engines
-from vit_demo.model import ViT, ViTConfig
 from vit_demo.weights import PRESETS
 
-CONFIG = ViTConfig(image_size=32, patch_size=8, num_classes=3, embed_dim=16, depth=3, num_heads=2)
 HALF = (0.5, 0.5, 0.5)
-
-
-@pytest.fixture
-def photo():
-    noise = np.random.default_rng(0).integers(0, 256, (40, 64, 3), np.uint8)
-    return Image.fromarray(noise)
-
-
-@pytest.fixture(params=["cls", "mean"])
-def tiny(request, monkeypatch):
-    """An engine whose only photo preset is a small random network."""
-    torch.manual_seed(0)
-    config = replace(CONFIG, pool=request.param, class_token=request.param == "cls")
-    preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), patch_sizes=(4, 8), mean=HALF)
-    model = ViT(config).eval()
-    monkeypatch.setitem(PRESETS, "photos-tiny", preset)
-    loads = []
-    monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)
-    engine = Engine("cpu")
-    return engine, model, loads
 
 
 def full_attention(model, tensor, patch_size):
@@ -182,22 +159,6 @@ def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
     assert len(loads) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"layer": 3}, "no block 3"),
-        ({"head": 2}, "no head 2"),
-        ({"query": (4, 0)}, "no patch"),
-        ({"query": (0, -1)}, "no patch"),
-        ({"direction": "up"}, "direction"),
-    ],
-)
-def test_invalid_layers_heads_and_queries_are_refused_in_one_sentence(tiny, photo, arguments, words):
-    engine, _, _ = tiny
-    with pytest.raises(ValueError, match=words):
-        engine.explore(photo, "photos-tiny", 8).attention(**arguments)
-
-
 def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
     engine, _, _ = tiny
     with pytest.raises(ImageError):
@@ -209,105 +170,6 @@ def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
     with pytest.raises(EmptySketchError):
         engine.explore(np.zeros((100, 100), np.uint8), "digits-tiny", 4)
     assert engine.explore(photo, "photos-tiny", 8).grid == (4, 4)
-
-
-@pytest.mark.parametrize("method", methods.METHODS)
-def test_every_method_by_name_is_that_of_the_network(tiny, photo, method):
-    engine, model, _ = tiny
-    ex, specific = engine.explore(photo, "photos-tiny", 4), methods.METHODS[method].class_specific
-    for label, target in ((None, int(ex.logits.argmax())), ("c", 2)):
-        wanted = methods.METHODS[method].compute(model, ex.pixels, target, patch_size=4, kept_patches=None)[0]
-        found = ex.heatmap(method, label)
-        assert found.shape == (8, 8) and found.dtype == np.float32
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
-        assert ex.overlay(found).size == ex.image.size
-    if specific:
-        assert np.abs(ex.heatmap(method, "a") - ex.heatmap(method, 1)).max() > 1e-6
-
-
-def test_the_logit_lens_lists_the_predictions_of_each_block(tiny, photo):
-    engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
-    rankings = ex.logit_lens()
-    wanted = features.logit_lens(model, ex.pixels, patch_size=8)[0].softmax(1)
-    assert len(rankings) == 4 and all(len(ranking) == 3 for ranking in rankings)
-    for ranking, row in zip(rankings, wanted, strict=True):
-        assert [p for _, p in ranking] == sorted((p for _, p in ranking), reverse=True)
-        assert {label: pytest.approx(p, abs=1e-5) for label, p in ranking} == dict(
-            zip("abc", row.tolist(), strict=True)
-        )
-    assert rankings[-1] == [(label, pytest.approx(p, abs=1e-5)) for label, p in ex.top(3)]
-
-
-def test_dropped_patches_leave_the_sequence_and_every_map_keeps_its_grid(tiny, photo):
-    engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
-    gone = [(0, 1), (2, 2), (3, 0)]
-    left = ex.drop_patches(gone[:1]).drop_patches(gone[1:])
-    kept_patches = torch.tensor([[i for i in range(16) if divmod(i, 4) not in gone]])
-    with torch.no_grad():
-        expected = model(ex.pixels, patch_size=8, kept_patches=kept_patches)[0]
-    np.testing.assert_allclose(left.logits, expected, atol=1e-5)
-    assert left.dropped == tuple(gone) and left.grid == (4, 4) and ex.dropped == ()
-    for method in methods.METHODS:
-        values = left.heatmap(method, "b")
-        assert all(values[at] == 0 for at in gone) and np.count_nonzero(values) > 6
-    wanted = methods.relevance(model, ex.pixels, 1, patch_size=8, kept_patches=kept_patches)[0]
-    np.testing.assert_allclose(left.relevance("b"), wanted, atol=1e-6)
-    maps = left.attention_maps(query=(3, 3))
-    np.testing.assert_allclose(maps[:, 0], [left.attention(layer, 0, (3, 3)) for layer in range(3)], atol=1e-6)
-    if model.config.pool == "mean":
-        np.testing.assert_allclose(maps.sum((2, 3)), 1, atol=1e-5)
-    # Who looks at a patch is read at that patch's own place: its row holds what it gives to itself.
-    own = left.attention(-1, None, (3, 3), "to")[3, 3]
-    assert own == pytest.approx(left.attention(-1, None, (3, 3))[3, 3], abs=1e-6)
-    assert ex.drop_patches([]) is ex and left.drop_patches(gone) is left
-
-
-def test_patches_that_cannot_be_dropped_are_refused_in_one_sentence(tiny, photo):
-    engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
-    with pytest.raises(ValueError, match="no patch"):
-        ex.drop_patches([(4, 0)])
-    with pytest.raises(ValueError, match="must stay"):
-        ex.drop_patches([divmod(i, 4) for i in range(16)])
-    with pytest.raises(ValueError, match="was dropped"):
-        ex.drop_patches([(1, 1)]).attention(query=(1, 1))
-
-
-@pytest.mark.parametrize("baseline", ["mean", "blur", "black"])
-def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
-    engine, model, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
-    found = ex.faithfulness("relevance", steps=4, label="b", baseline=baseline, seeds=2)
-    empty = {"mean": torch.zeros(1), "black": torch.full((1,), -1.0), "blur": metrics.blur(ex.pixels, 32)}[baseline]
-    wanted = metrics.faithfulness(
-        model, ex.pixels, 1, torch.from_numpy(ex.relevance("b")), empty, steps=4, seeds=2, patch_size=8
-    )
-    np.testing.assert_allclose(found.deletion, wanted.deletion, atol=1e-5)
-    np.testing.assert_allclose(found.random_insertion, wanted.random_insertion, atol=1e-5)
-    own = ex.faithfulness(ex.relevance("b"), steps=4, label="b", baseline=baseline, seeds=2)
-    assert own.insertion_area == pytest.approx(found.insertion_area)
-    assert len(ex.randomization("rollout")) == 5
-
-
-@pytest.mark.parametrize(
-    ("ask", "error", "words"),
-    [
-        (lambda ex: ex.relevance("dog"), LabelError, "no class 'dog'"),
-        (lambda ex: ex.relevance(3), LabelError, "no class 3"),
-        (lambda ex: ex.heatmap("occlusion", -1), LabelError, "no class -1"),
-        (lambda ex: ex.heatmap("magic"), ValueError, "no method 'magic'"),
-        (lambda ex: ex.faithfulness("magic"), ValueError, "no method 'magic'"),
-        (lambda ex: ex.faithfulness("rollout", baseline="pink"), ValueError, "no baseline 'pink'"),
-        (lambda ex: ex.faithfulness(np.zeros((2, 2))), ValueError, r"the shape \(4, 4\)"),
-        (lambda ex: ex.heatmap("value_weighted", layer=3), ValueError, "no block 3"),
-    ],
-)
-def test_invalid_requests_are_refused_in_one_sentence(tiny, photo, ask, error, words):
-    engine, _, _ = tiny
-    with pytest.raises(error, match=words):
-        ask(engine.explore(photo, "photos-tiny", 8))
 
 
 def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monkeypatch):
@@ -377,12 +239,3 @@ def test_weights_that_give_no_number_are_refused(tiny, photo):
         model.head.bias[0] = float("nan")
     with pytest.raises(CheckpointError, match="not a number"):
         engine.explore(photo, "photos-tiny", 8)
-
-
-def test_unknown_options_are_refused(tiny, photo):
-    engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
-    with pytest.raises(InputError, match="occlusion has no option 'budget'"):
-        ex.heatmap("occlusion", budget=3)
-    np.testing.assert_array_equal(ex.heatmap("attention", layer=0, head=1), ex.attention(0, 1))
-    assert ex.heatmap("patch_dropping", budget=8, seed=1).shape == (4, 4)

@@ -15,7 +15,7 @@ from vit_demo.errors import ImageError, InputError
 from vit_demo.images import decode_image
 from vit_demo.images.decoder import decode
 from vit_demo.methods import METHODS
-from vit_demo.web import handlers, map_requests
+from vit_demo.web import handlers
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.endpoints import defaults
 from vit_demo.web.page import ENDPOINTS
@@ -90,7 +90,7 @@ def test_any_request_of_the_page(request: Any) -> None:
     reply = handle(request)
     assert len({"result", "error", "done"} & set(reply)) == 1
     if "error" in reply:
-        assert reply["error"] != map_requests.INTERNAL_ERROR and is_a_sentence(reply["error"])
+        assert reply["error"] != handlers.INTERNAL_ERROR and is_a_sentence(reply["error"])
 
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {

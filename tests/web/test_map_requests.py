@@ -18,7 +18,7 @@ from vit_demo.inference.inputs import Source
 from vit_demo.inference.job import report
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.methods import METHODS
-from vit_demo.web import map_requests, request_kinds, requested
+from vit_demo.web import handlers, map_requests, request_kinds, requested
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.model_info import model_entry
@@ -297,7 +297,7 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, monkeypatch, caplog):
     monkeypatch.setitem(KINDS, "logit_lens", request_kinds.Kind(lambda *_: {}["/secret/path"]))
     map_requests._replies.clear()
-    assert complete({"kind": "logit_lens", "source": source}) == {"error": map_requests.INTERNAL_ERROR}
+    assert complete({"kind": "logit_lens", "source": source}) == {"error": handlers.INTERNAL_ERROR}
     assert "/secret/path" in caplog.text
 
 

@@ -18,6 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 INTERNAL_ERROR = "Something went wrong on the server: try another picture or a larger patch size."
+"""The message for an unexpected exception, which is logged."""
 
 
 def to_gradio_error(error: Exception) -> gr.Error:

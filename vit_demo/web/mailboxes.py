@@ -36,10 +36,10 @@ class Mailbox(Queue[Any]):
     def _put(self, item: Any) -> None:
         size = _size(getattr(item, "output", None))
         self.bytes += size
-        super()._put((item, size))  # type: ignore[misc]
+        super()._put((item, size))
 
     def _get(self) -> Any:
-        item, size = super()._get()  # type: ignore[misc]
+        item, size = super()._get()
         self.bytes -= size
         return item
 

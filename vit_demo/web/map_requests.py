@@ -29,9 +29,6 @@ T = TypeVar("T")
 POLL_SECONDS = 0.4
 """How long one call waits for the result before it returns the progress."""
 
-INTERNAL_ERROR = "This could not be computed: try another picture or a larger patch size."
-"""The message for an unexpected exception, which is logged."""
-
 _replies: ByteCache[bytes] = ByteCache(RESULT_CACHE_BYTES, len)
 
 
@@ -58,7 +55,7 @@ async def handle(request: Any) -> bytes:
         return pack({"done": 0, "total": 0})
     except Exception:
         logging.getLogger(__name__).exception("A request of the page failed")
-        return pack({"error": INTERNAL_ERROR})
+        return pack({"error": handlers.INTERNAL_ERROR})
 
 
 class Unfinished(Exception):

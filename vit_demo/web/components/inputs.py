@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import gradio as gr
-
 from vit_demo.web import settings
 from vit_demo.web.assets import read
 from vit_demo.web.components.modules import load_script
 from vit_demo.web.components.pad import DIGITS
-from vit_demo.web.components.server_function import OnRequest, server_function
+from vit_demo.web.components.request_html import OnRequest, RequestHTML
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS, to_dict
 from vit_demo.web.model_info import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 
@@ -22,7 +20,7 @@ PARTS = ("shared/palette", "inputs/inputs", "inputs/photo", "inputs/model", "pad
 """The style sheets of the component."""
 
 
-class Inputs(gr.HTML):
+class Inputs(RequestHTML):
     """Everything a visitor chooses beside the stage."""
 
     def __init__(
@@ -56,14 +54,6 @@ class Inputs(gr.HTML):
                 digits=DIGITS,
                 examples=[to_dict(photo) for photo in EXAMPLE_PHOTOS.values()],
             ),
-            server_functions=[server_function(on_request)],
-            apply_default_css=False,
+            on_request=on_request,
             **kwargs,
         )
-
-    def get_config(self) -> dict[str, Any]:  # type: ignore[override]
-        """Returns the properties for the browser, without the server functions, which are not JSON."""
-        config = super().get_config()
-        for name in config["server_fns"]:
-            config.pop(name, None)
-        return config

@@ -8,12 +8,10 @@ card below or beside the picture.
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
 from vit_demo.methods import METHODS
 from vit_demo.web.assets import read
 from vit_demo.web.components.modules import load_script
-from vit_demo.web.components.server_function import OnRequest, server_function
+from vit_demo.web.components.request_html import OnRequest, RequestHTML
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.networks import starting_points
 from vit_demo.web.steps import step_code
@@ -21,7 +19,7 @@ from vit_demo.web.steps import step_code
 FOLDER = Path(__file__).parent / "stage"
 
 
-class Stage(gr.HTML):
+class Stage(RequestHTML):
     """Shows one result of a Vision Transformer.
 
     The value is a dictionary of JSON values: a result, `{"empty": True, "message": "..."}`, or None. A result holds
@@ -70,17 +68,9 @@ class Stage(gr.HTML):
                 startingPoints=starting_points(),
                 examples=[{"name": photo.name, "title": photo.title} for photo in EXAMPLE_PHOTOS.values()],
             ),
-            server_functions=[server_function(on_request)],
-            apply_default_css=False,
+            on_request=on_request,
             **kwargs,
         )
-
-    def get_config(self) -> dict[str, Any]:  # type: ignore[override]
-        """Returns the properties for the browser, without the server functions, which are not JSON."""
-        config = super().get_config()
-        for name in config["server_fns"]:
-            config.pop(name, None)
-        return config
 
     def api_info(self) -> dict[str, Any]:
         """Describes the value for callers of the API."""

@@ -1,0 +1,185 @@
+"""A stage with seeded attention, its server, and what tests ask of it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+import numpy as np
+import pytest
+from PIL import Image
+
+from vit_demo.web.components.stage import Stage
+from vit_demo.web.packing import pack
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+BLOCKS, HEADS, WIDTH = 3, 2, 8
+ROWS, COLUMNS = 4, 5
+PATCHES = ROWS * COLUMNS
+TOKENS = 1 + PATCHES
+
+QUERIES, KEYS = np.random.default_rng(0).normal(0, 1.5, (2, BLOCKS, HEADS, TOKENS, WIDTH)).astype(np.float16)
+SCORES = np.einsum("bhid,bhjd->bhij", QUERIES.astype(np.float64), KEYS.astype(np.float64))
+LOGSUMEXP = np.log(np.exp(SCORES).sum(-1))
+ATTENTION = np.exp(SCORES - LOGSUMEXP[..., None])
+"""What the page must find: [blocks, heads, tokens, tokens], each row sums to 1."""
+
+block_requests: list[tuple[str, int]] = []
+"""The traces that the page has requested."""
+
+other_requests: list[dict[str, Any]] = []
+"""What else it has requested."""
+
+is_computed = threading.Event()
+"""Set when the slow map is computed."""
+
+broken = threading.Event()
+"""Set while every request fails."""
+
+half_broken = threading.Event()
+"""Set while the second half of a test fails."""
+
+
+def encode(array: np.ndarray) -> str:
+    return base64.b64encode(array.tobytes()).decode()
+
+
+def trace_of(block: int) -> dict[str, str]:
+    return {
+        "q": encode(QUERIES[block]),
+        "k": encode(KEYS[block]),
+        "logsumexp": encode(LOGSUMEXP[block].astype(np.float32)),
+    }
+
+
+def result(run: str) -> dict[str, Any]:
+    """A result as the page gets it, without the trace of any block."""
+    rows = ATTENTION[:, :, 0, 1:]
+    peak = rows.max(-1)
+    picture = io.BytesIO()
+    Image.effect_noise((50, 40), 60).save(picture, "PNG")
+    return {
+        "run": run,
+        "source": f"source of {run}",
+        "image": "data:image/png;base64," + base64.b64encode(picture.getvalue()).decode(),
+        "size": [50, 40],
+        "pixelated": False,
+        "grid": [ROWS, COLUMNS],
+        "num_prefix_tokens": 1,
+        "class_token": True,
+        "num_blocks": BLOCKS,
+        "num_heads": HEADS,
+        "trace_bytes": 1000,
+        "photo": None,
+        "predictions": [
+            {"index": 7, "label": "seven", "probability": 0.9},
+            {"index": 1, "label": "one", "probability": 0.0004},
+        ],
+        "dropped": [],
+        "note": "",
+        "attention_maps": {
+            "levels": encode(np.round(rows / peak[..., None] * 65535).astype(np.uint16)),
+            "peaks": encode(peak.astype(np.float32)),
+        },
+        "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint16)), "peaks": encode(np.float32([0.25]))},
+        "milliseconds": 1.5,
+        "device": "cpu",
+    }
+
+
+@pytest.fixture(scope="module")
+def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
+    async def handle(request: dict[str, Any]) -> bytes:
+        return pack(await reply_to(request))
+
+    async def reply_to(request: dict[str, Any]) -> dict[str, Any]:
+        if request["kind"] == "block":
+            block_requests.append((request["source"], request["block"]))
+            if request["block"] == 0:
+                raise RuntimeError("lost")
+            return {"result": trace_of(request["block"])}
+        other_requests.append(request)
+        if broken.is_set():
+            raise RuntimeError("lost")
+        if request["kind"] == "method_docs":
+            return {"result": {"html": f"<b>{request['method']}</b>"}}
+        if request["kind"] in ("faithfulness", "random_order"):
+            side = {"curve": [1, 0.5, 0], "area": 0.5}
+            return {"result": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
+        if request["kind"] == "randomization":
+            if half_broken.is_set():
+                raise RuntimeError("lost")
+            return {"result": {"correlations": [1, 0.5, 0.1]}}
+        if request.get("method") == "attnlrp":
+            return {"error": "This went wrong: do otherwise."}
+        if request.get("method") == "occlusion" and not is_computed.is_set():
+            await asyncio.sleep(0.1)
+            return {"done": 1, "total": 4}
+        signs = np.arange(PATCHES, dtype=np.float32) - 5
+        return {"result": {"map": encode(signs * request.get("label", 1))}}
+
+    with gr.Blocks() as blocks:
+        stage = Stage(result("first"), on_request=handle, elem_id="stage")
+        gr.Button("next", elem_id="next").click(lambda: result("second"), None, stage, show_progress="hidden")
+        empty = {"empty": True, "message": "Nothing here."}
+        gr.Button("empty", elem_id="empty").click(lambda: empty, None, stage, show_progress="hidden")
+    return launch(blocks)
+
+
+@pytest.fixture
+def stage(page: Page, stage_address: str) -> Page:
+    block_requests.clear()
+    other_requests.clear()
+    is_computed.clear()
+    broken.clear()
+    half_broken.clear()
+    open_stage(page, stage_address)
+    point_at_picture(page)
+    block_requests.clear()
+    return page
+
+
+def open_stage(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector("#stage .stage[data-run=first][data-ready=true]")
+
+
+def point_at_picture(page: Page) -> None:
+    """Moves the pointer over the picture and away, and waits for the trace that this requests."""
+    page.locator("#stage .picture").click(trial=True)  # waits for the veil of a page still loading to be lifted
+    page.wait_for_function(f"document.querySelector('.stage').__stage.current().traces.has({BLOCKS - 1})")
+    page.mouse.move(1, 1)
+
+
+def shown(page: Page, **view: object) -> np.ndarray:
+    """A map as the page computes it."""
+    values = page.evaluate("view => Array.from(document.querySelector('.stage').__stage.map(view))", view)
+    return np.array(values)
+
+
+def point_at(page: Page, row: int, column: int) -> tuple[float, float]:
+    box = page.locator("#stage .picture").bounding_box()
+    assert box is not None
+    return box["x"] + (column + 0.5) * box["width"] / COLUMNS, box["y"] + (row + 0.5) * box["height"] / ROWS
+
+
+def subject(page: Page) -> str:
+    page.evaluate("new Promise(requestAnimationFrame)")
+    return page.locator("#stage .look .subject").inner_text()
+
+
+def scene(page: Page) -> list[float]:
+    """What the picture shows."""
+    return page.evaluate("Array.from(document.querySelector('.stage').__stage.scene().map ?? [])")
+
+
+def shows(page: Page, start: str) -> None:
+    """Waits until the caption begins so."""
+    page.wait_for_function("start => document.querySelector('.look .subject').innerText.startsWith(start)", arg=start)

@@ -1,0 +1,109 @@
+"""What the stage says of requests that fail, and how it repeats them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .choosing import method_button
+from .stage_page import (
+    block_requests,
+    broken,
+    half_broken,
+    other_requests,
+    point_at,
+    scene,
+    shows,
+    subject,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_a_block_that_cannot_be_loaded_leaves_one_sentence(stage: Page) -> None:
+    stage.get_by_label("Block", exact=True).fill("1")
+    stage.mouse.click(*point_at(stage, 0, 0))
+    stage.get_by_text("could not be loaded").wait_for()
+    assert subject(stage).startswith("class token · block 1 of 3")
+
+
+def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page) -> None:
+    method_button(stage, "AttnLRP").check()
+    stage.locator(".value", has_text="This went wrong: do otherwise.").wait_for()
+    assert subject(stage).startswith("class token")
+    method_button(stage, "Rollout").check()
+    assert "rollout" in subject(stage)
+    assert "strongest patch" in stage.locator("#stage .value").inner_text()
+
+
+def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage: Page) -> None:
+    stage.route("**/component_server/", lambda route: route.abort(), times=1)
+    relevance = method_button(stage, "Relevance")
+    relevance.check()
+    stage.locator(".value", has_text="The server did not respond").wait_for()
+    assert subject(stage).startswith("class token") and other_requests == []
+    stage.mouse.move(*point_at(stage, 1, 1))  # looking around is no choice
+    assert subject(stage) and other_requests == []
+    relevance.click()
+    shows(stage, "for seven · relevance")
+    assert scene(stage)[0] == -35 and len(other_requests) == 1
+    relevance.click()
+    assert subject(stage).startswith("for seven") and len(other_requests) == 1, "what is there is not requested again"
+
+
+@pytest.mark.parametrize("way", ["away-and-back", "class", "keyboard"])
+def test_every_way_of_choosing_again_repeats_a_failed_request(stage: Page, way: str) -> None:
+    broken.set()
+    relevance = method_button(stage, "Relevance")
+    relevance.check()
+    stage.locator(".value", has_text="The server did not respond").wait_for()
+    broken.clear()
+    if way == "away-and-back":
+        method_button(stage, "Rollout").check()
+        assert "rollout" in subject(stage)
+        relevance.check()
+    elif way == "class":
+        stage.get_by_role("button", name="seven").click()
+    else:
+        relevance.press("Space")
+    shows(stage, "for seven · relevance")
+    assert [request["method"] for request in other_requests] == ["relevance"] * 2
+
+
+def test_the_docs_of_a_method_are_requested_again_after_a_failure(stage: Page) -> None:
+    stage.get_by_text("How is this computed?").click()
+    stage.locator(".method-docs b", has_text="attention").wait_for()
+    broken.set()
+    method_button(stage, "Relevance").check()
+    stage.locator(".method-docs", has_text="did not respond").wait_for()
+    method_button(stage, "Attention").check()
+    stage.locator(".method-docs b", has_text="attention").wait_for()  # not the failure of another method
+    broken.clear()
+    method_button(stage, "Relevance").check()
+    stage.locator(".method-docs b", has_text="relevance").wait_for()
+
+
+def test_a_block_that_could_not_be_loaded_is_requested_again(stage: Page) -> None:
+    stage.route("**/component_server/", lambda route: route.abort(), times=1)
+    stage.get_by_label("Block", exact=True).fill("2")
+    stage.mouse.click(*point_at(stage, 0, 0))
+    stage.get_by_text("could not be loaded").wait_for()
+    assert block_requests == []
+    method_button(stage, "Attention").click()
+    shows(stage, "patch row 1, column 1 · block 2 of 3")
+    assert block_requests == [("source of first", 1)]
+
+
+def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> None:
+    method_button(stage, "Relevance").check()
+    shows(stage, "for seven · relevance")
+    half_broken.set()
+    stage.get_by_role("button", name="Test this heatmap").click()
+    stage.locator(".status", has_text="did not respond").wait_for()
+    assert stage.locator(".charts svg").count() == 2, "the first half stays"
+    half_broken.clear()
+    stage.get_by_role("button", name="Test this heatmap").click()
+    stage.get_by_role("button", name="Tested").wait_for()
+    assert stage.locator(".charts svg").count() == 3
