@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from torch import Tensor
 
 from vit_demo import images
 from vit_demo.errors import PresetError
+from vit_demo.images.geometry import Mode as Fit
 from vit_demo.weights import Preset
 
-Fit = Literal["crop", "squash", "keep"]
-FITS: tuple[Fit, ...] = ("crop", "squash", "keep")
+FITS: tuple[Fit, ...] = get_args(Fit)
 
 
 def check_fit(fit: str) -> None:
