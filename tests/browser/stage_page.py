@@ -46,6 +46,9 @@ broken = threading.Event()
 half_broken = threading.Event()
 """Set while the second half of a test fails."""
 
+orders_wait = threading.Event()
+"""Set while random orders are being computed."""
+
 
 def encode(array: np.ndarray) -> str:
     return base64.b64encode(array.tobytes()).decode()
@@ -110,6 +113,9 @@ def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
             raise RuntimeError("lost")
         if request["kind"] == "method_docs":
             return {"result": {"html": f"<b>{request['method']}</b>"}}
+        if request["kind"] == "random_order" and orders_wait.is_set():
+            await asyncio.sleep(0.1)
+            return {"done": 0, "total": 0}
         if request["kind"] in ("faithfulness", "random_order"):
             side = {"curve": [1, 0.5, 0], "area": 0.5}
             return {"result": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
@@ -140,6 +146,7 @@ def stage(page: Page, stage_address: str) -> Page:
     is_computed.clear()
     broken.clear()
     half_broken.clear()
+    orders_wait.clear()
     open_stage(page, stage_address)
     point_at_picture(page)
     block_requests.clear()

@@ -166,7 +166,12 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
         assert photos.locator(".stage").get_attribute("data-run") == kept, "the last good result stays"
     name_own(photos, "https://huggingface.co/someone/small")
     assert wait_for_prediction(photos, 1) in IMAGENET_LABELS
-    assert photos.get_by_label("Model", exact=True).input_value() == "someone/small"
+    assert photos.get_by_label("Model", exact=True).first.input_value() == "someone/small"
+    photos.get_by_role("button", name="Compare", exact=True).click()
+    photos.wait_for_function("document.querySelectorAll('.compare .column').length > 1")
+    model = photos.locator(".compare .column").first.get_by_label("Model")
+    assert model.evaluate("select => select.selectedOptions[0].textContent") == "small"
+    photos.get_by_role("button", name="Attention", exact=True).click()
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
     photos.wait_for_function("document.querySelector('.stage').__stage.current()?.numPatches === 4")
     other = photos.context.new_page()

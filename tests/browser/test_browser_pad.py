@@ -157,6 +157,23 @@ def test_the_keyboard_draws_the_same_line(page: Page, address: str) -> None:
     assert len(received) == 1, "a lifted pen draws nothing"
 
 
+def test_a_mouse_ends_the_stroke_of_the_keyboard_and_keeps_it(page: Page, address: str) -> None:
+    open_pad(page, address)
+    page.locator("#pad .paper").focus()
+    page.keyboard.press("Space")
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    draw(page, [(0.5, 0.7), (0.8, 0.7)])
+    ink = ink_of(wait_for(page, 2))
+    assert (ink[140, 84:140] > 0.9).all() and (ink[196, 140:220] > 0.9).all()
+
+
+def test_the_first_stroke_replaces_the_opening_digit_after_a_reload_too(page: Page, address: str) -> None:
+    open_pad(page, f"{address}#tab=digits&digit=7")
+    draw(page, ACROSS)
+    assert ink_of(wait_for(page, 1))[:100].max() == 0
+
+
 def test_a_finger_draws_and_does_not_scroll(phone: Page, address: str) -> None:
     open_pad(phone, address)
     box = phone.locator("#pad .paper").bounding_box()

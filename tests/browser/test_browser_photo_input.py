@@ -105,6 +105,11 @@ def test_a_webcam_takes_a_photo(browser: Browser, address: str):
     page.goto(f"{address}#tab=photos")
     page.wait_for_selector(READY)
     page.get_by_role("button", name="Webcam").click()
+    page.get_by_role("button", name="Take the photo").wait_for()
+    page.get_by_role("tab", name="Draw a digit").click()
+    assert page.evaluate("document.querySelector('#photo video').srcObject === null"), "nobody is filmed unseen"
+    page.get_by_role("tab", name="Photo").click()
+    page.get_by_role("button", name="Webcam").click()
     page.get_by_role("button", name="Take the photo").click()
     page.wait_for_function(f"{SOURCE}?.upload?.endsWith('webcam.jpg')")
     assert page.locator("video.preview").is_hidden()

@@ -11,6 +11,7 @@ from .stage_page import (
     block_requests,
     broken,
     half_broken,
+    orders_wait,
     other_requests,
     point_at,
     scene,
@@ -107,3 +108,24 @@ def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> 
     stage.get_by_role("button", name="Test this heatmap").click()
     stage.get_by_role("button", name="Tested").wait_for()
     assert stage.locator(".charts svg").count() == 3
+
+
+@pytest.mark.parametrize("way", ["elsewhere", "cancel"])
+def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> None:
+    method_button(stage, "Relevance").check()
+    shows(stage, "for seven · relevance")
+    orders_wait.set()
+    stage.get_by_role("button", name="Test this heatmap").click()
+    stage.locator(".conclusion", has_text="Random orders are being computed").wait_for()
+    if way == "cancel":
+        stage.locator(".faithfulness .start").get_by_role("button", name="Cancel").click()
+    else:
+        method_button(stage, "Rollout").check()
+        stage.wait_for_timeout(300)
+        method_button(stage, "Relevance").check()
+    orders_wait.clear()
+    stage.get_by_role("button", name="Test this heatmap").click()
+    stage.get_by_role("button", name="Tested").wait_for()
+    assert (
+        stage.locator(".charts svg").count() == 3 and "being computed" not in stage.locator(".conclusion").inner_text()
+    )

@@ -242,10 +242,13 @@ function createBrowser(hash = "") {
   return browser;
 }
 
+/** The menu, if no link names a model that must be downloaded. */
+const noModel = { open: assert.fail, leave() {}, isAwaited: () => false };
+
 test("choices are steps of the history, strokes and sliders are not", () => {
   const browser = createBrowser();
   const pageState = createPageState();
-  assert.equal(followHistory(element, pageState, page, assert.fail, browser), null);
+  assert.equal(followHistory(element, pageState, page, noModel, browser), null);
   pageState.open(page.first);
   assert.equal(browser.location.hash, "", "a page that was only opened keeps its address");
   pageState.changeTab("digits", { patchSize: 7 });
@@ -268,8 +271,38 @@ test("in a frame of Hugging Face the visitor's address bar is told, and nobody e
   const told = [];
   browser.parent = { postMessage: (...message) => told.push(message) };
   const pageState = createPageState();
-  followHistory(element, pageState, page, assert.fail, browser);
+  followHistory(element, pageState, page, noModel, browser);
   pageState.open(page.first);
   pageState.changeTab("digits", { patchSize: 7 });
   assert.deepEqual(told, [[{ hash: "#tab=digits&model=digits-small&patch_size=7&digit=7" }, "https://huggingface.co"]]);
+});
+
+test("a link to a model that must be downloaded keeps its address until the visitor chooses something", () => {
+  const link = "#tab=photos&model=vit-s16&patch_size=16&block=10";
+  const browser = createBrowser(link);
+  const pageState = createPageState();
+  const calls = [];
+  let isAwaited = true;
+  const linked = {
+    open: ({ name }) => calls.push(name),
+    leave: () => calls.push("leave"),
+    isAwaited: () => isAwaited,
+  };
+  const { state } = followHistory(element, pageState, page, linked, browser);
+  pageState.open(state);
+  pageState.changeView({ block: 5 }, REPLACE); // the stage, for the model that takes its place
+  browser.leave();
+  assert.equal(browser.location.hash, link);
+  pageState.follow(element, (_, how) => {
+    if (how === PUSH) isAwaited = false;
+  });
+  pageState.changeView({ section: "build" });
+  assert.match(browser.location.hash, /model=photos-tiny.*section=build/);
+  pageState.changeView({ opacity: 0.5 }, REPLACE);
+  browser.leave();
+  assert.match(browser.location.hash, /opacity=50/);
+  browser.go(-1);
+  assert.equal(browser.location.hash, link);
+  browser.go(1);
+  assert.deepEqual(calls, ["vit-s16", "leave"]);
 });

@@ -158,6 +158,16 @@ test("of two results without patches that arrive out of order, the latest is sho
   assert.deepEqual(shown, ["without both"]);
 });
 
+test("a reply about dropped patches is not shown once the picture is gone", async () => {
+  const { held, request } = heldRequests();
+  const { dropping, shown } = droppingOf(request);
+  dropping.toggle(3);
+  dropping.cancel();
+  held[0].reply({ result: "without one" });
+  await settle();
+  assert.deepEqual(shown, []);
+});
+
 test("a reply about dropped patches is not shown once they are restored", async () => {
   const { held, request } = heldRequests();
   const { dropping, shown, whole } = droppingOf(request);

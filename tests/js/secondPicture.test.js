@@ -32,3 +32,29 @@ test("a link may hold each mode that there is", () => {
     FEATURE_MODES,
   );
 });
+
+test("a choice replaces a photo that is still being uploaded", async () => {
+  const listeners = {};
+  const listening = (name) => ({
+    ...{ addEventListener: (_, callback) => (listeners[name] = callback), dataset: {}, replaceChildren() {} },
+    ...{ files: [{ name: "own.jpg" }] },
+  });
+  const [select, input] = ["select", "input"].map(listening);
+  const [chosen, news] = [[], []];
+  let sent;
+  const upload = () => new Promise((resolve) => (sent = resolve));
+  const menu = createSecondPicture(select, input, {
+    ...{ photos: [{ name: "lion", title: "Lion" }], upload, exampleNow: () => null },
+    ...{ onChoose: (choice) => chosen.push(choice), onNews: (sentence) => news.push(sentence) },
+  });
+  globalThis.document = { createElement: () => ({ append() {} }) };
+  menu.show(null, photo);
+  listeners.input();
+  select.value = "lion";
+  listeners.select();
+  sent({ path: "/uploaded" });
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  delete globalThis.document;
+  assert.deepEqual(chosen, [{ example: "lion" }]);
+  assert.equal(news.at(-1), "");
+});

@@ -7,7 +7,7 @@ import { followHistory } from "../shared/browserHistory.js";
 import { retryResult } from "../shared/channels.js";
 import { english, languageChange } from "../shared/language.js";
 import { FITS, firstState } from "../shared/link.js";
-import { PUSH, pageState, REPLACE } from "../shared/pageState.js";
+import { PUSH, pageState, REPLACE, RESTORE } from "../shared/pageState.js";
 import { sendRequest } from "../stage/requests.js";
 import { takeFromAnywhere } from "./anywhere.js";
 import { createMenu } from "./menu.js";
@@ -50,17 +50,19 @@ export function mount({ element, server, upload, ...constants }) {
     examples,
     exampleUrl: (name) => new URL(`../../examples/${name}.webp`, import.meta.url).href,
     onPicture: (picture) => pageState.showPicture("photos", picture),
+    onMessage: () => pageState.chooseTask("photos"),
   });
   createModelView(find("#model-view"));
   createShare(element, pageState, models);
   takeFromAnywhere(element, find(".veil"), photo.take);
 
-  const opening = followHistory(element, pageState, page, menu.open);
+  const opening = followHistory(element, pageState, page, menu.linked);
 
-  function show(state) {
+  function show(state, how) {
+    const isOpeningDigit = how === RESTORE && state.digits.picture?.digit === page.first.digits.picture.digit;
     tabs.show(state.task);
-    pad.show(state.digits.picture, state.digits.picture === page.first.digits.picture);
-    photo.show(state.photos.picture);
+    pad.show(state.digits.picture, isOpeningDigit);
+    photo.show(state.photos.picture, state.task === "photos");
     fits.set(
       FITS.map((fit, i) => [fit, FIT_NAMES[i]]),
       state.photos.fit,
@@ -74,7 +76,7 @@ export function mount({ element, server, upload, ...constants }) {
   retryResult.follow(element, results.retry);
   addEventListener("online", () => element.isConnected && results.retry());
   pageState.open(opening?.state ?? page.first);
-  if (opening?.model) menu.open(opening.model, opening.state);
+  if (opening?.model) menu.linked.open(opening.model, opening.state);
   else if (remembered && !remembered.on_machine) useOnceItIsHere(remembered.name);
 
   /** The menu is as old as the server; meanwhile a model that it says must be downloaded may have been. */

@@ -13,8 +13,9 @@ const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with
 
 /**
  * Starts the menu in its element. `models` maps names to the entries of Python's `model_entry`; `offer` is the name of the
- * model that the photo tab offers. `show(state)` shows the state; `open(model, state)` gets a model that a link names, and
- * uses it for that state; `use(model, how)` chooses one that needs no download.
+ * model that the photo tab offers. `show(state)` shows the state; `use(model, how)` chooses a model that needs no download.
+ * `linked` is the model that a link names and that must be downloaded: `open(model, state)` gets it and uses it for that
+ * state, unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is under way.
  */
 export function createMenu(element, { pageState, server, models, offer, customModels, remember }) {
   const find = (selector) => element.querySelector(selector);
@@ -26,11 +27,17 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   const jobs = createModelJob(server, { onChange: showJob, onReady: install });
   let isAsking = false; // whether the box for a model of the Hub is open
   let listed = "";
+  let linkedView = null; // the view of a link whose model is awaited
+
+  function cancel() {
+    linkedView = null;
+    jobs.cancel();
+  }
 
   function choose(name) {
     const model = models.get(name);
     isAsking = name === OWN;
-    jobs.cancel();
+    cancel();
     if (!isAsking && model.on_machine) use(model);
     else if (!isAsking) jobs.start(model);
     show(pageState.get());
@@ -43,7 +50,9 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   }
 
   /** A model is on the server now. */
-  function install(entry, { patchSize, view }) {
+  function install(entry, { patchSize }) {
+    const view = linkedView;
+    linkedView = null;
     models.set(entry.name, { ...entry, on_machine: true });
     isAsking = false;
     const state = pageState.get();
@@ -127,18 +136,31 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   offered.addEventListener("click", () => choose(offer));
   custom.addEventListener("submit", (event) => {
     event.preventDefault();
+    linkedView = null;
     if (box.value.trim()) jobs.start({ name: box.value.trim() });
   });
-  find("[data-job=cancel]").addEventListener("click", jobs.cancel);
+  find("[data-job=cancel]").addEventListener("click", cancel);
   find("[data-job=retry]").addEventListener("click", jobs.retry);
   find("[data-job=back]").addEventListener("click", () => {
-    jobs.cancel();
+    cancel();
     isAsking = false;
     show(pageState.get());
     select.focus();
   });
 
-  return { show, use, open: (model, { view }) => jobs.start({ ...models.get(model.name), ...model, view }) };
+  pageState.follow(element, (_, how) => {
+    if (how === PUSH) linkedView = null;
+  });
+
+  const linked = {
+    open(model, { view }) {
+      linkedView = view;
+      jobs.start({ ...models.get(model.name), ...model });
+    },
+    leave: () => linkedView && cancel(),
+    isAwaited: () => Boolean(linkedView),
+  };
+  return { show, use, linked };
 }
 
 /** The grid and the tokens of a photo that keeps its aspect ratio; null until its result is there. */

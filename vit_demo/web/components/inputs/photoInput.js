@@ -7,6 +7,7 @@ import { createRequestIds } from "../stage/requests.js";
 import { createWebcam } from "./webcam.js";
 
 const MOST_BYTES = 50_000_000;
+const SLOW_UPLOAD = 300; // milliseconds
 const NO_PICTURE = english("This is not a picture: choose a photo.");
 const TOO_LARGE = english("The photo is larger than 50 MB: choose a smaller copy.");
 const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
@@ -16,9 +17,10 @@ const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(lic
 
 /**
  * Starts the photo input in its element. `upload(file)` resolves to {path}; `onPicture(picture)` gets {upload, name},
- * {example} or null. `show(picture)` shows the picture of the state.
+ * {example} or null; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of
+ * the state, and whether its tab is open.
  */
-export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture }) {
+export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture, onMessage }) {
   const find = (selector) => element.querySelector(selector);
   const way = (name) => find(`[data-way=${name}]`);
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
@@ -29,6 +31,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
 
   const say = (sentence) => {
     problem.textContent = sentence;
+    if (sentence) onMessage();
   };
 
   async function take(file) {
@@ -37,8 +40,10 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     if (file.type && !file.type.startsWith("image/")) return say(NO_PICTURE);
     if (file.size > MOST_BYTES) return say(TOO_LARGE);
     const isCurrent = uploads.start();
-    say(english("Uploading …"));
+    say("");
+    const timer = setTimeout(() => isCurrent() && say(english("Uploading …")), SLOW_UPLOAD);
     const sent = await upload(file).catch(() => null);
+    clearTimeout(timer);
     if (!isCurrent()) return;
     if (!sent?.path) return say(NOT_UPLOADED);
     say("");
@@ -62,7 +67,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   async function startWebcam() {
     say("");
     try {
-      await webcam.start();
+      if (!(await webcam.start())) return;
       openWebcam(true);
       way("shoot").focus();
     } catch {
@@ -113,7 +118,8 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     return local.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
   }
 
-  function show(next) {
+  function show(next, isOpen = true) {
+    if (!isOpen || next !== picture) closeWebcam(); // nobody sees it, or a newer picture has come
     picture = next;
     const example = examples.find(({ name }) => name === next?.example);
     const address = next && addressOf(next);

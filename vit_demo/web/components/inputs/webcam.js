@@ -1,20 +1,39 @@
 // One photo from a webcam.
 
-/** `start()` shows the camera's picture in the video; `shoot()` resolves to a file; `stop()` switches the camera off. */
+import { createRequestIds } from "../stage/requests.js";
+
+const endTracks = (stream) => {
+  for (const track of stream?.getTracks() ?? []) track.stop();
+};
+
+/**
+ * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `shoot()`
+ * resolves to a file; `stop()` switches the camera off.
+ */
 export function createWebcam(video) {
+  const starts = createRequestIds();
   let stream = null;
 
   async function start() {
-    const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
     stop();
+    const isCurrent = starts.start();
+    const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
+    if (!isCurrent()) {
+      endTracks(asked);
+      return false;
+    }
     stream = asked;
     video.srcObject = stream;
     video.hidden = false;
-    await video.play();
+    await video.play().catch((error) => {
+      if (isCurrent()) throw error; // otherwise it was stopped before it played
+    });
+    return isCurrent();
   }
 
   function stop() {
-    for (const track of stream?.getTracks() ?? []) track.stop();
+    starts.start();
+    endTracks(stream);
     stream = video.srcObject = null;
     video.hidden = true;
   }

@@ -78,6 +78,7 @@ export function createPad(element, { digits, onChange }) {
       paper.show(strokes);
     },
     extend(points) {
+      if (!live) return; // it was undone while it was drawn
       extendStroke(live, points);
       paper.show(strokes);
     },
@@ -85,8 +86,8 @@ export function createPad(element, { digits, onChange }) {
       if (live) replace({ strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) }, false);
     },
   };
+  followKeys(canvas, find(".nib"), { ...pointer, undo, clear }); // first: a pointer ends the keyboard's stroke
   followPointer(canvas, pointer);
-  followKeys(canvas, find(".nib"), { ...pointer, undo, clear });
 
   find("[data-action=undo]").addEventListener("click", undo);
   find("[data-action=clear]").addEventListener("click", clear);

@@ -7,12 +7,12 @@ const SETTLE = 250; // milliseconds; browsers refuse hundreds of changes of the 
 const SPACES = "https://huggingface.co";
 
 /**
- * Keeps the address and the state the same; `page` is that of `decodeLink`, and `openModel(model, state)` is called for a
- * step of the history whose model is not on the menu.
+ * Keeps the address and the state the same; `page` is that of `decodeLink`, and `linked` that of the menu, for a step of the
+ * history whose model must be downloaded. Until it is here, the step keeps its address.
  *
  * Returns what the address or the history holds now, as `decodeLink` does, or null.
  */
-export function followHistory(element, pageState, page, openModel, browser = window) {
+export function followHistory(element, pageState, page, linked, browser = window) {
   const { history, location } = browser;
   let current = null; // the state of this step of the history
   let timer = 0;
@@ -32,7 +32,7 @@ export function followHistory(element, pageState, page, openModel, browser = win
     if (how === PUSH) {
       flush();
       write(state, PUSH);
-    } else if (how === REPLACE) {
+    } else if (how === REPLACE && !linked.isAwaited()) {
       clearTimeout(timer);
       timer = setTimeout(flush, SETTLE);
     }
@@ -48,7 +48,8 @@ export function followHistory(element, pageState, page, openModel, browser = win
     timer = 0;
     const { state, model } = read(entry) ?? { state: page.first, model: null };
     pageState.restore(state);
-    if (model) openModel(model, state);
+    if (model) linked.open(model, state);
+    else linked.leave();
   });
 
   return read(history.state);

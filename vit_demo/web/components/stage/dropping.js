@@ -24,6 +24,9 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     error = "";
   }
 
+  /** Ends with the result: a reply that is still to come shows nothing. */
+  const cancel = () => requests.start();
+
   async function update() {
     const isCurrent = requests.start();
     const patches = [...dropped].sort((a, b) => a - b);
@@ -78,6 +81,7 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
 
   return {
     start,
+    cancel,
     toggle,
     brush,
     commit: update,

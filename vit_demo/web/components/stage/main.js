@@ -76,7 +76,7 @@ export async function mount({ element, props, server, watch, upload, ...constant
 
   /** Tells the page's state what the visitor chose. */
   function publishView(part, how) {
-    if (result && pageState.get()) pageState.changeView(viewIn(part), how);
+    if (pageState.get()) pageState.changeView(viewIn(part), how);
   }
 
   /** Shows what is chosen; a map that the server still computes leaves the scene of before. */
@@ -84,7 +84,10 @@ export async function mount({ element, props, server, watch, upload, ...constant
     frame = 0;
     sections.open(choices.section);
     controls.update(choices, shape, result);
-    if (!result) return;
+    if (!result) {
+      for (const each of views) each.drawEmpty?.({ choices });
+      return;
+    }
     const chosenMethod = methods[choices.method];
     const chosenView = viewOf(result, choices);
     const isPointed = picture.matches(":hover");
@@ -172,7 +175,9 @@ export async function mount({ element, props, server, watch, upload, ...constant
 
   function showEmpty(message) {
     result = scene = openedPayload = null;
+    dropping.cancel();
     mapRequests.release();
+    if (!sections.isOffered(choices.section)) choices.section = FIRST_SECTION;
     setText(find(".message"), message || english("Draw a digit or choose a photo."));
     setHeadline(find(".headline"), null);
     setProgress(find(".view .progress"), false);
@@ -220,19 +225,22 @@ export async function mount({ element, props, server, watch, upload, ...constant
     const isLatest = opened.start();
     const isCurrent = () => isLatest() && isNewest();
     latestPayload = payload ?? latestPayload ?? props.value;
+    // That of now: the visitor may have chosen something while the result was opened.
+    const takeView = () => view && Object.assign(choices, pageState.get().view);
     if (!latestPayload || latestPayload.empty) {
+      takeView();
       showEmpty(latestPayload?.message);
       return onShown();
     }
     try {
       // The old result stays until the new one is complete, so that nothing flickers.
       const isOpen = latestPayload === openedPayload;
-      const next = isOpen ? dropping.whole() : await openResult(latestPayload);
+      const next = isOpen ? result : await openResult(latestPayload);
       if (!isOpen) await prepare(next);
       if (!isCurrent()) return;
-      Object.assign(choices, view);
+      takeView();
       openedPayload = latestPayload;
-      dropping.start(next);
+      if (!isOpen) dropping.start(next);
       showResult(next, restored ? null : shape);
       if (view) publishView(choices, REPLACE);
     } catch (error) {

@@ -2,6 +2,7 @@
 
 import { make } from "../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../shared/language.js";
+import { createRequestIds } from "../requests.js";
 
 const NONE = "";
 const KEEP = "keep";
@@ -26,6 +27,7 @@ export const examplesOf = (isDrawing, photos) =>
  */
 export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
   const owned = []; // {id, name, source, isDrawing}
+  const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
   const sources = new Map(); // from the name of an example to {id, source}, the same each time
   let shown = null; // the result that the menu is for
   let second = null;
@@ -38,14 +40,17 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
 
   async function take(file) {
     if (!file) return;
+    const isCurrent = uploads.start();
     onNews(UPLOADING);
     const sent = await upload(file).catch(() => null);
+    if (!isCurrent()) return;
     onNews(sent?.path ? "" : NOT_UPLOADED);
     if (sent?.path && shown && !shown.pixelated) own({ upload: sent.path }, file.name.slice(0, 100));
   }
 
   select.addEventListener("change", () => {
     const { value } = select;
+    uploads.start();
     onNews("");
     if (value === KEEP) keep();
     else if (value === FILE) input.click();

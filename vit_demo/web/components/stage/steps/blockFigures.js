@@ -111,7 +111,7 @@ export function headsFigure({ result, facts, block, tour, paint, choose }) {
     const row = weights.subarray(head * result.numTokens, (head + 1) * result.numTokens);
     const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : row[token]));
     const button = make("button", { type: "button", className: "head-map" }, heatCanvas(map, result, HEAD_MAP_OPACITY));
-    button.style.background = `url("${result.image}") 0 0 / 100% 100%`;
+    button.style.background = `url("${result.pictureUrl}") 0 0 / 100% 100%`;
     button.style.aspectRatio = String(result.size[0] / result.size[1]);
     button.dataset.key = `head ${head}`;
     button.setAttribute("aria-label", translate("Head {head}", { head: head + 1 }));

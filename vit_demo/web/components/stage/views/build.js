@@ -96,7 +96,7 @@ export function create(card, { change, startingPoints }) {
   show(first);
   languageChange.follow(card, () => show(shown));
 
-  return { draw };
+  return { draw, drawEmpty: draw };
 }
 
 function stageRow({ name, shape, parameters, operations, inner, times }, totals) {

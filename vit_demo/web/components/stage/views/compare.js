@@ -37,7 +37,7 @@ export const html = `
 export function create(card, { request, methods, curves, change }) {
   const find = (selector) => card.querySelector(selector);
   let whole = null; // the result that the stage shows
-  let models = null; // those of the menu that need no download
+  let models = null; // those of the menu, and one of the visitor's own that the stage shows
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
   let hovered = null; // {patch, result}
   let chosen = null; // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
@@ -191,12 +191,23 @@ export function create(card, { request, methods, curves, change }) {
     schedule();
   }
 
+  /** Loads the menu, again if the stage shows a model that was not there before. */
+  async function loadModels(preset) {
+    const isKnown = ({ name, on_machine: isHere }) => name === preset && isHere;
+    if (models?.some(isKnown)) return;
+    models = (await request({ kind: "models" }))?.result?.models ?? models;
+    if (!models || models.some(isKnown)) return;
+    const own = (await request({ kind: "model", name: preset }))?.result;
+    if (own) models = [...models.filter(({ name }) => name !== preset), { ...own, on_machine: true }];
+  }
+
   /** Begins again with the picture on the stage; columns that the visitor has chosen are kept for a new picture. */
   async function begin() {
     if (!isOpen || !whole) return;
-    models ??= (await request({ kind: "models" }))?.result?.models ?? null;
-    if (!whole) return;
-    const { preset } = whole.source;
+    const asked = whole;
+    const { preset } = asked.source;
+    await loadModels(preset);
+    if (whole !== asked) return;
     const sizes = models?.find(({ name }) => name === preset)?.sizes.map(({ size }) => size) ?? [];
     const next = offeredColumns(chosen, offered({ preset }), methods) ?? firstColumns(whole.source, sizes, "attention");
     for (const column of [...columns]) removeColumn(column);

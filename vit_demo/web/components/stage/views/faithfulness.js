@@ -87,7 +87,7 @@ export function create(card, { request, methods, curves }) {
     const onProgress = (progress) => put({ progress });
     update();
     const reply = await steps();
-    if (!test.found && !reply?.error) testsOf(result).delete(keyOf(heatmap)); // the visitor went elsewhere
+    if (!reply) forget(heatmap, test); // the visitor went elsewhere
     put({ running: false, error: reply?.error ?? "" });
 
     /** The heatmap's own curves, then each random order, then randomization; resolves to the last reply. */
@@ -110,10 +110,15 @@ export function create(card, { request, methods, curves }) {
   }
 
   /** What is computed stops when nobody waits for it. */
-  function cancel({ result, fields }) {
-    testsOf(result).delete(keyOf({ fields }));
-    drawFindings(null);
+  function cancel(heatmap) {
+    forget(heatmap, testOf(heatmap));
     update();
+  }
+
+  /** Forgets a test that did not end, unless another one of the heatmap has begun since. */
+  function forget(heatmap, test) {
+    if (testOf(heatmap) === test) testsOf(heatmap.result).delete(keyOf(heatmap));
+    if (drawn?.test === test) drawFindings(null);
   }
 
   function update() {

@@ -1,0 +1,84 @@
+"""What a visitor does while something else is under way, and what stays of it afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .choosing import method_button
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+STAGE = "document.querySelector('.stage').__stage"
+DONE = '.stage[data-ready="true"][data-state="done"]'
+
+DROP_WORDS = """() => {
+  const data = new DataTransfer();
+  data.items.add(new File(["words"], "notes.pdf", { type: "application/pdf" }));
+  const options = { bubbles: true, cancelable: true, dataTransfer: data };
+  for (const name of ["dragenter", "dragover", "drop"]) {
+    document.querySelector(".paper").dispatchEvent(new DragEvent(name, options));
+  }
+}"""
+
+
+@pytest.fixture
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector(DONE)
+    page.locator(".paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
+    return page
+
+
+def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):
+    method_button(opened, "Relevance").check()
+    opened.locator(".look .subject", has_text="for 7").wait_for()
+    held: list[Route] = []
+
+    def hold_maps(route: Route) -> None:
+        if '"map"' in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    opened.route("**/component_server/", hold_maps)
+    opened.get_by_role("button", name="Example 3").click()
+    while not held:
+        opened.wait_for_timeout(20)
+    features = opened.get_by_role("button", name="Features", exact=True)
+    features.click()
+    held[0].continue_()
+    opened.wait_for_selector('.stage[data-top1="3"]')
+    assert features.get_attribute("aria-current") == "true"
+    assert opened.evaluate(f"{STAGE}.choices.section") == "features"
+
+
+def test_the_back_button_leaves_patches_dropped(opened: Page):
+    opened.get_by_role("button", name="Drop patches").click()
+    opened.locator("#stage .picture").click(position={"x": 20, "y": 20})
+    opened.wait_for_function(f"{STAGE}.current().dropped.length === 1")
+    opened.locator(".bars button").nth(1).click()
+    opened.locator(".look .subject", has_text="relevance").wait_for()
+    opened.go_back()
+    opened.locator(".look .subject", has_text="class token").wait_for()
+    assert opened.evaluate(f"{STAGE}.current().dropped.length") == 1
+
+
+def test_a_file_dropped_on_the_drawing_tab_that_is_no_picture_gets_a_sentence(opened: Page):
+    opened.evaluate(DROP_WORDS)
+    opened.get_by_text("This is not a picture: choose a photo.").wait_for()
+    assert opened.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
+
+
+def test_a_network_built_without_a_picture_stays_when_one_comes(page: Page, address: str):
+    page.goto(f"{address}#tab=digits&picture=none&section=build&network=ViT-Tiny,depth:3")
+    page.wait_for_selector('.stage[data-ready="empty"]')
+    build = page.get_by_role("button", name="Build", exact=True)
+    depth = page.locator(".build").get_by_label("Depth")
+    for _ in range(2):
+        assert build.get_attribute("aria-current") == "true" and depth.input_value() == "3"
+        page.get_by_role("button", name="Example 3").click()
+        page.wait_for_selector('.stage[data-top1="3"]')
+    assert "section=build" in page.url
