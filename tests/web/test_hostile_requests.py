@@ -21,7 +21,7 @@ from PIL import Image
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import launch, mailboxes
 from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.requests import drawing_source, image_source
+from vit_demo.web.requests import drawing_source, example_source, image_source
 from vit_demo.weights import PRESETS
 
 from .http_requests import event, request
@@ -178,7 +178,7 @@ def test_no_header_evades_the_quota_of_uploads():
     assert replies == [b"100"] * 6 + [b"429"] * 2
 
 
-def test_no_digit_waits_while_a_picture_file_is_decoded(page, monkeypatch):
+def test_no_digit_and_no_example_waits_while_picture_files_are_decoded(page, monkeypatch):
     release = threading.Event()
 
     def decode(data: bytes) -> Image.Image:
@@ -190,11 +190,13 @@ def test_no_digit_waits_while_a_picture_file_is_decoded(page, monkeypatch):
         picture = f"data:image/png;base64,{base64.b64encode(b'%d' % number).decode()}"
         assert request(page, "POST", "/gradio_api/call/predict", {"data": [picture, "digits-tiny", 0]})[0] == 200
         source = image_source(picture)
-        assert source.lane(PRESETS["digits-tiny"]) == "photos"
+        assert source.lane(PRESETS["digits-tiny"]) == "files"
     try:
         source = drawing_source(to_data_url(example_picture(4)))
         with ThreadPoolExecutor(1) as pool:
             digit = pool.submit(get_engine().explore_source, source, PRESETS["digits-tiny"], 7)
             assert digit.result(timeout=20).top(1)[0][0] == "4"
+            photo = pool.submit(get_engine().explore_source, example_source("cat"), PRESETS["photos-tiny"], 15)
+            assert photo.result(timeout=20).top(1)[0][0] == "tabby cat"
     finally:
         release.set()

@@ -18,6 +18,7 @@ import uvicorn
 from PIL import Image
 
 import vit_demo
+from vit_demo.web import mcp, security
 from vit_demo.web.limits import MAX_EVENT_BYTES
 from vit_demo.web.server import asgi_app
 
@@ -27,7 +28,10 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
 from ..asynchronous import run as run_coroutine
+from .http_requests import request
 
+TOOL_CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "presets", "arguments": {}}}
+JSON = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
 LION = Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg"
 
 
@@ -137,6 +141,32 @@ def test_a_picture_that_is_too_large_is_refused_before_it_is_read(call):
     assert refused.group_contains(Exception, match="413")
 
 
+def test_a_call_forwards_none_of_its_headers(running_page, monkeypatch):
+    seen = []
+    clean = security.clean_headers
+
+    def record(scope: Any, path: str) -> Any:
+        headers = clean(scope, path)
+        if path.startswith("/queue/"):
+            seen.append(headers)
+        return headers
+
+    monkeypatch.setattr(security, "clean_headers", record)
+    status, _, reply = request(
+        running_page, "POST", "/gradio_api/mcp/", TOOL_CALL, **JSON, X_Forwarded_Host="evil.example", X_Other="forged"
+    )
+    assert status == 200 and b"tabby cat" in reply and seen
+    assert not any("evil" in headers.get("x-forwarded-host", "") or "x-other" in headers for headers in seen)
+
+
+def test_too_many_calls_at_once_are_refused(running_page, call, monkeypatch):
+    assert mcp.MAX_TOOL_CALLS <= 40, "Gradio's client has 40 threads"
+    monkeypatch.setattr(mcp, "MAX_TOOL_CALLS", 0)
+    assert "Too many tools" in call("presets").content[0].text
+    monkeypatch.undo()
+    assert not call("presets").isError
+
+
 @pytest.fixture
 def other_program() -> Iterator[uvicorn.Server]:
     """The page as an application of another program, which has no address from ``launch``."""
@@ -156,10 +186,9 @@ def test_no_header_decides_which_server_answers_a_call(header, other_program):
     with socket.create_server(("127.0.0.1", 0)) as attacker:
         attacker.settimeout(0.1)
         address = f"127.0.0.1:{attacker.getsockname()[1]}"
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "presets", "arguments": {}}}
-        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", header: address}
+        headers = {name.replace("_", "-"): value for name, value in JSON.items()} | {header: address}
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        connection.request("POST", "/gradio_api/mcp/", json.dumps(message), headers)
+        connection.request("POST", "/gradio_api/mcp/", json.dumps(TOOL_CALL), headers)
         with pytest.raises(TimeoutError):
             attacker.accept()
         assert b"tabby cat" in connection.getresponse().read()

@@ -18,7 +18,7 @@ from vit_demo.web import uploads
 from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FILE_BYTES
 from vit_demo.web.quota import FileCounter, Quota
 from vit_demo.web.request_bodies import RequestRefused
-from vit_demo.web.security import _client_address
+from vit_demo.web.request_headers import client_address
 from vit_demo.web.server import forget_finished
 
 from .http_requests import event, png, request, upload
@@ -96,7 +96,7 @@ def test_a_quota_is_per_address_and_expires_after_an_hour():
 
 def test_behind_a_proxy_quotas_are_per_visitor_and_cannot_be_forged(monkeypatch):
     def address(*forwarded: bytes) -> str:
-        return _client_address(
+        return client_address(
             {"type": "http", "client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", f) for f in forwarded]}
         )
 

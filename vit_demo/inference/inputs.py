@@ -48,17 +48,20 @@ class Source:
         identity: Equal identities mean equal pictures.
         read: Reads it.
         reference: The name under which its sender can refer to it; empty if there is none.
-        is_file: Whether reading decodes a picture file of any size, which can take seconds.
+        is_decoded: For a picture file of any size, whether it needs no decoding now, which can take seconds; None for
+            what is no such file.
     """
 
     identity: Hashable
     read: Callable[[], Picture]
     reference: str = ""
-    is_file: bool = False
+    is_decoded: Callable[[], bool] | None = None
 
     def lane(self, preset: Preset) -> str:
-        """The lane of jobs for a pass on this picture; a file never uses that of digits, which would wait for it."""
-        return "photos" if self.is_file else preset.task
+        """The lane of jobs for a pass on this picture: nothing else waits for a file that must be decoded first."""
+        if self.is_decoded is None:
+            return preset.task
+        return "photos" if self.is_decoded() else "files"
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:

@@ -36,10 +36,12 @@ class Lane:
 LANES = {
     "digits": Lane(workers=2, waiting=256, threads=1),
     "photos": Lane(workers=2, waiting=64, niceness=10),
+    "files": Lane(workers=2, waiting=32, niceness=10),
     "slow": Lane(workers=2, waiting=16, niceness=15),
     "downloads": Lane(workers=4, waiting=32, niceness=5),
 }
-"""One pass of a digits model, one pass of a photo model, work of many passes, and downloads."""
+"""One pass of a digits model, one pass of a photo model, one on a picture file that must be decoded first, work of many
+passes, and downloads."""
 
 MEMORY = 3 << 30
 """Bytes that the running jobs may need together."""

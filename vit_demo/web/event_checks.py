@@ -72,9 +72,20 @@ class EventChecks:
         else:
             self._check_index(path, fields.get("fn_index"))
             session = fields.get("session_hash")
+        self._check_room(session)
+        return not path.startswith("/call/v2/") and fields.pop("trigger_id", None) is not None
+
+    def check_room(self, data: Any) -> None:
+        """Refuses to cancel an event of a session that has not collected earlier results.
+
+        Raises:
+            RequestRefused: If it is refused.
+        """
+        self._check_room(data.get("session_hash") if isinstance(data, dict) else None)
+
+    def _check_room(self, session: str | None) -> None:
         if not mailboxes.of(self._page).has_room(session):
             raise RequestRefused(429, "Collect the results of earlier requests first: GET /gradio_api/queue/data.")
-        return not path.startswith("/call/v2/") and fields.pop("trigger_id", None) is not None
 
     def _check_index(self, path: str, index: Any) -> None:
         name = path.rstrip("/").rpartition("/")[2]

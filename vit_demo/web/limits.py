@@ -29,9 +29,6 @@ UPLOAD_LIFETIME_SECONDS = 3600.0
 BODY_TIMEOUT_SECONDS = 60.0
 """Time within which the whole body of a request must arrive."""
 
-MAX_SESSIONS = 32
-"""Sessions whose component values Gradio keeps; the page does not depend on them."""
-
 MAX_QUEUE_LENGTH = 64
 """Events waiting in Gradio's queue."""
 
@@ -58,6 +55,15 @@ MAX_HEADER_LENGTH = 4096
 
 MAX_SEGMENT_LENGTH = 255
 """Bytes of one part of a path, as in most file systems."""
+
+MAX_PATH_LENGTH = 2000
+"""Bytes of a whole path."""
+
+MAX_TOOL_CALLS = 32
+"""MCP calls under way at once."""
+
+TOOL_SECONDS = 300.0
+"""Time that one MCP call may take."""
 
 PICTURE_CACHE_BYTES = 48 << 20
 """Decoded photos, kept for the next patch size or fit."""

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import gradio.mcp
 from gradio.mcp import GradioMCPServer
 
-from vit_demo.web.limits import MAX_EVENT_BYTES
+from vit_demo.errors import InputError
+from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, TOOL_SECONDS
+
+if TYPE_CHECKING:
+    from gradio.blocks import BlockFunction
 
 PICTURE = (
     f"A data URL, such as data:image/jpeg;base64,..., of at most {MAX_EVENT_BYTES // 1000} kB. URLs are not fetched: "
@@ -58,9 +63,35 @@ class ToolServer(GradioMCPServer):
         prefix = scope.get("root_path", "").partition("/gradio_api")[0]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}/"
 
+    def _prepare_tool_call_args(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, list[Any], dict[str, str], BlockFunction]:
+        """Counts the call until its task ends, and forwards none of the caller's headers.
+
+        Raises:
+            InputError: If too many calls are under way: each waits in memory, before it is an event of the queue.
+        """
+        task = asyncio.current_task()
+        assert task is not None, "each call of a tool has a task"
+        if len(self._tasks) >= MAX_TOOL_CALLS:
+            raise InputError("Too many tools are being called: try again in a moment.")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        endpoint, values, _, block_fn = super()._prepare_tool_call_args(name, arguments)
+        return endpoint, values, {}, block_fn
+
+    @cached_property
+    def _tasks(self) -> set[asyncio.Task[Any]]:
+        """Those of the calls under way."""
+        return set()
+
     async def _execute_tool_without_progress(self, job: Any) -> list[Any]:
         """Awaits the result, where Gradio would occupy one of the threads that also serve the page."""
-        return [await asyncio.wrap_future(job.future)]
+        return [await asyncio.wait_for(asyncio.wrap_future(job.future), TOOL_SECONDS)]
+
+    async def _execute_tool_with_progress(self, job: Any, progress_token: str | int) -> dict[str, Any]:
+        """Awaits the result and tells the caller of its progress."""
+        return await asyncio.wait_for(super()._execute_tool_with_progress(job, progress_token), TOOL_SECONDS)
 
     def get_tool_to_endpoint(self) -> dict[str, str]:
         """Gradio's tools but ``batch``: pictures within a call are too few to gain from it."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
 from vit_demo.web import settings, uploads
 from vit_demo.web.components.pad import example_picture
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
 from vit_demo.web.limits import MAX_NAME_LENGTH, PICTURE_CACHE_BYTES
 from vit_demo.weights import PRESETS, Preset
 
@@ -100,9 +102,7 @@ def upload_source(payload: Any) -> Source:
         ImageError: If it was not uploaded to this server.
     """
     path = uploads.find(payload)
-    return Source(
-        ("upload", str(path)), lambda: _decode_once(path, lambda: uploads.read(path)), str(path), is_file=True
-    )
+    return Source(("upload", str(path)), lambda: _decode_once(path), str(path), lambda: path in _pictures)
 
 
 def example_source(value: Any) -> Source:
@@ -117,14 +117,20 @@ def example_source(value: Any) -> Source:
     photo = EXAMPLE_PHOTOS.get(name)
     if photo is None:
         raise ImageError(f"There is no such example: choose one of {', '.join([*EXAMPLE_DIGITS, *EXAMPLE_PHOTOS])}.")
-    return Source(("example", photo.name), lambda: _decode_once(photo.path, photo.read), photo.name, is_file=True)
+    return Source(("example", photo.name), lambda: _read_example(photo), photo.name)
 
 
-def _decode_once(path: Path, read: Callable[[], bytes]) -> Image.Image:
-    """The picture of a file, decoded once for several patch sizes and fits."""
+@lru_cache
+def _read_example(photo: ExamplePhoto) -> Image.Image:
+    """The picture of an example, which is trusted, and so waits for no visitor's file."""
+    return images.read_image(Image.open(io.BytesIO(photo.read())))
+
+
+def _decode_once(path: Path) -> Image.Image:
+    """The picture of an upload, decoded once for several patch sizes and fits."""
     picture = _pictures.get(path)
     if picture is None:
-        _pictures.put(path, picture := images.decode_image(read()))
+        _pictures.put(path, picture := images.decode_image(uploads.read(path)))
     return picture
 
 
@@ -145,7 +151,7 @@ def image_source(value: Any) -> Source:
         data = base64.b64decode(body, validate=True)
     except ValueError as error:
         raise ImageError("This data URL is not valid Base64: send the whole file.") from error
-    return Source(("data", hashlib.sha256(data).digest()), lambda: images.decode_image(data), is_file=True)
+    return Source(("data", hashlib.sha256(data).digest()), lambda: images.decode_image(data), is_decoded=lambda: False)
 
 
 def digit_source(value: Any) -> Source:

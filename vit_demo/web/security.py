@@ -5,41 +5,35 @@ from __future__ import annotations
 import json
 import re
 import time
-from ipaddress import IPv6Network
 from typing import Any
 from urllib.parse import unquote
 
 import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.web import settings
 from vit_demo.web.event_checks import EventChecks
+from vit_demo.web.gradio_state import remember_address
 from vit_demo.web.limits import (
     BODY_TIMEOUT_SECONDS,
     MAX_EVENT_BYTES,
-    MAX_HEADER_LENGTH,
-    MAX_SEGMENT_LENGTH,
     MAX_UPLOAD_BYTES,
     UPLOAD_FILE_BYTES,
     UPLOAD_QUOTA_BYTES,
 )
 from vit_demo.web.quota import FileCounter, Quota
 from vit_demo.web.request_bodies import RequestRefused, check_body, content_length, read_body, receive_before
-
-CLOSED_ROUTES = (
-    "/monitoring", "/deep_link", "/proxy=", "/stream", "/process_recording", "/vibe", "/undo-vibe",
-    "/run-history", "/runs", "/profiling", "/dev/", "/token", "/custom_component", "/upload_progress",
-)  # fmt: skip
-"""Routes of Gradio that the page does not use; closed with and without Gradio's prefix."""
-
-REMOTE_FILE = re.compile(r"/+file[=/]\W*[a-z][a-z0-9+.-]+:", re.IGNORECASE)
-"""A URL in the place of an uploaded file, which Gradio would download and pass on."""
+from vit_demo.web.request_headers import check_address, clean_headers, client_address
 
 EVENT_ROUTES = ("/queue/join", "/call/", "/run/", "/api/")
 """Routes of Gradio that begin an event of the page."""
+
+UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{1,70}\1", re.ASCII | re.IGNORECASE)
+"""Without a charset, by which Gradio would decode names and texts, some of them in quadratic time."""
 
 FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
 """Sites that may show the page in a frame, as huggingface.co does with a Space."""
@@ -105,7 +99,8 @@ class Guard:
                 await send(message)
 
         try:
-            _check_address(scope, path)
+            check_address(scope, path)
+            remember_address(clean_headers(scope, path))
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = await self._bounded(scope, receive, path)
             await self._app(scope, receive, send_guarded)
@@ -120,16 +115,20 @@ class Guard:
             if not isinstance(error.__cause__, HTTPException):
                 raise
             await send({"type": "http.response.body"})
+        except ClientDisconnect:
+            pass  # an upload that broke off
 
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
         """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
         if path.rstrip("/") == "/upload":
-            return self._upload(scope, receive, _client_address(scope))
+            return self._upload(scope, receive, client_address(scope))
         body = await read_body(scope, receive)
         data = check_body(body)
         self._checks.check_session(data)
         if path.startswith("/component_server"):
             self._checks.check_call(data)
+        elif path.startswith("/cancel"):
+            self._checks.check_room(data)
         elif path.startswith(EVENT_ROUTES) and self._checks.check_event(path, data):
             body = json.dumps(data).encode()
         replayed = False
@@ -148,6 +147,8 @@ class Guard:
         length = content_length(scope)
         if not length:
             raise RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
+        if not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
+            raise RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
         if length > MAX_UPLOAD_BYTES + MAX_EVENT_BYTES:
             raise RequestRefused(413, f"The file is larger than {MAX_UPLOAD_BYTES // 10**6} MB: send a smaller copy.")
         self._quota.spend(address, length)
@@ -164,31 +165,6 @@ class Guard:
 
 
 NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
-
-
-def _check_address(scope: Scope, path: str) -> None:
-    """Refuses closed routes, URLs in the place of files, and names and headers that are too long.
-
-    Raises:
-        RequestRefused: If the request is refused.
-    """
-    if path.startswith(CLOSED_ROUTES) or REMOTE_FILE.match(path):
-        raise RequestRefused(404, "Not found.")
-    if any(len(segment.encode(errors="replace")) > MAX_SEGMENT_LENGTH for segment in path.split("/")):
-        raise RequestRefused(404, "Not found.")
-    if any(len(value) > MAX_HEADER_LENGTH and name != b"cookie" for name, value in scope["headers"]):
-        raise RequestRefused(431, f"A request header is longer than {MAX_HEADER_LENGTH} characters: shorten it.")
-
-
-def _client_address(scope: Scope) -> str:
-    """The address of a request; behind a proxy the last one in the header, the only one that the proxy itself added."""
-    forwarded = Headers(scope=scope).getlist("x-forwarded-for") if settings.behind_proxy() else []
-    address = forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
-    try:
-        # One visitor of IPv6 has a whole network of 2^64 addresses.
-        return str(IPv6Network((address, 64), strict=False))
-    except ValueError:
-        return address
 
 
 def _set_headers(headers: MutableHeaders, path: str, origin: str | None) -> None:

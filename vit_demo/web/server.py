@@ -23,10 +23,10 @@ from starlette.routing import BaseRoute, Route
 from vit_demo.errors import InputError
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
-from vit_demo.web import example_pictures, head, mailboxes, mcp, openapi, uploads
+from vit_demo.web import example_pictures, gradio_state, head, mailboxes, mcp, openapi, uploads
 from vit_demo.web.components import modules
 from vit_demo.web.compression import CompressedPage
-from vit_demo.web.limits import MAX_QUEUE_LENGTH, MAX_SESSIONS, MAX_UPLOAD_BYTES
+from vit_demo.web.limits import MAX_QUEUE_LENGTH, MAX_UPLOAD_BYTES
 from vit_demo.web.page import build_page
 from vit_demo.web.security import Guard
 from vit_demo.web.theme import style, theme
@@ -76,7 +76,6 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
             max_file_size=MAX_UPLOAD_BYTES,
             run_history=False,
             enable_monitoring=False,
-            state_session_capacity=MAX_SESSIONS,
             app_kwargs={"routes": routes, "lifespan": _guarded},
         )
     except OSError as error:
@@ -92,7 +91,6 @@ def asgi_app() -> FastAPI:
     It has one process' uploads and queue, so it must not be copied into several workers.
     """
     page, routes = _prepare()
-    page.state_session_capacity = MAX_SESSIONS
     app = FastAPI(routes=routes, lifespan=lambda _: _cleaned(page), openapi_url=None)
     app.add_middleware(CompressedPage)
     app.add_middleware(Guard, page=page)
@@ -117,6 +115,7 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     page = build_page()
     head.install()
+    gradio_state.install()
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
     mailboxes.install(page)
     others = [*modules.routes(), *head.routes(), *example_pictures.routes(), *openapi.routes()]

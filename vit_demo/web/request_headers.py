@@ -1,0 +1,97 @@
+"""Checks of the address and the headers of a request, before Gradio sees them."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv6Network
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from vit_demo.web import settings
+from vit_demo.web.limits import MAX_HEADER_LENGTH, MAX_PATH_LENGTH, MAX_SEGMENT_LENGTH
+from vit_demo.web.request_bodies import RequestRefused
+
+CLOSED_ROUTES = (
+    "/monitoring", "/deep_link", "/proxy=", "/stream", "/process_recording", "/vibe", "/undo-vibe",
+    "/run-history", "/runs", "/profiling", "/dev/", "/token", "/custom_component", "/upload_progress",
+)  # fmt: skip
+"""Routes of Gradio that the page does not use; closed with and without Gradio's prefix."""
+
+REMOTE_FILE = re.compile(r"/+file[=/]\W*[a-z][a-z0-9+.-]+:", re.IGNORECASE)
+"""A URL in the place of an uploaded file, which Gradio would download and pass on."""
+
+LARGE_ASSET = re.compile(r"/+assets/(Plotly|Altair)", re.IGNORECASE)
+"""Scripts of Gradio that the page does not load, and that take a quarter of a second to compress."""
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
+_RANGE = re.compile(r"bytes=\d{0,15}-\d{0,15}", re.ASCII)
+
+
+def check_address(scope: Scope, path: str) -> None:
+    """Refuses closed routes, URLs in the place of files, and what is too long.
+
+    Args:
+        scope: Of the request.
+        path: Its path, without Gradio's prefix.
+
+    Raises:
+        RequestRefused: If the request is refused.
+    """
+    if path.startswith(CLOSED_ROUTES) or REMOTE_FILE.match(path) or LARGE_ASSET.match(path):
+        raise RequestRefused(404, "Not found.")
+    segments = [segment.encode(errors="replace") for segment in path.split("/")]
+    if max(map(len, segments)) > MAX_SEGMENT_LENGTH or sum(map(len, segments)) > MAX_PATH_LENGTH:
+        raise RequestRefused(404, "Not found.")
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    if path in ("", "/") and any(query.get("page", ())):
+        raise RequestRefused(404, "Not found.")
+    if any(len(value) > MAX_HEADER_LENGTH and name != b"cookie" for name, value in scope["headers"]):
+        raise RequestRefused(431, f"A request header is longer than {MAX_HEADER_LENGTH} characters: shorten it.")
+
+
+def clean_headers(scope: Scope, path: str) -> Headers:
+    """Replaces headers from which Gradio would conclude something wrong, or do more work than is asked for.
+
+    Args:
+        scope: Of the request; its headers are replaced.
+        path: As in ``check_address``.
+
+    Returns:
+        The headers that are left.
+
+    Raises:
+        RequestRefused: If a host is not valid, or another site sends the request.
+    """
+    headers = Headers(scope=scope)
+    dropped = {b"x-gradio-server"}
+    if path.startswith("/file"):
+        dropped.add(b"accept-encoding")  # uploads of any size would be compressed for each request
+    if "range" in headers and not _RANGE.fullmatch(headers["range"]):
+        dropped.add(b"range")
+    scope["headers"] = [(name, value) for name, value in scope["headers"] if name not in dropped]
+    if "host" not in headers:  # as in health checks by HTTP/1.0
+        host, port = scope.get("server") or ("localhost", None)
+        scope["headers"].append((b"host", f"{host}:{port}".encode() if port else host.encode()))
+    hosts = [*headers.getlist("host"), *headers.getlist("x-forwarded-host")]
+    if not all(_HOST.fullmatch(host.partition(",")[0].strip()) for host in hosts):
+        raise RequestRefused(400, "The Host header is not the name of a host.")
+    is_change = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
+    is_foreign = (
+        headers.get("sec-fetch-site") == "cross-site" and headers.get("origin") not in settings.allowed_origins()
+    )
+    if is_change and is_foreign:
+        raise RequestRefused(403, "Pages of other sites may not use this server: see VIT_DEMO_ALLOWED_ORIGINS.")
+    return Headers(scope=scope)
+
+
+def client_address(scope: Scope) -> str:
+    """The address of a request; behind a proxy the last one in the header, the only one that the proxy itself added."""
+    forwarded = Headers(scope=scope).getlist("x-forwarded-for") if settings.behind_proxy() else []
+    address = forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
+    try:
+        # One visitor of IPv6 has a whole network of 2^64 addresses.
+        return str(IPv6Network((address, 64), strict=False))
+    except ValueError:
+        return address
