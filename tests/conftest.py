@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import gradio.http_server
 import pytest
 import torch
 from PIL import Image
@@ -15,6 +17,9 @@ from torch import Tensor
 
 from vit_demo.model import Trace, ViT, ViTConfig
 from vit_demo.web import uploads
+
+# Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
+gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 
 
 @pytest.fixture(autouse=True)

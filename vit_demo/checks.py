@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
+import os
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.errors import InputError
+from vit_demo.errors import InputError, PresetError
 
 if TYPE_CHECKING:
     import torch
@@ -44,5 +45,16 @@ def find_device(name: str | torch.device) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-        raise InputError(f"This machine has no device {str(name)!r}: choose cpu, or none for the best.") from error
+        raise InputError(f"This machine has no device {str(name)!r}: choose cpu, cuda or mps.") from error
     return device
+
+
+def path_or_name(preset: Any) -> str:
+    """The name of a preset, or the path of its folder, as a string.
+
+    Raises:
+        PresetError: If it is neither.
+    """
+    if not isinstance(preset, str | os.PathLike):
+        raise PresetError(f"A preset is chosen by its name, not by {type(preset).__name__}.")
+    return os.fspath(preset)

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torchvision.datasets
 from PIL import Image
@@ -60,3 +61,33 @@ def test_data_that_are_not_there_leave_nothing_behind(tmp_path, monkeypatch, cap
         error = capsys.readouterr().err
         assert error.count("\n") == 1 and "--data" in error and str(folder) in error
         assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"", "damaged"), (b"PK\x03\x04", "damaged"), (None, "holds other arrays than expected")]
+)
+def test_data_that_are_damaged_or_of_another_kind_get_a_sentence(content, words, tmp_path, capsys):
+    if content is None:
+        np.savez(tmp_path / "mnist.npz", x_train=np.zeros(3))
+    else:
+        (tmp_path / "mnist.npz").write_bytes(content)
+    assert main(["evaluate", "digits-tiny", "--data", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and words in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "digits-tiny", "--out", "FILE"], "cannot be made"),
+        (["evaluate", "digits-tiny", "--plot", "FILE"], "cannot be made"),
+        (["train", "digits-tiny", "--seed", "-1"], "The seed must be from 0"),
+        (["train", "digits-tiny", "--seed", "9" * 20], "The seed must be from 0"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_the_work(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").touch()
+    assert main([*arguments, "--data", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and words in error

@@ -60,6 +60,13 @@ def test_numpys_integers_are_whole_numbers(ex):
         lambda ex: ex.heatmap(["rollout"]),
         lambda ex: ex.overlay(np.zeros((5, 5))),
         lambda ex: ex.overlay(np.zeros((*ex.grid, 1))),
+        lambda ex: ex.overlay([[1, 2], [3]]),
+        lambda ex: ex.overlay([["a", "b"], ["c", "d"]]),
+        lambda ex: ex.overlay(torch.zeros(ex.grid, requires_grad=True)),
+        lambda ex: ex.overlay(np.zeros(ex.grid), alpha=1.5),
+        lambda ex: ex.overlay(np.zeros(ex.grid), alpha=float("nan")),
+        lambda ex: ex.overlay(np.zeros(ex.grid), alpha="0.5"),
+        lambda ex: ex.faithfulness([[1, 2], [3]]),
         lambda ex: vit_demo.explore(ex.image, device="foo"),
         lambda ex: vit_demo.load("digits-tiny", device="foo"),
         lambda ex: vit_demo.Engine("foo"),
@@ -80,6 +87,8 @@ def test_a_label_is_a_name_or_its_index(ex, label):
 def test_a_preset_is_a_name(ex, preset):
     with pytest.raises(PresetError, match="chosen by its name"):
         vit_demo.explore(ex.image, preset)
+    with pytest.raises(PresetError, match="chosen by its name"):
+        vit_demo.load(preset)
 
 
 @pytest.mark.parametrize("size", [7.0, "7", 5, [7]])

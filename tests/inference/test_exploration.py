@@ -130,3 +130,32 @@ def test_unknown_options_are_refused(tiny, photo):
         ex.heatmap("occlusion", budget=3)
     np.testing.assert_array_equal(ex.heatmap("attention", layer=0, head=1), ex.attention(0, 1))
     assert ex.heatmap("patch_dropping", budget=8, seed=1).shape == (4, 4)
+
+
+def test_randomization_compares_the_patches_that_are_left(tiny, photo):
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    one_left = ex.drop_patches([divmod(i, 4) for i in range(15)])
+    assert one_left.randomization("attention") == [1.0] + [0.0] * 4, "one value has no order"
+    left = ex.drop_patches([divmod(i, 4) for i in range(12)])
+    for value in left.randomization("attention")[1:]:
+        # Spearman's correlation of n ranks without ties is 1 - 6 S / (n (n² - 1)), where S is even.
+        squares = (1 - value) * 4 * 15 / 6
+        assert squares == pytest.approx(2 * round(squares / 2), abs=1e-6)
+
+
+def test_maps_do_not_depend_on_the_callers_autocast(tiny, photo):
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    expected = [ex.attention(), ex.attention(direction="to", query=(1, 1)), ex.rollout(), ex.attention_maps()]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = [ex.attention(), ex.attention(direction="to", query=(1, 1)), ex.rollout(), ex.attention_maps()]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_numpys_integers_are_options(tiny, photo):
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    found = ex.heatmap("patch_dropping", budget=np.int64(8), seed=np.int64(3))
+    np.testing.assert_array_equal(found, ex.heatmap("patch_dropping", budget=8, seed=3))

@@ -188,6 +188,21 @@ def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):
     assert outer.result() == queued.result() == "from the queue"
 
 
+def test_a_job_that_waits_for_memory_does_not_keep_another_from_running_it(runner):
+    begun = threading.Event()
+
+    def outer():
+        assert begun.wait(WAIT)
+        time.sleep(0.1)  # until a worker has taken the inner job, for which there is no memory
+        return runner.run("inner", lambda: "done", "wide", 60)
+
+    job = runner.submit("outer", outer, "wide", 60)
+    inner = runner.submit("inner", lambda: "done", "wide", 60)
+    begun.set()
+    until(lambda: job.is_done and inner.is_done)
+    assert job.result() == inner.result() == "done"
+
+
 def test_a_worker_and_an_outer_job_claim_a_job_one_after_the_other():
     job, found = Job("key", lambda: None), []
     claimers = [threading.Thread(target=lambda: found.append(job.claim())) for _ in range(2)]

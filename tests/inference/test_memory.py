@@ -44,6 +44,7 @@ def run(failures, device="cuda"):
     [
         ([], [("cuda", 1.0)]),
         ([OUT], [("cuda", 1.0), ("cuda", 0.125)]),
+        ([RuntimeError("DefaultCPUAllocator: can't allocate memory")], [("cuda", 1.0), ("cuda", 0.125)]),
         ([OUT, RuntimeError("MPS backend out of memory (...)")], [("cuda", 1.0), ("cuda", 0.125), ("cpu", 1.0)]),
     ],
 )

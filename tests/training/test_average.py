@@ -49,6 +49,16 @@ def test_wrong_shares_are_one_line_on_stderr_and_exit_code_2(shares, tmp_path, c
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_file_is_averaged_once_and_fits_the_preset(data, tmp_path, capsys):
+    save_checkpoint(tmp_path / "a", ViT(CONFIG), {})
+    more = ["--data", str(data), "--out", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as stop:
+        main(["digits-tiny", *[str(tmp_path / "a")] * 2, "--shares", "1", "2", *more])
+    assert stop.value.code == 2 and "named twice" in capsys.readouterr().err
+    assert main(["digits-tiny", str(tmp_path / "a"), "--shares", "1", *more]) == 2
+    assert "does not fit the network of digits-tiny" in capsys.readouterr().err
+
+
 def test_a_missing_checkpoint_or_missing_data_is_one_line_on_stderr_and_exit_code_2(tmp_path, capsys):
     save_checkpoint(tmp_path / "a", ViT(CONFIG), {})
     for name in ("missing.safetensors", "a"):

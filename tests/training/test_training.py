@@ -133,6 +133,13 @@ def test_the_state_of_a_run_with_other_settings_is_refused(change, named, data, 
     assert "\n" not in str(caught.value) and "--resume" in str(caught.value)
 
 
+def test_a_damaged_state_is_refused(data, recipe, tmp_path, capsys):
+    for content in (b"", b"no state"):
+        (tmp_path / "digits-tiny.state.pt").write_bytes(content)
+        assert main(["train", "digits-tiny", "--data", str(data), "--out", str(tmp_path), "--resume"]) == 2
+        assert "is damaged: train without --resume" in capsys.readouterr().err
+
+
 def test_a_teacher_is_reused_for_the_same_data_only(data, recipe, tmp_path, monkeypatch):
     monkeypatch.setitem(
         recipes.RECIPES,

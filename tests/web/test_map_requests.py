@@ -16,6 +16,7 @@ from vit_demo import methods
 from vit_demo.images import to_mnist
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.job import report
+from vit_demo.inference.limits import forward_bytes
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.methods import METHODS
 from vit_demo.web import handlers, map_requests, request_kinds, requested
@@ -316,3 +317,20 @@ def test_progress_is_returned_until_the_result_is_there(source, monkeypatch):
         assert reply == {"done": 0, "total": 0}
     go_on.set()
     assert complete(sent) == {"result": {"fine": True}}
+
+
+def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, monkeypatch):
+    needed = {}
+    submit = get_engine().jobs.submit
+
+    def record(key, work, lane, nbytes=0):
+        needed[lane] = nbytes
+        return submit(key, work, lane, nbytes)
+
+    monkeypatch.setattr(get_engine().jobs, "submit", record)
+    map_requests._replies.clear()
+    send(source, "logit_lens")
+    send(source, "randomization", method="attention", label=3)
+    preset = PRESETS[source["preset"]]
+    one = forward_bytes(preset, source["patch_size"])
+    assert needed == {preset.task: 3 * one, "slow": 8 * one}

@@ -108,6 +108,8 @@ BROKEN_HEADERS = [
     ("config", config_with(num_heads=0), "holds no valid config"),
     ("config", config_with(depth="2"), "holds no valid config"),
     ("config", config_with(depth=10**9), "holds no valid config"),
+    ("config", config_with(mlp_ratio=10**400), "holds no valid config"),
+    ("config", config_with(embed_dim=10**400, num_heads=1), "holds no valid config"),
     ("config", config_with(depth=3), "do not match their header"),
     ("record", None, "holds no training record"),
     ("record", "{", "holds no training record"),
@@ -164,3 +166,9 @@ def test_every_bundled_preset_is_trained(name):
         assert record["test_accuracy"][str(patch_size)] > 2 / len(preset.labels)
         assert record["command"].startswith(("python -m vit_demo train", "python -m vit_demo.training.average"))
         assert {"seed", "epochs", "seconds", "data"} <= record.keys()
+
+
+def test_a_single_number_is_no_network(tmp_path):
+    save_file({"a": torch.tensor(1.0)}, tmp_path / "a.safetensors", {"format": "vit_demo"})
+    with pytest.raises(CheckpointError, match="changed after training"):
+        load_checkpoint(tmp_path / "a.safetensors")

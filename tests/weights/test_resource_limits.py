@@ -94,3 +94,8 @@ def test_a_tensors_name_cannot_stall_the_search_for_unsupported_parts(timm_folde
     started = time.monotonic()
     assert_refused(timm_folder, "which no ViT has")
     assert time.monotonic() - started < 3
+
+
+def test_large_weights_in_a_folder_are_refused_unread(timm_folder, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_WEIGHTS_BYTES", 1000)
+    assert_refused(timm_folder, "choose a smaller model")

@@ -219,3 +219,12 @@ def test_no_message_reveals_the_path_of_the_cache(hub, published, monkeypatch, t
     with pytest.raises(CheckpointError, match="No space left on device") as no_space:
         find_preset("someone/dogs", trusted=False)
     assert str(tmp_path) not in f"{damaged.value} {no_space.value}"
+
+
+def test_files_that_cannot_be_deleted_are_not_tried_for_ever(hub, published, monkeypatch):
+    names, size = publish_many(hub, published, 2)
+    find_preset(names[0], trusted=False)
+    monkeypatch.setattr(limits, "VISITOR_CACHE_BYTES", int(1.5 * size))
+    monkeypatch.setattr("huggingface_hub.utils._cache_manager.DeleteCacheStrategy.execute", lambda strategy: None)
+    with pytest.raises(CheckpointError, match="try again in a few minutes"):
+        find_preset(names[1], trusted=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from vit_demo.cli.options import method_names
+from vit_demo.cli.output import print_line
 from vit_demo.cli.parser import Commands, add_command, build_parser
 
 SHELLS = ("bash", "zsh", "fish")
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
             if action.metavar in _FOLDERS + _FILES:
                 kind = shtab.DIRECTORY if action.metavar in _FOLDERS else shtab.FILE
                 action.complete = kind  # type: ignore[attr-defined]
-    print(shtab.complete(parser, options.shell))
+    print_line(shtab.complete(parser, options.shell))
 
 
 def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:

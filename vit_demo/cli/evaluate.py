@@ -6,6 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
+from vit_demo.cli.output import make_folder, print_line
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.train import bundled_preset
 from vit_demo.resources import resource_folder
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace) -> None:
 
     preset, device = bundled_preset(options.preset), best_device()
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
+    if options.plot:
+        make_folder(options.plot)
     results = evaluate_preset(preset, options.data, options.weights, sizes, device)
     outliers = evaluate_outliers(preset, options.weights, sizes, device, options.data)
     patch_size = preset.default_patch_size if preset.default_patch_size in sizes else sizes[0]
@@ -49,4 +52,4 @@ def run(options: argparse.Namespace) -> None:
             path = options.plot / f"{preset.name}-{name}-{patch_size}.png"
             plot_predictions(preset, name, patch_size, predictions[patch_size], path)
     report = make_report(preset, results, outliers, patch_size)
-    print(json.dumps(report) if options.json else format_report(preset, report))
+    print_line(json.dumps(report) if options.json else format_report(preset, report))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from vit_demo.cli.output import print_line
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.weights import PRESETS
 
@@ -18,4 +19,6 @@ def run(_: argparse.Namespace) -> None:
     for preset in PRESETS.values():
         sizes = ", ".join(f"({p})" if p == preset.default_patch_size else str(p) for p in preset.patch_sizes)
         source = "bundled" if preset.source == "bundled" else preset.repo
-        print(f"{preset.name:16} {preset.num_parameters:>10,} parameters  patch {sizes:40} {preset.title:48} {source}")
+        print_line(
+            f"{preset.name:16} {preset.num_parameters:>10,} parameters  patch {sizes:40} {preset.title:48} {source}"
+        )

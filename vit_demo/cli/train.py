@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from vit_demo.cli.output import print_line
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.errors import PresetError
 from vit_demo.weights import PRESETS, Preset
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
         resume=options.resume,
         start=options.start,
     )
-    print("\n".join(f"wrote {path}" for path in paths))
+    print_line("\n".join(f"wrote {path}" for path in paths))
 
 
 def bundled_preset(name: str) -> Preset:

@@ -16,8 +16,8 @@ import torch
 
 from vit_demo import images
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
-from vit_demo.checks import find_device
-from vit_demo.errors import InputError, PresetError
+from vit_demo.checks import find_device, path_or_name
+from vit_demo.errors import InputError
 from vit_demo.inference.backend import Backend
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
@@ -25,7 +25,7 @@ from vit_demo.inference.forward import forward_with_trace, report_to, retry_with
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, result_bytes
+from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
 
@@ -85,9 +85,7 @@ class Engine:
         """
         check_fit(fit)
         source = Source.of(image)
-        if not isinstance(preset, str | os.PathLike):
-            raise PresetError(f"A preset is chosen by its name, not by {type(preset).__name__}.")
-        name = os.fspath(preset)
+        name = path_or_name(preset)
         chosen = self.ready(name) or self.prepare(name, progress).result()
         return self.explore_source(source, chosen, chosen.check_patch_size(patch_size), fit)
 
@@ -211,7 +209,7 @@ class Engine:
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)
 
-        nbytes = forward_bytes(preset, patch_size) * (8 if slow else 3)
+        nbytes = job_bytes(preset, patch_size, slow=slow)
         return self.jobs.run(None, work, "slow" if slow else preset.task, nbytes)
 
     def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from vit_demo import images, metrics, render
+from vit_demo.errors import InputError
 from vit_demo.inference import display, heatmaps, patch_features, sequence
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
@@ -265,9 +267,11 @@ class Exploration:
             method: Whose map it is; if no value reaches the floor of its unit, the map is faint, as on the page.
 
         Raises:
-            InputError: If the map has another shape than the grid.
+            InputError: If the map has another shape than the grid, or the opacity is not in [0, 1].
         """
         values = sequence.as_map(self, values)
+        if not (isinstance(alpha, Real) and 0 <= alpha <= 1):
+            raise InputError(f"The opacity must be a number from 0 to 1, not {alpha!r}.")
         style = find_method(method).style(self.trace.num_tokens) if method else {}
         return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE, **style)
 

@@ -101,7 +101,9 @@ def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.d
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error)
+    # The last two are what torch says of a processor's memory.
+    texts = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, torch.OutOfMemoryError) or any(text in str(error) for text in texts)
 
 
 def _free_memory(device: torch.device) -> None:

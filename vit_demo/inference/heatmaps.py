@@ -25,6 +25,8 @@ def heatmap(
     """See ``Exploration.heatmap``."""
     method = find_method(name)
     method.check_options(options)
+    integers = [option.name for option in method.options if option.kind == "integer" and option.name in options]
+    options |= {name: int(options[name]) for name in integers}  # NumPy's are no seeds for torch
     # An unknown class is refused even if the map does not depend on it.
     target = ex.target(label) if method.class_specific or label is not None else None
     token = query_token(ex, options.get("layer", -1), options.get("head"), options.get("query"))

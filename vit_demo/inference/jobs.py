@@ -173,8 +173,8 @@ class JobRunner:
         while (job := self._queues[name].get()) is not None:
             with self._lock:
                 self._waiting[name] -= 1
-            if job.claim():
-                with self._memory.reserve(job.nbytes):
+            with self._memory.reserve(job.nbytes):
+                if job.claim():  # not before: a job that holds memory may need this one, and then runs it
                     self._finish(job)
 
     def _finish(self, job: Job[Any]) -> None:

@@ -71,3 +71,8 @@ def forward_bytes(preset: Preset, patch_size: int) -> int:
     config = preset.config
     tokens = config.num_prefix_tokens + (config.image_size // patch_size) ** 2
     return 4 * tokens * config.embed_dim * (12 + 3 * config.depth)
+
+
+def job_bytes(preset: Preset, patch_size: int, *, slow: bool = False) -> int:
+    """Estimated memory of a job on one picture: of a backward pass, or of a batch of passes if it is ``slow``."""
+    return (8 if slow else 3) * forward_bytes(preset, patch_size)

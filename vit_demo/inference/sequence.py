@@ -101,9 +101,12 @@ def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
     """A map as an array.
 
     Raises:
-        InputError: If its shape is not that of the grid.
+        InputError: If it is not an array of numbers, or its shape is not that of the grid.
     """
-    array = np.asarray(values, np.float32)
+    try:
+        array = np.asarray(values, np.float32)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last of a tensor that requires a gradient
+        raise InputError("A map is an array of numbers, [rows, cols].") from error
     if array.shape != ex.grid:
         raise InputError(f"A map for this image has the shape {ex.grid}, not {array.shape}.")
     return array

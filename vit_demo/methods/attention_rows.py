@@ -1,7 +1,7 @@
 """Rows of attention from the queries and keys of one block, in chunks, so that no N x N matrix is ever held.
 
 ``attention[i, j] = softmax_j(q_i . k_j / sqrt(d))``: row i holds what token i attends to, column j who attends to
-token j. Everything is float32, whatever the network ran in.
+token j. Everything is float32, whatever the network ran in and whether the caller uses autocast.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def attention_rows(q: Tensor, k: Tensor) -> Tensor:
     Returns:
         ``[..., Q, N]`` float32; each row sums to 1.
     """
-    scores = (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
-    return scores.softmax(-1)
+    with torch.autocast(q.device.type, enabled=False):
+        scores = (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
+        return scores.softmax(-1)
 
 
 def queries_per_chunk(q: Tensor) -> int:
@@ -55,12 +56,13 @@ def is_short(q: Tensor) -> bool:
 
 def batched_matmul(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
     """Writes ``a @ b``, a batch of matrices ``[M, ., .]``, into ``out``, or adds it."""
-    if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > LARGE_MATMUL:
-        # CPU threads split a batch by whole matrices: of three large ones, one of two threads gets two.
-        for left, right, target in zip(a, b, out, strict=True):
-            torch.addmm(target, left, right, beta=int(add), out=target)
-    else:
-        torch.baddbmm(out, a, b, beta=int(add), out=out)
+    with torch.autocast(a.device.type, enabled=False):
+        if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > LARGE_MATMUL:
+            # CPU threads split a batch by whole matrices: of three large ones, one of two threads gets two.
+            for left, right, target in zip(a, b, out, strict=True):
+                torch.addmm(target, left, right, beta=int(add), out=target)
+        else:
+            torch.baddbmm(out, a, b, beta=int(add), out=out)
 
 
 def pad_keys(keys: Tensor) -> Tensor:
@@ -80,7 +82,8 @@ def weighted_head_mean(weights: Tensor, chunk: Tensor) -> Tensor:
     """The weighted sum over rows ``[B, H, c, N]`` with weights ``[B, c]``, averaged over the heads: ``[B, N]``."""
     heads = chunk.shape[1]
     per_head = (weights / heads).repeat(1, heads)[:, None]  # [B, 1, H * c]: one product, not one a head
-    return (per_head @ chunk.flatten(1, 2))[:, 0]
+    with torch.autocast(chunk.device.type, enabled=False):
+        return (per_head @ chunk.flatten(1, 2))[:, 0]
 
 
 def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
@@ -121,4 +124,5 @@ def logsumexp(q: Tensor, k: Tensor) -> Tensor:
         ``[B, H, N]`` float32.
     """
     q, k = q.float() * q.shape[-1] ** -0.5, k.float()
-    return torch.cat([(part @ k.mT).logsumexp(-1) for part in q.split(queries_per_chunk(q), dim=2)], dim=2)
+    with torch.autocast(q.device.type, enabled=False):
+        return torch.cat([(part @ k.mT).logsumexp(-1) for part in q.split(queries_per_chunk(q), dim=2)], dim=2)

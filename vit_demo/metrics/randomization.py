@@ -40,19 +40,24 @@ def randomization(
         progress: Called after every map.
 
     Returns:
-        Spearman's correlation with the trained network's map: of the trained network itself (1), with a randomized
-        head, then with one more randomized block each time; ``depth + 2`` numbers.
+        Spearman's correlation with the trained network's map over the kept patches: of the trained network itself (1),
+        with a randomized head, then with one more randomized block each time; ``depth + 2`` numbers.
     """
     compute = find_method(method).compute
     randomized = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(seed)
-    trained = compute(model, images, target, patch_size=patch_size, kept_patches=kept_patches)[0]
-    correlations = [spearman(trained, trained)]
+
+    def values_of(network: ViT) -> Tensor:
+        values = compute(network, images, target, patch_size=patch_size, kept_patches=kept_patches)[0].flatten()
+        # A dropped patch has no value of its own: it is 0 in every map.
+        return values if kept_patches is None else values[kept_patches[0].to(values.device)]
+
+    trained = values_of(model)
+    correlations = [1.0]
     parts = (randomized.head, *reversed(randomized.blocks))
     for part in parts:
         shuffle_weights(part, generator)
-        values = compute(randomized, images, target, patch_size=patch_size, kept_patches=kept_patches)[0]
-        correlations.append(spearman(trained, values))
+        correlations.append(spearman(trained, values_of(randomized)))
         if progress is not None:
             progress(len(correlations), 1 + len(parts))
     return correlations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -97,8 +97,8 @@ class ViTConfig:
         integers = _AT_LEAST if self.pos_embed_grid is None else _AT_LEAST | {"pos_embed_grid": 1}
         for name, least in integers.items():
             value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+            if type(value) is not int or not least <= value < 1 << 31:
+                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r:.30}.")
         for name in _FLAGS:
             if type(getattr(self, name)) is not bool:
                 raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
@@ -109,7 +109,7 @@ class ViTConfig:
             value = getattr(self, name)
             if name == "layer_scale" and value is None:
                 continue
-            if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
+            if type(value) not in (int, float) or not 0 <= value <= sys.float_info.max:
                 raise ValueError(f"{name} must be a finite number of at least 0, not {value!r}.")
         if self.embed_dim * self.mlp_ratio < 1:
             raise ValueError(f"mlp_ratio {self.mlp_ratio} leaves no hidden channel of {self.embed_dim}.")

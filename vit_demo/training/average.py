@@ -17,7 +17,7 @@ import torch
 
 from vit_demo.accelerator import best_device
 from vit_demo.errors import CheckpointError, InputError
-from vit_demo.model import ViT
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.training.export import export_checkpoint
 from vit_demo.training.run import load_split
 from vit_demo.weights import PRESETS
@@ -72,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the checkpoint to write")
     options = parser.parse_args(arguments)
+    if len(set(options.files)) < len(options.files):
+        parser.error("a file is named twice: give it one larger share")
     if len(options.shares) != len(options.files) or not all(0 < w < math.inf for w in options.shares):
         parser.error("--shares takes one positive number for each file")
     try:
@@ -85,6 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _average(options: argparse.Namespace) -> None:
     preset = PRESETS[options.preset]
     model, records = average_checkpoints(dict(zip(options.files, options.shares, strict=True)))
+    # The sizes may differ, because kernels and positions are resampled for any.
+    if model.config.to_dict() | _sizes(preset.config) != preset.config.to_dict():
+        raise CheckpointError(f"{options.files[0].name} does not fit the network of {preset.name}.")
     record: dict[str, Any] = {
         "command": f"python -m vit_demo.training.average {preset.name} {' '.join(p.name for p in options.files)} "
         f"--shares {' '.join(map(str, options.shares))} --data PATH --out {options.out.name}",
@@ -102,6 +107,10 @@ def _average(options: argparse.Namespace) -> None:
         test=load_split(preset, options.data, "test"),
         record=record,
     )
+
+
+def _sizes(config: ViTConfig) -> dict[str, int]:
+    return {"image_size": config.image_size, "patch_size": config.patch_size}
 
 
 class _Parser(argparse.ArgumentParser):

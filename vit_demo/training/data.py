@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -132,7 +134,7 @@ def load_digits(folder: Path, split: Split) -> ImageDataset:
     key = "test" if split == "test" else "train"
     path = find_file(folder, "mnist.npz")
     if path is not None:
-        with np.load(path) as file:
+        with open_arrays(path) as file:
             images, labels = file[f"{key}_images"], file[f"{key}_labels"]
     else:
         images, labels = _download_mnist(folder, train=key == "train")
@@ -157,7 +159,7 @@ def load_other_digits(folder: Path) -> dict[str, ImageDataset]:
     if path is None:
         return {}
     datasets = {}
-    with np.load(path) as file:
+    with open_arrays(path) as file:
         for name in (key.removesuffix("_images") for key in file.files if key.endswith("_images")):
             digits = np.stack([to_mnist(image) for image in file[f"{name}_images"]])
             labels = torch.from_numpy(file[f"{name}_labels"].astype(np.int64))
@@ -181,6 +183,22 @@ def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarra
             "--data."
         ) from error
     return data.data.numpy(), data.targets.numpy()
+
+
+@contextmanager
+def open_arrays(path: Path) -> Iterator[Any]:
+    """Opens an ``.npz`` file.
+
+    Raises:
+        InputError: If it is damaged, or an array is asked for that it does not hold.
+    """
+    try:
+        with np.load(path) as file:
+            yield file
+    except InputError:
+        raise
+    except (KeyError, ValueError, OSError, EOFError, BadZipFile) as error:
+        raise InputError(f"{path} is damaged or holds other arrays than expected: see docs/training.md.") from error
 
 
 def find_file(folder: Path, name: str, subfolder: str | None = None) -> Path | None:

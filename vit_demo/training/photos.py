@@ -21,7 +21,7 @@ from torch import Tensor
 
 from vit_demo.errors import InputError
 from vit_demo.images.photo_preprocess import preprocess
-from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset, Split, concat_datasets, find_file
+from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset, Split, concat_datasets, find_file, open_arrays
 
 PHOTO_SETS = ("tiny_imagenet40", "imagenette160")
 """The required sets of ``photos-tiny``, in the order of its labels."""
@@ -97,7 +97,7 @@ def load_photo_set(folder: Path, name: str, split: Split, side: int, *, squeeze:
     """
     path = _find_photo_set(folder, name)
     key = {"train": "train", "validation": "train", "test": "test" if name == TEST_PHOTOS else "val"}[split]
-    with np.load(path) as file:
+    with open_arrays(path) as file:
         blob, offsets = file[f"{key}_blob"], file[f"{key}_offsets"]
         labels, classes = file[f"{key}_labels"].astype(np.int64), file["class_names"]
     if name == PHOTO_POOL:
@@ -148,7 +148,7 @@ def load_wnids(folder: Path, name: str) -> list[str]:
     Raises:
         InputError: If the set's file is missing.
     """
-    with np.load(_find_photo_set(folder, name)) as file:
+    with open_arrays(_find_photo_set(folder, name)) as file:
         return [str(wnid) for wnid in file["wnids"]]
 
 

@@ -69,14 +69,18 @@ def train_preset(
         The checkpoints written.
 
     Raises:
-        InputError: If data is missing, ``epochs`` or ``learning_rate`` is out of range, or ``resume`` finds the state
-            of a run with other settings.
+        InputError: If data is missing, ``out`` is a file, ``seed``, ``epochs`` or ``learning_rate`` is out of range, or
+            ``resume`` finds the state of a run with other settings.
         CheckpointError: If ``start`` cannot be read or holds a network that does not fit.
     """
     if epochs is not None and epochs < 1:
         raise InputError(f"The number of epochs must be at least 1, not {epochs}.")
+    if not 0 <= seed < 1 << 32:
+        raise InputError(f"The seed must be from 0 to {(1 << 32) - 1}, not {seed}.")
     if learning_rate is not None and not 0 < learning_rate < float("inf"):
         raise InputError(f"The learning rate must be positive and finite, not {learning_rate}.")
+    if any(path.exists() and not path.is_dir() for path in (out, *out.parents)):
+        raise InputError(f"The folder {out} cannot be made, because it is a file: choose another one.")
     start_network, start_record = _load_start(start, preset) if start is not None else (None, None)
     training, test, validation = (load_split(preset, data, split) for split in ("train", "test", "validation"))
     monitored = evenly_spaced_subset(validation, MONITORED_IMAGES)

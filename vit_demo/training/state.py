@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -48,10 +49,13 @@ def load_state(path: Path, settings: Settings, device: torch.device) -> dict[str
         device: Where to put the tensors.
 
     Raises:
-        InputError: If the state belongs to a run with other settings.
+        InputError: If the state is damaged, or belongs to a run with other settings.
     """
-    state = torch.load(path, map_location=device, weights_only=True)
-    differences = describe_differences(state["settings"], settings)
+    try:
+        state = torch.load(path, map_location=device, weights_only=True)
+        differences = describe_differences(state["settings"], settings)
+    except (RuntimeError, UnpicklingError, EOFError, KeyError, TypeError, OSError) as error:
+        raise InputError(f"{path} is damaged: train without --resume.") from error
     if differences:
         raise InputError(
             f"{path} belongs to a run with {differences}: resume it with the same settings, or train without --resume."

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
-from vit_demo.training.data import find_file
+from vit_demo.training.data import find_file, open_arrays
 from vit_demo.training.photos import PHOTO_SETS, load_wnids
 
 PRETRAINED_VIT = "vit_ti16_224.npz"
@@ -56,7 +55,7 @@ def load_pretrained_teacher(folder: Path) -> ViT:
     weights, table = (find_file(folder, name, "vit_ti16_imagenet1k") for name in (PRETRAINED_VIT, "classes.csv"))
     if weights is None or table is None:
         raise InputError(f"No {PRETRAINED_VIT} with its classes.csv in {folder}: photos-tiny is distilled from it.")
-    with np.load(weights) as file:
+    with open_arrays(weights) as file:
         state = {name: torch.from_numpy(file[name]) for name in file.files}
     with table.open(newline="") as lines:
         index = {row["wnid"]: int(row["class_index"]) for row in csv.DictReader(lines)}

@@ -14,6 +14,7 @@ from vit_demo.errors import ImageError
 from vit_demo.inference.engine import DEFAULT_PRESET, Engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
+from vit_demo.inference.limits import job_bytes
 from vit_demo.inference.shared import get_engine
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web import requests
@@ -174,7 +175,8 @@ class Call:
 
     async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
         """Runs something as a job of its own; ``slow`` if it takes many passes."""
-        return await self.engine.jobs.run_async(None, work, "slow" if slow else self.source.lane(self.preset))
+        lane = "slow" if slow else self.source.lane(self.preset)
+        return await self.engine.jobs.run_async(None, work, lane, job_bytes(self.preset, self.patch_size, slow=slow))
 
 
 async def _map(

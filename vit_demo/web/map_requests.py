@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.job import Cancelled, Job
+from vit_demo.inference.limits import job_bytes
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import custom_model, handlers, requests
 from vit_demo.web.limits import RESULT_CACHE_BYTES
@@ -108,6 +109,7 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         return reply
     engine = get_engine()
     preset = await _find_preset(source.name)
+    size = preset.check_patch_size(source.patch_size)
     requested = RequestedResult(engine, preset, source)
     lane = requested.lane(parsed) if isinstance(parsed, MapRequest) else source.source.lane(preset)
 
@@ -115,4 +117,5 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         _replies.put(key, found := pack({"result": KINDS[kind].compute(requested, parsed)}))
         return found
 
-    return engine.jobs.submit(key, work, "slow" if KINDS[kind].many_passes else lane)
+    lane = "slow" if KINDS[kind].many_passes else lane
+    return engine.jobs.submit(key, work, lane, job_bytes(preset, size, slow=lane == "slow"))

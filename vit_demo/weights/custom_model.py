@@ -93,6 +93,9 @@ def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Pre
 def _read(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
     if not (folder / WEIGHTS_FILE).is_file():
         raise CheckpointError(_no_weights_message(name))
+    if (folder / WEIGHTS_FILE).stat().st_size > limits.MAX_WEIGHTS_BYTES:
+        most = limits.MAX_WEIGHTS_BYTES // 10**9
+        raise CheckpointError(f"{name}: {WEIGHTS_FILE} is larger than {most} GB: choose a smaller model.")
     parsed = _parse_config(name, folder)
     try:
         config, _ = convert(read_tensors(folder / WEIGHTS_FILE, shapes_only=True), parsed.hints)

@@ -82,16 +82,18 @@ def _evict_until_fits(size: int) -> None:
     busy = CheckpointError("Too many models are being downloaded right now: try again in a few minutes.")
     if size > limits.VISITOR_CACHE_BYTES:
         raise busy
+    tried: set[tuple[str, str]] = set()  # what cannot be deleted is not chosen again
     while folder().is_dir():
         found = scan_cache_dir(folder())
         _remove_leftovers({repo.repo_path.name for repo in found.repos})
         revisions = [(revision.last_modified, repo, revision) for repo in found.repos for revision in repo.revisions]
         if found.size_on_disk + size <= limits.VISITOR_CACHE_BYTES and len(revisions) < limits.MAX_VISITOR_REVISIONS:
             return
-        idle = [row for row in revisions if (row[1].repo_id, row[2].commit_hash) not in _in_use]
+        idle = [row for row in revisions if (row[1].repo_id, row[2].commit_hash) not in _in_use.keys() | tried]
         if not idle:
             raise busy
         _, repo, revision = min(idle, key=lambda row: row[0])
+        tried.add((repo.repo_id, revision.commit_hash))
         # Only in this repository: a fork may have the same commit.
         replace(found, repos=frozenset({repo})).delete_revisions(revision.commit_hash).execute()
 

@@ -165,7 +165,8 @@ export function create(card, { request, methods, curves }) {
     ];
     if (correlations) charts.push(randomizationChart(correlations));
     find(".charts").replaceChildren(...charts);
-    const text = correlations ? randomizationText(correlations, next.result.numPatches) : "";
+    const { numPatches, dropped } = next.result;
+    const text = correlations ? randomizationText(correlations, numPatches - dropped.length) : "";
     setText(find(".randomization"), text);
   }
 
