@@ -91,3 +91,12 @@ def test_what_cannot_be_used_is_refused_before_the_work(arguments, words, tmp_pa
     assert main([*arguments, "--data", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and words in error
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--host", "203.0.113.7"], ["--host", "203.0.113.7", "--port", "7999"], ["--host", "é" * 70]]
+)
+def test_an_address_that_is_none_of_this_machine_gets_a_sentence(arguments, capsys):
+    assert main(["serve", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "choose one of this machine" in error

@@ -91,7 +91,7 @@ def pca(
     Args:
         ex: The result.
         block: As in ``similarity``.
-        components: How many; highest variance first, and the largest absolute value of each is positive.
+        components: How many; highest variance first; in each, the value of largest magnitude is positive.
         other: Fit the components to this result's patches as well, so that both can be compared.
         remove_background: Fit again, to the first 64 components of the patches on one side of zero of the first;
             NaN elsewhere. See ``features.foreground``.

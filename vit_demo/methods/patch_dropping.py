@@ -1,4 +1,4 @@
-"""Patch dropping, a method of this package: which patches a class needs, estimated by dropping most of them.
+"""Patch dropping, a method of this package: which patches a class needs, estimated by dropping half of them or more.
 
 A few hundred times, a random quarter or half of the patches enters the sequence and the others are dropped; a
 regression then attributes the class's score to the patches that were present. A quarter of the tokens takes less than

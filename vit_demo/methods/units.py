@@ -41,7 +41,9 @@ FLOORS = {
     # exp(0.01) = 1.01
     "log-probability": Floor(0.01, "No single patch changes the probability by more than 1 % of its value."),
     # The slope of a probability in its logit is at most 1/4.
-    "logit": Floor(0.01, "The values are below 0.01 of the logit, which changes no probability by more than 0.25 %."),
+    "logit": Floor(
+        0.01, "All values are below 0.01 logits, which changes no probability by more than 0.25 percentage points."
+    ),
     # Measured on digits with 384 passes: an estimate varies by 0.04 to 0.05 from seed to seed.
     "standard deviations of the score": Floor(0.05, "The values are no larger than the error of the estimate."),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import os
 import signal
 import socket
@@ -32,6 +33,8 @@ from vit_demo.web.security import Guard
 from vit_demo.web.theme import style, theme
 
 _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
+_NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."
+_NO_SUCH_HOST = "The address {} cannot be used: choose one of this machine, such as 127.0.0.1 or 0.0.0.0."
 
 SWITCH_INTERVAL_SECONDS = 0.0005
 """Python's thread switch interval, shortened so that a digit's thread does not wait for a photo's."""
@@ -56,7 +59,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         The page, served at its ``local_url``.
 
     Raises:
-        InputError: If the port is in use, or not a valid port.
+        InputError: If the port is in use or not a valid one, or the address is none of this machine.
     """
     port = _port(port)
     _check_free(host, port)
@@ -79,7 +82,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
             app_kwargs={"routes": routes, "lifespan": _guarded},
         )
     except OSError as error:
-        raise InputError(_PORT_IN_USE.format(port)) from error
+        raise InputError(_PORT_IN_USE.format(port) if port else _NO_FREE_PORT) from error
     if wait:
         _serve_until_stopped(page)
     return page
@@ -197,15 +200,16 @@ def _port(port: int | None) -> int | None:
 
 
 def _check_free(host: str | None, port: int | None) -> None:
-    """Checks the port before the page is built, which takes seconds."""
-    if port is None:
-        return
+    """Checks address and port before the page is built, which takes seconds."""
     address = host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
-        with socket.create_server((address, port)):
+        with socket.create_server((address.strip("[]"), port or 0), family=family):
             return
-    except OSError as error:
-        raise InputError(_PORT_IN_USE.format(port)) from error
+    except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
+        is_taken = isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES)
+        sentence = _PORT_IN_USE.format(port) if is_taken else _NO_SUCH_HOST.format(address)
+        raise InputError(sentence) from error
 
 
 async def healthz(_: Request) -> JSONResponse:

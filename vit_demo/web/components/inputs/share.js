@@ -10,7 +10,7 @@ const WITHOUT = {
     "Link copied, without your photo: links never contain photos, and the server deletes yours an hour after its last use.",
   ),
   drawing: english("Link copied, without the drawing, which is too long for one."),
-  second: english("Link copied, without the second picture: only examples are in links."),
+  second: english("Link copied, without the second picture: a link can hold only example pictures."),
 };
 
 export function createShare(element, pageState, models) {

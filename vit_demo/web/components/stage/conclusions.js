@@ -65,7 +65,7 @@ function comparison({ area, random_area: randomArea, random, orders_beaten: orde
 export function randomizationText(correlations, numPatches) {
   const last = correlations.at(-1);
   return translate(
-    "With all weights randomized, its rank correlation with this heatmap is {value} (1: the same order of patches, 0: unrelated): {similarity}.",
+    "With all weights randomized, the map’s rank correlation with this heatmap is {value} (1: the same order of patches, 0: unrelated): {similarity}.",
     { value: formatArea(last), similarity: similarity(last, numPatches) },
   );
 }

@@ -8,7 +8,7 @@ const TERMS = [
   [
     english("class token|class tokens"),
     english(
-      "A token beside those of the patches. It belongs to no patch, gathers from all of them, and becomes the prediction after the last block.",
+      "A token beside those of the patches. It belongs to no patch and gathers from all of them; after the last block, the output is read from it.",
     ),
   ],
   [

@@ -34,11 +34,11 @@ const ENTRIES = {
     sentence: ({ numBlocks: blocks, hasClassToken }) =>
       hasClassToken
         ? translate(
-            "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each patch can have reached the output along all paths together.",
+            "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each patch could have reached the output along all paths together.",
             { blocks },
           )
         : translate(
-            "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch can have reached the output along all paths together.",
+            "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch could have reached the output along all paths together.",
             { blocks },
           ),
     reading: (_result, _view, _patch, value) =>
@@ -213,7 +213,7 @@ function attentionSentence(result, { block, head, direction, query }) {
   }
   return query === null
     ? translate(
-        "Where the *class token* looks in {where}. The stronger its colour, the more attention a patch gets. The class token becomes the prediction after the last block.",
+        "Where the *class token* looks in {where}. The stronger its colour, the more attention a patch gets. After the last block, the output is read from the class token.",
         values,
       )
     : translate(

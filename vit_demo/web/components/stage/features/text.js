@@ -36,11 +36,11 @@ export function sentenceOf(mode, tokens, { block, k }, result) {
     case "norms":
       return outliers.size
         ? translate(
-            "Brighter patches have *longer* tokens. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
+            "The stronger a patch’s colour, the *longer* its token. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
             { outliers: outliers.size, all: count },
           )
         : english(
-            "Brighter patches have *longer* tokens. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
+            "The stronger a patch’s colour, the *longer* its token. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
           );
     default:
       return `${translate(

@@ -79,8 +79,8 @@ function strongestPatch(result) {
   const shares = patches.map((patch, i) => `${letters[i]} ${formatShare(map[patch])}`).join(" · ");
   return {
     prompt: result.hasClassToken
-      ? translate("From which marked patch does the class token take most in the last block?")
-      : translate("From which marked patch does the average of all tokens take most in the last block?"),
+      ? translate("From which of the marked patches does the class token take the most in the last block?")
+      : translate("From which of the marked patches does the average of all tokens take the most in the last block?"),
     options: patches.map((patch, i) => `${letters[i]}: ${placeOf(result, patch)}`),
     answer,
     why: translate("Mean of all heads: {shares}.", { shares }),

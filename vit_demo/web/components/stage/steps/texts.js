@@ -107,9 +107,9 @@ export const STEPS = [
     title: english("Put the heads together"),
     sentences: (f) => [
       f.heads === 1
-        ? translate("There is one head, and it brings {width} numbers.", f)
+        ? translate("There is one head, and it gives {width} numbers.", f)
         : translate(
-            "The {heads} heads look for different things, and what they bring is put side by side: {heads} × {headWidth} = {width} numbers.",
+            "The {heads} heads look for different things, and their results are put side by side: {heads} × {headWidth} = {width} numbers.",
             f,
           ),
       f.mixesHeads

@@ -53,9 +53,9 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
   if (dropping) {
     return {
       mouse: english(
-        "Click a patch, or brush over several, to drop them; again restores them. Arrow keys and Enter do the same.",
+        "Click a patch, or brush over several, to drop them; do it again to restore them. Arrow keys and Enter do the same.",
       ),
-      touch: english("Tap a patch, or brush over several, to drop them; again restores them."),
+      touch: english("Tap a patch, or brush over several, to drop them; do it again to restore them."),
     };
   }
   if (!uses.includes("patch")) {

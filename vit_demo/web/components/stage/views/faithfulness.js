@@ -20,7 +20,7 @@ const REPLACEMENTS = {
   mean: english(
     "A removed patch is replaced by the colour that normalization maps to 0: nearly black for digits, plain grey for most models of photos.",
   ),
-  blur: english("A removed patch is replaced by the picture without its details."),
+  blur: english("A removed patch is replaced by the same patch of a blurred picture."),
   black: english("A removed patch is replaced by black."),
 };
 

@@ -28,7 +28,7 @@ export const html = `
   </section>`;
 
 const LIFETIME = 60_000; // milliseconds that a browser gets to save a file
-const HINT = english("Files hold the true values, with the method, the class and the model.");
+const HINT = english("JSON and NPZ hold the map’s exact values; JSON also names the method, the class and the model.");
 const NO_COMMAND = english("The command line cannot drop patches: copy the Python code instead.");
 
 export function create(card, { methods, curves }) {

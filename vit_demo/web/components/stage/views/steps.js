@@ -161,7 +161,7 @@ export function create(card, { request, change, stepCode }) {
       const similarity = (hovered) => positionSimilarity(shared.positions, facts.patches, hovered ?? patch);
       view.mapOf = (hovered) => similarity(hovered).map((value) => Math.max(0, value));
       view.caption = (hovered) =>
-        translate("Similarity of positions to *{place}*, from 0 (dark) to 1.", {
+        translate("Similarity of positions to *{place}*, from 0 (weakest colour) to 1 (strongest).", {
           place: placeOf(result, hovered ?? patch),
         });
     } else if (step === 3 || step === 4) {
