@@ -94,6 +94,17 @@ def test_running_jobs_never_need_more_memory_than_there_is(runner):
     assert most == 100, "one of 60 at a time, and the largest alone"
 
 
+def test_memory_is_counted_in_each_lane_and_given_in_order(runner):
+    (first, go_on), order = held(runner, "first", "wide", 60), []
+    large = runner.submit("large", lambda: order.append("large"), "wide", 1000)
+    time.sleep(0.05)  # until it waits for the memory
+    small = runner.submit("small", lambda: order.append("small"), "wide", 10)
+    assert runner.submit("other", lambda: "other", "quick", 100).result() == "other", "of another lane"
+    go_on.set()
+    until(lambda: first.is_done and large.is_done and small.is_done)
+    assert order == ["large", "small"]
+
+
 def test_a_job_that_nobody_waits_for_stops_and_can_be_submitted_again(runner, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 0.05)
     rounds = []

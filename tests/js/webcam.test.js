@@ -8,7 +8,7 @@ import { createWebcam } from "../../vit_demo/web/components/inputs/webcam.js";
 /** A camera that opens when the test says so. */
 function createCamera() {
   const waiting = [];
-  const getUserMedia = () => new Promise((resolve) => waiting.push(resolve));
+  const getUserMedia = () => new Promise((resolve, reject) => waiting.push({ resolve, reject }));
   const navigator = { mediaDevices: { getUserMedia } };
   Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
   const open = () => {
@@ -18,10 +18,10 @@ function createCamera() {
         track.isOn = false;
       },
     };
-    waiting.shift()({ getTracks: () => [track] });
+    waiting.shift().resolve({ getTracks: () => [track] });
     return track;
   };
-  return { open };
+  return { open, refuse: () => waiting.shift().reject(new Error("denied")) };
 }
 
 const createVideo = () => ({ hidden: true, srcObject: null, play: async () => {} });
@@ -45,4 +45,16 @@ test("the camera is on from start to stop", async () => {
   assert.ok(track.isOn && !video.hidden);
   webcam.stop();
   assert.ok(!track.isOn && video.hidden);
+});
+
+test("a camera that is refused after it was closed is no failure", async () => {
+  const [camera, video] = [createCamera(), createVideo()];
+  const webcam = createWebcam(video);
+  const first = webcam.start();
+  webcam.stop();
+  camera.refuse();
+  assert.equal(await first, false);
+  const second = webcam.start();
+  camera.refuse();
+  await assert.rejects(second, /denied/);
 });

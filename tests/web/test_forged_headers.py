@@ -6,6 +6,8 @@ import json
 import socket
 from urllib.parse import urlsplit
 
+import gradio as gr
+import gradio.routes
 import pytest
 
 from vit_demo.web import mailboxes
@@ -119,6 +121,22 @@ def test_a_new_session_costs_nothing(page):
         status = component_call(page, Cookie=f"a={number}")[0]
         assert status == 200
     assert list(page.app.state_holder.session_data) in ([], [""])
+
+
+def test_pages_of_other_programs_keep_a_state_for_each_session(page):
+    with gr.Blocks() as other:
+        gr.State()
+    holder = gradio.routes.StateHolder()
+    holder.set_blocks(other)
+    assert holder["one"] is not holder["two"]
+
+
+@pytest.mark.parametrize("headers", ["Host:", "Host: x\r\nX-Forwarded-Host:"])
+def test_an_empty_host_is_none(page, headers):
+    address = urlsplit(page.local_url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        connection.sendall(f"GET /config HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n".encode())
+        assert connection.recv(100).split()[1] == b"200"
 
 
 def test_cancelling_fills_no_mailbox(page, monkeypatch):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, TypeVar
@@ -44,7 +45,8 @@ class Engine:
 
     def __init__(self, device: str | None = None, backend: Backend | None = None) -> None:
         self.device = find_device(device) if device else best_device()
-        self.jobs = JobRunner(backend.lanes if backend else LANES)
+        # Another process that computes counts its memory itself.
+        self.jobs = JobRunner(backend.lanes, sys.maxsize) if backend else JobRunner(LANES)
         self._backend = backend
         self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
         self._results: ByteCache[Exploration] = ByteCache(result_bytes(self.device), lambda result: result.num_bytes)

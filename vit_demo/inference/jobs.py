@@ -35,7 +35,8 @@ class JobRunner:
 
     Args:
         lanes: By name.
-        nbytes: Memory that running jobs may need together, by the estimates with which they are submitted.
+        nbytes: Memory that the running jobs of each lane may need together, by the estimates with which they are
+            submitted.
     """
 
     def __init__(self, lanes: Mapping[str, Lane] = LANES, nbytes: int = MEMORY) -> None:
@@ -49,7 +50,7 @@ class JobRunner:
 
     def _begin(self) -> None:
         """Starts without jobs and threads, as the child of a fork has to: the threads stay in the parent."""
-        self._memory = ByteSemaphore(self._nbytes)
+        self._memory = {name: ByteSemaphore(self._nbytes) for name in self._lanes}
         self._queues: dict[str, queue.SimpleQueue[Job[Any] | None]] = {
             name: queue.SimpleQueue() for name in self._lanes
         }
@@ -173,7 +174,7 @@ class JobRunner:
         while (job := self._queues[name].get()) is not None:
             with self._lock:
                 self._waiting[name] -= 1
-            with self._memory.reserve(job.nbytes):
+            with self._memory[name].reserve(job.nbytes):
                 if job.claim():  # not before: a job that holds memory may need this one, and then runs it
                     self._finish(job)
 

@@ -43,8 +43,8 @@ LANES = {
 """One pass of a digits model, one pass of a photo model, one on a picture file that must be decoded first, work of many
 passes, and downloads."""
 
-MEMORY = 3 << 30
-"""Bytes that the running jobs may need together."""
+MEMORY = 1 << 30
+"""Bytes that the running jobs of one lane may need together; one that needs more runs alone in its lane."""
 
 RESULT_BYTES = 96 << 20
 """Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""

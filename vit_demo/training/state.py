@@ -52,15 +52,15 @@ def load_state(path: Path, settings: Settings, device: torch.device) -> dict[str
         InputError: If the state is damaged, or belongs to a run with other settings.
     """
     try:
-        state = torch.load(path, map_location=device, weights_only=True)
-        differences = describe_differences(state["settings"], settings)
-    except (RuntimeError, UnpicklingError, EOFError, KeyError, TypeError, OSError) as error:
+        settings_of_state = torch.load(path, map_location="cpu", weights_only=True)["settings"]
+        differences = describe_differences(settings_of_state, settings)
+    except (RuntimeError, UnpicklingError, EOFError, KeyError, TypeError) as error:
         raise InputError(f"{path} is damaged: train without --resume.") from error
     if differences:
         raise InputError(
             f"{path} belongs to a run with {differences}: resume it with the same settings, or train without --resume."
         )
-    return state
+    return torch.load(path, map_location=device, weights_only=True)
 
 
 def describe_differences(old: Settings, new: Settings) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
+import gradio as gr
 import gradio.route_utils
 import gradio.routes
 from gradio.route_utils import GradioMultiPartParser
@@ -19,11 +21,12 @@ ADDRESS_HEADERS = ("host", "x-forwarded-host", "x-forwarded-proto", "x-gradio-se
 MAX_ADDRESSES = 16
 
 _address: ContextVar[tuple[str | None, ...]] = ContextVar("address", default=())
-_infos: OrderedDict[tuple[str | None, ...], Any] = OrderedDict()
+_pages: WeakSet[gr.Blocks] = WeakSet()
 
 
-def install() -> None:
-    """Replaces Gradio's collections, before the application is created."""
+def install(page: gr.Blocks) -> None:
+    """Replaces Gradio's collections for a page, before its application is created; pages of others keep theirs."""
+    _pages.add(page)
     App.api_info = property(_get_info, _set_info)  # type: ignore[assignment]
     gradio.routes.StateHolder = OneState  # type: ignore[misc]
     gradio.route_utils.GradioMultiPartParser = FilesOnly  # type: ignore[misc]
@@ -34,14 +37,19 @@ def remember_address(headers: Headers) -> None:
     _address.set(tuple(headers.get(name) for name in ADDRESS_HEADERS))
 
 
-def _get_info(_: App) -> Any:
-    return _infos.get(_address.get())
+def _infos(app: App) -> OrderedDict[tuple[str | None, ...], Any]:
+    return app.__dict__.setdefault("_infos", OrderedDict())
 
 
-def _set_info(_: App, info: Any) -> None:
-    _infos[_address.get()] = info
-    if len(_infos) > MAX_ADDRESSES:
-        _infos.popitem(last=False)
+def _get_info(app: App) -> Any:
+    return _infos(app).get(_address.get())
+
+
+def _set_info(app: App, info: Any) -> None:
+    found = _infos(app)
+    found[_address.get()] = info
+    if len(found) > MAX_ADDRESSES:
+        found.popitem(last=False)
 
 
 class OneState(StateHolder):
@@ -51,7 +59,7 @@ class OneState(StateHolder):
     """
 
     def __getitem__(self, session_id: str) -> SessionState:
-        return super().__getitem__("")
+        return super().__getitem__("" if self.blocks in _pages else session_id)
 
 
 class FilesOnly(GradioMultiPartParser):

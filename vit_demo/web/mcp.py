@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gradio.mcp
 from gradio.mcp import GradioMCPServer
@@ -19,6 +20,8 @@ from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, TOOL_SECONDS
 
 if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
+
+T = TypeVar("T")
 
 PICTURE = (
     f"A data URL, such as data:image/jpeg;base64,..., of at most {MAX_EVENT_BYTES // 1000} kB. URLs are not fetched: "
@@ -87,11 +90,11 @@ class ToolServer(GradioMCPServer):
 
     async def _execute_tool_without_progress(self, job: Any) -> list[Any]:
         """Awaits the result, where Gradio would occupy one of the threads that also serve the page."""
-        return [await asyncio.wait_for(asyncio.wrap_future(job.future), TOOL_SECONDS)]
+        return [await _in_time(asyncio.wrap_future(job.future))]
 
     async def _execute_tool_with_progress(self, job: Any, progress_token: str | int) -> dict[str, Any]:
         """Awaits the result and tells the caller of its progress."""
-        return await asyncio.wait_for(super()._execute_tool_with_progress(job, progress_token), TOOL_SECONDS)
+        return await _in_time(super()._execute_tool_with_progress(job, progress_token))
 
     def get_tool_to_endpoint(self) -> dict[str, str]:
         """Gradio's tools but ``batch``: pictures within a call are too few to gain from it."""
@@ -119,6 +122,13 @@ class ToolServer(GradioMCPServer):
         outputs = data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
         texts = [json.dumps(one) if isinstance(one, list) or _is_plain(one) else one for one in outputs]
         return super().postprocess_output_data(texts, root_url)
+
+
+async def _in_time(result: Awaitable[T]) -> T:
+    try:
+        return await asyncio.wait_for(result, TOOL_SECONDS)
+    except TimeoutError as error:
+        raise InputError("This took too long: try a larger patch size or another method.") from error
 
 
 def _is_plain(value: Any) -> bool:

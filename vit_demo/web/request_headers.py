@@ -70,12 +70,13 @@ def clean_headers(scope: Scope, path: str) -> Headers:
         dropped.add(b"accept-encoding")  # uploads of any size would be compressed for each request
     if "range" in headers and not _RANGE.fullmatch(headers["range"]):
         dropped.add(b"range")
-    scope["headers"] = [(name, value) for name, value in scope["headers"] if name not in dropped]
-    if "host" not in headers:  # as in health checks by HTTP/1.0
+    scope["headers"] = [one for one in scope["headers"] if one[0] not in dropped and one != (b"host", b"")]
+    if not headers.get("host"):  # as in health checks by HTTP/1.0
         host, port = scope.get("server") or ("localhost", None)
-        scope["headers"].append((b"host", f"{host}:{port}".encode() if port else host.encode()))
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        scope["headers"].append((b"host", address.encode() if port else b"localhost"))
     hosts = [*headers.getlist("host"), *headers.getlist("x-forwarded-host")]
-    if not all(_HOST.fullmatch(host.partition(",")[0].strip()) for host in hosts):
+    if not all(_HOST.fullmatch(host.partition(",")[0].strip()) for host in hosts if host):
         raise RequestRefused(400, "The Host header is not the name of a host.")
     is_change = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
     is_foreign = (

@@ -118,7 +118,7 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     page = build_page()
     head.install()
-    gradio_state.install()
+    gradio_state.install(page)
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
     mailboxes.install(page)
     others = [*modules.routes(), *head.routes(), *example_pictures.routes(), *openapi.routes()]
@@ -202,9 +202,10 @@ def _port(port: int | None) -> int | None:
 def _check_free(host: str | None, port: int | None) -> None:
     """Checks address and port before the page is built, which takes seconds."""
     address = host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    address = address.strip("[]")
     try:
-        with socket.create_server((address.strip("[]"), port or 0), family=family):
+        family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.create_server((address, port or 0), family=family):
             return
     except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
         is_taken = isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES)

@@ -14,8 +14,9 @@ const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with
 /**
  * Starts the menu in its element. `models` maps names to the entries of Python's `model_entry`; `offer` is the name of the
  * model that the photo tab offers. `show(state)` shows the state; `use(model, how)` chooses a model that needs no download.
- * `linked` is the model that a link names and that must be downloaded: `open(model, state)` gets it and uses it for that
- * state, unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is under way.
+ * `linked` is the model that a link names and that must be downloaded: `open(model, state)` gets it and uses it, with the
+ * view of that state unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is
+ * under way and nothing was chosen.
  */
 export function createMenu(element, { pageState, server, models, offer, customModels, remember }) {
   const find = (selector) => element.querySelector(selector);

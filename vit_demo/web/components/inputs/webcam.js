@@ -17,17 +17,19 @@ export function createWebcam(video) {
   async function start() {
     stop();
     const isCurrent = starts.start();
-    const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
-    if (!isCurrent()) {
-      endTracks(asked);
-      return false;
+    try {
+      const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
+      if (!isCurrent()) {
+        endTracks(asked);
+        return false;
+      }
+      stream = asked;
+      video.srcObject = stream;
+      video.hidden = false;
+      await video.play();
+    } catch (error) {
+      if (isCurrent()) throw error; // otherwise nobody waits for it any more
     }
-    stream = asked;
-    video.srcObject = stream;
-    video.hidden = false;
-    await video.play().catch((error) => {
-      if (isCurrent()) throw error; // otherwise it was stopped before it played
-    });
     return isCurrent();
   }
 
