@@ -1,4 +1,4 @@
-"""A tiny network with seeded weights in the place of a photo preset."""
+"""A tiny network with seeded weights in the place of a photo preset, and a runner of jobs with little memory."""
 
 from dataclasses import replace
 
@@ -9,6 +9,8 @@ from PIL import Image
 
 from vit_demo.inference import engine as module
 from vit_demo.inference.engine import Engine
+from vit_demo.inference.jobs import JobRunner
+from vit_demo.inference.limits import Lane
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.weights import PRESETS
 
@@ -34,3 +36,10 @@ def tiny(request, monkeypatch):
     monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)
     engine = Engine("cpu")
     return engine, model, loads
+
+
+@pytest.fixture
+def runner():
+    runner = JobRunner({"quick": Lane(1, 4), "slow": Lane(1, 4), "wide": Lane(4, 4)}, nbytes=100)
+    yield runner
+    runner.close()

@@ -11,41 +11,12 @@ import torch
 
 from vit_demo.errors import BusyError, InputError
 from vit_demo.inference import job as module
-from vit_demo.inference.job import Cancelled, Job, report
+from vit_demo.inference.job import Cancelled, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import LANES, Lane
 
 from ..asynchronous import run
-
-WAIT = 10  # seconds that no test comes near
-
-
-@pytest.fixture
-def runner():
-    runner = JobRunner({"quick": Lane(1, 4), "slow": Lane(1, 4), "wide": Lane(4, 4)}, nbytes=100)
-    yield runner
-    runner.close()
-
-
-def held(runner, key, lane, nbytes=0):
-    """A job that runs until it is let go."""
-    started, go_on = threading.Event(), threading.Event()
-
-    def work():
-        started.set()
-        assert go_on.wait(WAIT)
-        return key
-
-    job = runner.submit(key, work, lane, nbytes)
-    assert started.wait(WAIT)
-    return job, go_on
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+from .job_helpers import WAIT, held, until
 
 
 def test_equal_requests_run_once(runner):
@@ -151,80 +122,6 @@ def test_a_queued_job_that_nobody_waits_for_is_not_started(runner, monkeypatch):
     go_on.set()
     until(lambda: job.is_done)
     assert not started
-
-
-def test_a_job_within_a_job_runs_in_its_thread_and_reports_to_it(runner):
-    reported = []
-
-    def inner():
-        report(3, 7)
-        reported.append((outer.done, outer.total))
-        return threading.current_thread().name
-
-    def work():
-        return threading.current_thread().name, runner.run("inner", inner, "slow")
-
-    outer = runner.submit("outer", work, "slow")  # one worker: waiting for another one would never end
-    first, second = outer.result()
-    assert first == second and reported == [(3, 7)]
-
-
-def test_work_without_a_key_joins_nothing_and_runs_within_its_job(runner):
-    started = []
-    for _ in range(2):
-        runner.run(None, lambda: started.append(threading.current_thread().name), "quick")
-    runner.run("outer", lambda: runner.run(None, lambda: started.append(runner.num_active), "slow"), "quick")
-    assert started == ["quick-0", "quick-0", 1]
-
-
-def test_a_job_within_a_job_is_joined_where_it_runs_already(runner):
-    _, go_on = held(runner, "inner", "slow")
-    outer = runner.submit("outer", lambda: runner.run("inner", lambda: "twice", "slow"), "quick")
-    assert not outer.poll(0.05)
-    go_on.set()
-    assert outer.result() == "inner"
-
-
-def test_a_job_within_a_job_does_not_wait_for_its_turn(runner):
-    """The inner one stands in the queue behind the outer one, which occupies the only worker."""
-    go_on = threading.Event()
-
-    def work():
-        assert go_on.wait(WAIT)
-        return runner.run("inner", lambda: "from within", "slow")
-
-    outer = runner.submit("outer", work, "slow")
-    queued = runner.submit("inner", lambda: "from the queue", "slow")
-    go_on.set()
-    assert outer.result() == queued.result() == "from the queue"
-
-
-def test_a_job_that_waits_for_memory_does_not_keep_another_from_running_it(runner):
-    begun = threading.Event()
-
-    def outer():
-        assert begun.wait(WAIT)
-        time.sleep(0.1)  # until a worker has taken the inner job, for which there is no memory
-        return runner.run("inner", lambda: "done", "wide", 60)
-
-    job = runner.submit("outer", outer, "wide", 60)
-    inner = runner.submit("inner", lambda: "done", "wide", 60)
-    begun.set()
-    until(lambda: job.is_done and inner.is_done)
-    assert job.result() == inner.result() == "done"
-
-
-def test_a_worker_and_an_outer_job_claim_a_job_one_after_the_other():
-    job, found = Job("key", lambda: None), []
-    claimers = [threading.Thread(target=lambda: found.append(job.claim())) for _ in range(2)]
-    with job._lock:
-        for claimer in claimers:
-            claimer.start()
-            claimer.join(0.05)
-        assert found == [], "each waits for its turn"
-    for claimer in claimers:
-        claimer.join()
-    assert sorted(found) == [False, True]
 
 
 def test_errors_reach_every_waiter(runner):
