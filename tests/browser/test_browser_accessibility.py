@@ -154,7 +154,7 @@ def test_terms_are_explained_on_hover_and_with_the_keyboard(page: Page, address:
     term = page.locator(".sentence .term", has_text="class token")
     tooltip = page.get_by_role("tooltip")
     term.hover()
-    assert "becomes the prediction" in tooltip.inner_text()
+    assert "the output is read from it" in tooltip.inner_text()
     page.mouse.move(5, 5)
     tooltip.wait_for(state="hidden")
     page.locator(".sentence .term", has_text="block").focus()
