@@ -147,3 +147,4 @@ def test_cancelling_fills_no_mailbox(page, monkeypatch):
     request(page, "POST", "/gradio_api/queue/join", event)
     status, _, reply = request(page, "POST", "/gradio_api/cancel", body)
     assert status == 429 and b"Collect the results" in reply
+    mailboxes.of(page)._drop("canceller")
