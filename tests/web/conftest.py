@@ -1,12 +1,14 @@
-"""A running page for tests that only call it."""
+"""The running page, and fixtures that empty what the server keeps."""
 
 from collections.abc import Iterator
 
 import gradio as gr
 import pytest
 
-from vit_demo.web import launch
+from vit_demo.web import launch, mailboxes, map_requests
 from vit_demo.web.components.pad import example_picture
+
+from .http_requests import wait_until_idle
 
 
 @pytest.fixture(scope="session")
@@ -15,6 +17,29 @@ def running_page() -> Iterator[gr.Blocks]:
     page = launch("127.0.0.1", wait=False)
     yield page
     page.close()
+
+
+@pytest.fixture
+def empty_mailboxes(page: gr.Blocks) -> Iterator[None]:
+    """Drops what no test collected, before and after one that counts it or leaves something."""
+
+    def drop_all() -> None:
+        wait_until_idle(page)
+        boxes = mailboxes.of(page)
+        for session in list(boxes):
+            boxes._drop(session)
+
+    drop_all()
+    yield
+    drop_all()
+
+
+@pytest.fixture
+def empty_replies() -> Iterator[None]:
+    """Empties the cache of replies, before and after a test that replaces what computes them."""
+    map_requests._replies.clear()
+    yield
+    map_requests._replies.clear()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ import http.client
 import io
 import json
 import secrets
+import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -47,6 +49,18 @@ def event(page, number: int, data: list[Any]) -> str:
     return json.dumps(
         [[one["msg"], out.get("data"), out.get("error")] for one, out in zip(messages, outputs, strict=True)]
     )
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def wait_until_idle(page) -> None:
+    """Waits until no event is in Gradio's queue or running."""
+    wait_until(lambda: not len(page._queue) and not any(page._queue.active_jobs))
 
 
 def upload(page, *files: bytes, name: str = "a.png", query: str = "") -> tuple[int, bytes]:

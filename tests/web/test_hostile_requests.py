@@ -8,7 +8,6 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import CoroutineType
 from typing import Any
@@ -24,7 +23,7 @@ from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.requests import drawing_source, example_source, image_source
 from vit_demo.weights import PRESETS
 
-from .http_requests import event, request
+from .http_requests import event, request, wait_until, wait_until_idle
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +64,7 @@ def test_a_session_has_a_short_plain_name(page, session):
     assert all(len(found) <= 64 for found in mailboxes.of(page))
 
 
-def test_results_that_nobody_collects_are_bounded(page, monkeypatch):
+def test_results_that_nobody_collects_are_bounded(page, empty_mailboxes, monkeypatch):
     for limit in (mailboxes.MAX_SESSION_MESSAGES, mailboxes.MAX_UNCOLLECTED_MESSAGES):
         assert limit >= 100
     monkeypatch.setattr(mailboxes, "MAX_SESSION_MESSAGES", 10)
@@ -74,16 +73,13 @@ def test_results_that_nobody_collects_are_bounded(page, monkeypatch):
     def held() -> int:
         return sum(messages.qsize() for messages in mailboxes.of(page).values())
 
-    def settle() -> None:
-        wait_until(lambda: not len(page._queue) and not any(page._queue.active_jobs))
-
     for _ in range(20):
         status, reply = join(page, session_hash="one")
-        settle()
+        wait_until_idle(page)
     assert status == 429 and b"Collect the results" in reply and held() <= 10 + 4
     for _ in range(20):
         assert join(page)[0] == 200, "others are not refused"
-        settle()
+        wait_until_idle(page)
     assert held() <= 40 + 4 and "one" not in mailboxes.of(page), "the oldest were dropped"
     assert "tabby cat" in event(page, number_of(page, "presets"), []), "who collects its results gets them"
 
@@ -103,13 +99,6 @@ def test_streams_that_break_off_leave_nothing_running(page, monkeypatch, capfd):
         stream.close()
     wait_until(lambda: len(heartbeats()) <= before)
     assert "KeyError" not in capfd.readouterr().err
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def heartbeats() -> list[Any]:

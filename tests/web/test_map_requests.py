@@ -275,7 +275,7 @@ def test_a_map_and_its_faithfulness_at_once_compute_the_map_once(source, monkeyp
     assert len(passes) == 1
 
 
-def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
+def test_a_quick_map_does_not_wait_for_slow_ones(source, empty_replies, monkeypatch):
     go_on = threading.Event()
 
     def work(requested, fields):
@@ -295,14 +295,13 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, monkeypatch):
     assert [complete(sent) for sent in slow] == [{"result": {"fine": True}}] * 10
 
 
-def test_a_bug_is_logged_and_its_details_are_not_sent(source, monkeypatch, caplog):
+def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):
     monkeypatch.setitem(KINDS, "logit_lens", request_kinds.Kind(lambda *_: {}["/secret/path"]))
-    map_requests._replies.clear()
     assert complete({"kind": "logit_lens", "source": source}) == {"error": handlers.INTERNAL_ERROR}
     assert "/secret/path" in caplog.text
 
 
-def test_progress_is_returned_until_the_result_is_there(source, monkeypatch):
+def test_progress_is_returned_until_the_result_is_there(source, empty_replies, monkeypatch):
     monkeypatch.setattr(map_requests, "POLL_SECONDS", 0.01)
     go_on = threading.Event()
 
@@ -319,7 +318,7 @@ def test_progress_is_returned_until_the_result_is_there(source, monkeypatch):
     assert complete(sent) == {"result": {"fine": True}}
 
 
-def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, monkeypatch):
+def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, empty_replies, monkeypatch):
     needed = {}
     submit = get_engine().jobs.submit
 
@@ -328,7 +327,6 @@ def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, monkeypatch):
         return submit(key, work, lane, nbytes)
 
     monkeypatch.setattr(get_engine().jobs, "submit", record)
-    map_requests._replies.clear()
     send(source, "logit_lens")
     send(source, "randomization", method="attention", label=3)
     preset = PRESETS[source["preset"]]

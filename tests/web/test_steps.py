@@ -18,7 +18,7 @@ from vit_demo.inference import engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.model import ViT, vit
-from vit_demo.web import map_requests, steps
+from vit_demo.web import steps
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.payload import payload
 from vit_demo.web.requests import ResultRequest
@@ -128,14 +128,15 @@ def test_a_dropped_patch_has_no_steps(source: dict[str, Any]) -> None:
     ],
     ids=["no classes, registers", "no class token", "two vectors, heads apart"],
 )
-def test_models_of_other_shapes(source: dict[str, Any], changes: dict[str, Any], monkeypatch: Any) -> None:
+def test_models_of_other_shapes(
+    source: dict[str, Any], changes: dict[str, Any], empty_replies: None, monkeypatch: Any
+) -> None:
     tiny = PRESETS["digits-tiny"]
     config = replace(tiny.config, depth=2, embed_dim=16, num_heads=2, **changes)
     preset = replace(tiny, config=config, labels=tiny.labels if config.num_classes else ())
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
     monkeypatch.setattr(engine, "load_model", lambda *_: ViT(config).eval())
     reset_engines()
-    map_requests._replies.clear()
     try:
         shared = numbers(source, "steps")
         assert ("logits" in shared) == bool(config.num_classes)
@@ -147,7 +148,6 @@ def test_models_of_other_shapes(source: dict[str, Any], changes: dict[str, Any],
         assert ("no class token" in from_class_token.get("error", "")) == (not config.class_token)
     finally:
         reset_engines()
-        map_requests._replies.clear()
 
 
 def test_the_code_of_each_step_is_that_of_the_network() -> None:

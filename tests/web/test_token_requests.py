@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web import map_requests, token_requests
+from vit_demo.web import token_requests
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.payload import source_of
 from vit_demo.web.request_kinds import KINDS
@@ -89,14 +89,13 @@ def test_the_second_picture_gets_the_model_of_the_first(three):
     assert reply["pictures"][1]["grid"] == [7, 7]
 
 
-def test_equal_requests_are_cached_and_others_are_not_mixed_up(three, eight, monkeypatch):
+def test_equal_requests_are_cached_and_others_are_not_mixed_up(three, eight, empty_replies, monkeypatch):
     def count(requested, request):
         computed.append(request.block)
         return {"number": len(computed)}
 
     computed: list[int] = []
     monkeypatch.setitem(KINDS, "tokens", replace(KINDS["tokens"], compute=count))
-    map_requests._replies.clear()
     sent = [
         {"kind": "tokens", "source": three[1], "block": 1},
         {"kind": "tokens", "source": three[1], "block": 2},
@@ -104,7 +103,6 @@ def test_equal_requests_are_cached_and_others_are_not_mixed_up(three, eight, mon
         {"kind": "tokens", "source": three[1], "block": 1, "other": three[1]},
     ]
     assert [complete(one)["result"]["number"] for one in sent * 2] == [1, 2, 3, 4, 1, 2, 3, 4]
-    map_requests._replies.clear()
 
 
 def test_too_many_patches_get_a_sentence(three, monkeypatch):
