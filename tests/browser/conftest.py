@@ -91,6 +91,15 @@ def address() -> Iterator[str]:
     page.close()
 
 
+@pytest.fixture
+def opened(page: Page, address: str) -> Page:
+    """The page with its first result."""
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    page.locator(".paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
+    return page
+
+
 @pytest.fixture(scope="module")
 def launch() -> Iterator[Callable[[gr.Blocks], str]]:
     """Starts a page on a free port and returns its address; it stops with the last test of the module."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from .choosing import method_button
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
 STAGE = "document.querySelector('.stage').__stage"
-DONE = '.stage[data-ready="true"][data-state="done"]'
-
 DROP_WORDS = """() => {
   const data = new DataTransfer();
   data.items.add(new File(["words"], "notes.pdf", { type: "application/pdf" }));
@@ -22,14 +18,6 @@ DROP_WORDS = """() => {
     document.querySelector(".paper").dispatchEvent(new DragEvent(name, options));
   }
 }"""
-
-
-@pytest.fixture
-def opened(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector(DONE)
-    page.locator(".paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
-    return page
 
 
 def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):

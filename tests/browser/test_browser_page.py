@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 READY = '.stage[data-ready="true"]'
 
 
-@pytest.fixture
-def opened(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector(READY)
-    page.locator(".paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
-    return page
-
-
 def run_of(page: Page) -> str:
     return page.locator(".stage").get_attribute("data-run") or ""
 

@@ -34,14 +34,6 @@ GIVE = """([kind, selector, content]) => {
 }"""
 
 
-@pytest.fixture
-def opened(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector(READY)
-    page.locator(".paper").click(trial=True)
-    return page
-
-
 def photo_of(name: str) -> str:
     """A smaller copy of an example, encoded for the browser."""
     buffer = io.BytesIO()
