@@ -81,11 +81,14 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
         CheckpointError: If the weights cannot be used.
         InputError: If this machine has no such device.
     """
+    import torch
+
     from vit_demo.checks import find_device, path_or_name
     from vit_demo.weights import find_preset, load_model
 
     place = find_device(device)
-    return load_model(find_preset(path_or_name(preset)), patch_size).to(place)
+    with torch.inference_mode(False):  # as in load_checkpoint
+        return load_model(find_preset(path_or_name(preset)), patch_size).to(place)
 
 
 def _render_for_notebook(result: "Exploration") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import torchvision.datasets
 from PIL import Image
 
+import vit_demo
 from vit_demo.cli import main
 from vit_demo.web.components.pad import example_picture
 
@@ -100,3 +102,24 @@ def test_an_address_that_is_none_of_this_machine_gets_a_sentence(arguments, caps
     assert main(["serve", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "choose one of this machine" in error
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shells differ")
+@pytest.mark.parametrize(
+    ("command", "code", "message", "written"),
+    [
+        ("{} presets >/dev/full", 2, "The output cannot be written (No space left on device)", ""),
+        ("{} explain three.png --preset digits-tiny --html a.html >/dev/full", 2, "cannot be written", ""),
+        ("{{ {} explain three.png 3.png --preset digits-tiny --out made; }} | head -c 1", 0, "", "made/3-input.png"),
+        ("{} explain three.png --preset digits-tiny --html report.html 2>&-", 0, "", "report.html"),
+    ],
+    ids=["full disk", "full disk and a report", "nobody reads it", "no standard error"],
+)
+def test_an_output_that_cannot_be_written(command, code, message, written, tmp_path):
+    for name in ("three.png", "3.png"):
+        example_picture(3).rotate(0 if name == "3.png" else 5).save(tmp_path / name)
+    line = "set -o pipefail; " + command.format(f"{sys.executable} -m vit_demo")
+    env = os.environ | {"PYTHONPATH": str(Path(vit_demo.__file__).parents[1])}
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, message in done.stderr, "Traceback" in done.stderr) == (code, True, False), done.stderr
+    assert (tmp_path / written).exists()

@@ -60,4 +60,5 @@ def test_a_network_counts_its_weights_and_what_it_derived(tiny: ViTConfig, learn
         model(torch.randn(1, 3, 16, 16))
         assert model.num_bytes == weights  # the stored size is no copy
         model(torch.randn(1, 3, 16, 16), patch_size=2)
-    assert model.num_bytes == weights + 4 * (WIDTH * 3 * 2 * 2 + learned * (1 + 64) * WIDTH)
+    copies = WIDTH * 3 * 4 * 4 + learned * (1 + 16) * WIDTH
+    assert model.num_bytes == weights + 4 * (copies + WIDTH * 3 * 2 * 2 + learned * (1 + 64) * WIDTH)

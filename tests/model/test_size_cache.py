@@ -133,6 +133,45 @@ def test_weights_made_in_inference_mode_are_never_stale(tiny: ViTConfig) -> None
         _check_fresh(model, before)
 
 
+def test_changing_the_data_of_a_parameter_clears_the_cache(model: ViT) -> None:
+    """That leaves no trace in the version of the tensor."""
+    with torch.no_grad():
+        before = _kernel(model, 2)
+        model.pos_embed_for((8, 8))
+    for parameter in model.parameters():
+        parameter.data.mul_(1.5)
+    _check_fresh(model, before)
+
+
+def test_its_own_size_needs_no_copy(model: ViT) -> None:
+    with torch.no_grad():
+        model(torch.randn(1, 3, 16, 16))
+    assert model.patch_embed.kernels.num_bytes == model.pos_embeds.num_bytes == 0
+
+
+@pytest.mark.parametrize("patch_size", [4, 2])
+def test_a_used_network_can_be_exported(model: ViT, patch_size: int) -> None:
+    images = torch.randn(1, 3, 16, 16)
+    with torch.no_grad():
+        expected = model(images, patch_size=patch_size)
+        exported = torch.export.export(model, (images,), {"patch_size": patch_size}).module()
+        torch.testing.assert_close(exported(images, patch_size=patch_size), expected)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_stacked_parameters_can_be_mapped_over(model: ViT) -> None:
+    images = torch.randn(1, 3, 16, 16)
+    stacked = {name: torch.stack([value, 2 * value]) for name, value in model.state_dict().items()}
+
+    def run(parameters: dict[str, Tensor]) -> Tensor:
+        return torch.func.functional_call(model, parameters, (images,), {"patch_size": 2})
+
+    with torch.no_grad():
+        found = torch.vmap(run)(stacked)
+        torch.testing.assert_close(found[0], model(images, patch_size=2))
+        torch.testing.assert_close(found[1], run({name: value[1] for name, value in stacked.items()}))
+
+
 def test_each_size_is_derived_once() -> None:
     cache, parameter, derived = SizeCache(), torch.zeros(3), []
 
@@ -188,7 +227,7 @@ def test_only_the_sizes_used_last_are_kept() -> None:
 
     for size in (*range(CACHED_SIZES), 0, CACHED_SIZES):  # 0 is used again before the last one comes
         cache.get(parameter, size, derive)
-    assert cache.num_bytes == CACHED_SIZES * 3 * 4
+    assert cache.num_bytes == (CACHED_SIZES + 1) * 3 * 4, "and a copy of the parameter"
     derived.clear()
     for size in (0, *range(2, CACHED_SIZES + 1)):
         assert cache.get(parameter, size, derive)[0] == size
@@ -217,4 +256,4 @@ def test_threads_that_request_different_sizes_each_get_theirs() -> None:
             list(pool.map(ask, range(4)))
     finally:
         sys.setswitchinterval(interval)
-    assert wrong == [] and len(cache.tensors) <= CACHED_SIZES
+    assert wrong == [] and len(cache.tensors) <= CACHED_SIZES + 1

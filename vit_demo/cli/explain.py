@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> bool:
     preset = get_engine().prepare(options.preset).result()
     patch_size = preset.check_patch_size(options.patch_size)
     report = Report(preset, patch_size)
-    failed = False
+    failed, goes_on = False, out is not None or options.html is not None
     with MapProgress(len(pictures), len(methods)) as progress:
         for picture in pictures:
             progress.start(picture.name)
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> bool:
                 result = get_engine().explore(picture.read(), options.preset, patch_size, options.fit)
             except ImageError as error:
                 failed = True
-                report_failure(picture, error, options.json, alone=len(pictures) == 1)
+                report_failure(picture, error, options.json, alone=len(pictures) == 1, goes_on=goes_on)
                 report.add_failure(picture.name, str(error))
                 continue
             label = result.labels[result.target(options.label)] if result.labels else None
@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> bool:
             explained = Explained(picture, result, maps, label)
             paths = write_pictures(explained, out, options.query) if out is not None else []
             if options.json:
-                print_line(json.dumps(to_json(explained, paths)))
+                print_line(json.dumps(to_json(explained, paths)), goes_on=goes_on)
             else:
                 print_text(explained, paths, with_name=len(pictures) > 1)
             if options.html:
@@ -129,7 +129,7 @@ def run(options: argparse.Namespace) -> bool:
     if options.html:
         # A file name may hold bytes that are no text.
         write_file(options.html, report.html().encode(errors="backslashreplace"))
-        print(options.html, file=sys.stderr if options.json else sys.stdout)
+        print_line(str(options.html), sys.stderr if options.json else sys.stdout)
     return failed
 
 
@@ -152,14 +152,12 @@ def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | 
 
 def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> None:
     """Prints the five most likely classes, and the paths of the pictures."""
+    lines = [f"{label:20} {100 * probability:5.1f} %" for label, probability in explained.result.top(5)]
+    lines += [str(path) for path in paths]
     if with_name:
-        print_line(f"{explained.picture.name}")
-    for label, probability in explained.result.top(5):
-        print_line(f"{label:20} {100 * probability:5.1f} %")
-    for path in paths:
-        print_line(str(path))
-    if with_name:
-        print_line("")
+        lines.insert(0, f"{explained.picture.name}")
+        lines.append("")
+    print_line("\n".join(lines), goes_on=True)
 
 
 def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
@@ -185,9 +183,9 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
     }
 
 
-def report_failure(picture: Picture, error: ImageError, as_json: bool, *, alone: bool) -> None:
+def report_failure(picture: Picture, error: ImageError, as_json: bool, *, alone: bool, goes_on: bool) -> None:
     """Prints why a picture could not be read; with ``--json`` in the output, too."""
     where = "" if alone else f"{picture.name}: "
     print_line(f"vit_demo: {where}{error}", sys.stderr)
     if as_json:
-        print_line(json.dumps({"image": picture.name, "error": str(error)}))
+        print_line(json.dumps({"image": picture.name, "error": str(error)}), goes_on=goes_on)

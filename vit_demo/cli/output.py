@@ -17,16 +17,30 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-def print_line(text: str, file: TextIO | None = None) -> None:
-    """Prints a line without disturbing a progress bar; ends the program when nobody reads its output any more."""
+def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) -> None:
+    """Prints a line without disturbing a progress bar.
+
+    Args:
+        text: Without its end of line.
+        file: Where to; stdout for None.
+        goes_on: Whether the command has more to do than to print: if nobody reads its output any more, it goes on in
+            silence. Otherwise the program ends.
+
+    Raises:
+        InputError: If the output cannot be written, as on a full disk.
+    """
     from tqdm import tqdm
 
+    stream = file or sys.stdout
     try:
-        with tqdm.external_write_mode(file or sys.stdout):
-            print(text, file=file or sys.stdout, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python ends
-        sys.exit(0)
+        with tqdm.external_write_mode(stream):
+            print(text, file=stream, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for later lines, and the flush when Python ends
+        if not isinstance(error, BrokenPipeError):
+            raise InputError(f"The output cannot be written ({error.strerror}): send it elsewhere.") from error
+        if not goes_on and stream is sys.stdout:
+            sys.exit(0)
 
 
 def make_folder(path: Path) -> None:
@@ -76,8 +90,12 @@ class MapProgress:
 
         self._maps = maps
         self._started = self._picture = 0
+        disable = True if sys.stderr is None else None  # None: unless stderr is a terminal
         self._bar = tqdm(
-            total=pictures * maps, disable=None, leave=False, bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}"
+            total=pictures * maps,
+            disable=disable,
+            leave=False,
+            bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}",
         )
 
     def start(self, name: str) -> None:

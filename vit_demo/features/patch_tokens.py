@@ -62,7 +62,7 @@ def _read(model: ViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Te
     tokens = model.fc_norm(model.norm(x))  # only one of the two is a norm
     read = tokens[config.num_prefix_tokens :]  # [N, D]
     if not config.num_classes:
-        none = torch.empty(len(read), 0, device=x.device)
+        none = read.new_empty(len(read), 0, dtype=torch.float32)
         return read.float(), patches.norm(dim=1), none.long(), none
     pooled = read
     if len(pooled_slices(config.pool, config.num_prefix_tokens)) == 2:

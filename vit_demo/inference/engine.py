@@ -53,6 +53,12 @@ class Engine:
         self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
         self._execute_on_zero_gpu = zero_gpu(self._execute)
 
+    def __reduce__(self) -> tuple[Callable[[str], Engine], tuple[str]]:
+        """Results hold their engine; a copy of one, also in another process, uses the shared engine of that device."""
+        from vit_demo.inference.shared import get_engine
+
+        return get_engine, (str(self.device),)
+
     @property
     def device_name(self) -> str:
         """Where networks run, in a few words for people."""
@@ -167,7 +173,8 @@ class Engine:
         preset = find_preset(name)
 
         def work() -> None:
-            blank = torch.zeros(1, preset.config.in_channels, preset.image_size, preset.image_size)
+            size = (1, preset.config.in_channels, preset.image_size, preset.image_size)
+            blank = torch.zeros(size, dtype=torch.float32)
             try:
                 self.run_on_model(preset, preset.default_patch_size, forward_with_trace, blank)
             except InputError as error:

@@ -83,7 +83,7 @@ class Exploration:
     @property
     def probabilities(self) -> NDArray[np.float32]:
         """Softmax of the logits, ``[K]``, summing to 1."""
-        return torch.tensor(self.logits).softmax(0).numpy()
+        return torch.tensor(self.logits, device="cpu").softmax(0).numpy()
 
     @property
     def is_sure(self) -> bool:

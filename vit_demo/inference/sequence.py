@@ -54,7 +54,7 @@ def kept_patches(ex: Exploration) -> Tensor | None:
     if not ex.dropped:
         return None
     dropped = {row * ex.grid[1] + col for row, col in ex.dropped}
-    return torch.tensor([[i for i in range(ex.grid[0] * ex.grid[1]) if i not in dropped]])
+    return torch.tensor([[i for i in range(ex.grid[0] * ex.grid[1]) if i not in dropped]], device="cpu")
 
 
 def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:

@@ -33,11 +33,16 @@ def attention(
 
     Returns:
         ``[B, N]`` float32.
+
+    Raises:
+        InputError: If there is no such direction.
     """
+    DIRECTION.check(direction)
     values = (attention_from if direction == "from" else attention_to)(trace, layer, query)
     return values.mean(1) if head is None else values[:, head]
 
 
+@torch.no_grad()
 def attention_from(trace: Trace, layer: int, query: int | None) -> Tensor:
     """What one token attends to.
 
@@ -52,9 +57,10 @@ def attention_from(trace: Trace, layer: int, query: int | None) -> Tensor:
     q, k = trace.q[layer], trace.k[layer]
     if query is None:
         return torch.stack([chunk.sum(2) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
-    return attention_rows(q[:, :, query : query + 1], k)[:, :, 0]
+    return attention_rows(q[:, :, query].unsqueeze(2), k)[:, :, 0]
 
 
+@torch.no_grad()
 def attention_to(trace: Trace, layer: int, key: int | None) -> Tensor:
     """Which tokens attend to one token: the attention that each gives to it. Arguments as in ``attention_from``.
 

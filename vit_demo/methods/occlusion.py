@@ -61,7 +61,7 @@ def occlusion(
     if not sizes.all():
         raise InputError(f"A window of {window} patches leaves nothing of a grid of {grid[0]} x {grid[1]}.")
     whole = log_probabilities(model, images, target, patches[None], patch_size=patch_size)
-    lost = torch.zeros(len(patches), device=images.device)
+    lost = torch.zeros(len(patches), dtype=torch.float32, device=images.device)
     done = 0
 
     def report(count: int, _: int) -> None:

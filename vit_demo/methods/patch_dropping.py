@@ -93,9 +93,11 @@ def patch_dropping(
         chosen = random_subsets(len(patches), count, ratio, seed * len(KEEP_RATIOS) + index).to(images.device)  # [M, K]
         kept = patches[chosen]
         scores.append(log_probabilities(model, images, target, kept, patch_size=patch_size, progress=report))
-        present.append(torch.zeros(count, len(patches), device=images.device).scatter(1, chosen, 1.0))
+        present.append(
+            torch.zeros(count, len(patches), dtype=torch.float32, device=images.device).scatter(1, chosen, 1.0)
+        )
         group.append(torch.full((count,), index))
-    hints = torch.empty(0, len(patches))
+    hints = torch.empty(0, len(patches), dtype=torch.float32)
     if with_hint:
         maps = [
             relevance(
@@ -105,7 +107,7 @@ def patch_dropping(
         ]
         # By rank, because their scales are not comparable.
         hints = torch.stack([ranks(one.flatten()[patches]) for one in maps]).mean(0, keepdim=True)
-    places = torch.stack([patches // grid[1], patches % grid[1]], dim=1) / max(grid)
+    places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
     attribution = posterior_mean(torch.cat(present), class_score(torch.cat(scores)), torch.cat(group), places, hints)
     for hint in hints:
         attribution = attribution + HINT_WEIGHT * attribution.std(correction=0) * _standardised(hint)
@@ -116,7 +118,7 @@ def random_subsets(count: int, budget: int, ratio: float, seed: int) -> Tensor:
     """``budget`` random subsets of ``count`` indices, all of one size: int64 ``[budget, max(1, ratio * count)]``."""
     generator = torch.Generator().manual_seed(seed)
     size = max(1, round(ratio * count))
-    return torch.rand(budget, count, generator=generator).argsort(1)[:, :size]
+    return torch.rand(budget, count, generator=generator, dtype=torch.float32).argsort(1)[:, :size]
 
 
 def _standardised(values: Tensor) -> Tensor:

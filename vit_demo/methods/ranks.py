@@ -7,10 +7,10 @@ from torch import Tensor
 
 
 def ranks(values: Tensor) -> Tensor:
-    """The rank of each value ``[n]``, from 0 for the smallest to 1 for the largest; ties share their mean rank."""
+    """The rank of each value ``[n]``, float32 from 0 for the smallest to 1 for the largest; ties share their mean."""
     _, place, counts = values.unique(return_inverse=True, return_counts=True)
     last = counts.cumsum(0) - 1
-    return (last - (counts - 1) / 2)[place] / max(1, len(values) - 1)
+    return (last - (counts - 1).float() / 2)[place] / max(1, len(values) - 1)
 
 
 def spearman(first: Tensor, second: Tensor) -> float:

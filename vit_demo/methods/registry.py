@@ -165,7 +165,7 @@ class Method:
         Args:
             model: In eval mode.
             images: Normalised; one image for a method of many passes.
-            target: The class; ignored by methods that do not depend on it.
+            target: The class, None for the most probable; ignored by methods that do not depend on it.
             patch_size: As in ``ViT.forward``.
             kept_patches: As in ``ViT.forward``.
             **options: The method's own; ``query`` is the index of a token, by default the class token's, or None, the
@@ -173,6 +173,9 @@ class Method:
         """
         if self.offers("query"):
             options.setdefault("query", 0 if model.config.class_token else None)
+        if self.is_slow and self.class_specific and target is None:
+            with torch.inference_mode():
+                target = int(model(images, patch_size=patch_size, kept_patches=kept_patches).argmax(1))
         if self.cost != "trace":
             targets = (target,) if self.class_specific else ()
             return self.function(model, images, *targets, patch_size=patch_size, kept_patches=kept_patches, **options)

@@ -11,6 +11,7 @@ from vit_demo.model import Trace
 
 
 @register("rollout", title="Rollout", class_specific=False, cost="trace", unit="share of the input", options=[QUERY])
+@torch.no_grad()
 def rollout(trace: Trace, query: int | None = 0) -> Tensor:
     """How much of each input token reaches one output token, if attention and residual each contribute half.
 
@@ -26,7 +27,7 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
         ``[B, N]`` float32, prefix tokens included, summing to 1.
     """
     batch, _, n, _ = trace.q[0].shape
-    row = torch.zeros(batch, n, device=trace.q[0].device)
+    row = torch.zeros(batch, n, dtype=torch.float32, device=trace.q[0].device)
     if query is None:
         row += 1 / n
     else:
@@ -34,7 +35,7 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
     for layer in reversed(range(trace.num_blocks)):
         q, k = trace.q[layer], trace.k[layer]
         if layer == trace.num_blocks - 1 and query is not None:
-            mixed = attention_rows(q[:, :, query : query + 1], k).mean(1)[:, 0]  # only one row has any weight yet
+            mixed = attention_rows(q[:, :, query].unsqueeze(2), k).mean(1)[:, 0]  # only one row has any weight yet
         else:
             mixed = torch.zeros_like(row)
             for part, chunk in iter_attention_rows(q, k):  # chunk [B, H, c, N]

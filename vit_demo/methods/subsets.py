@@ -21,7 +21,7 @@ def sequence_patches(
     model: ViT, images: Tensor, patch_size: int | None, kept_patches: Tensor | None
 ) -> tuple[tuple[int, int], Tensor]:
     """The grid of one image, and those of its patches ``[K]`` that enter the sequence."""
-    p = patch_size or model.patch_size
+    p = model.patch_size if patch_size is None else patch_size
     grid = (images.shape[2] // p, images.shape[3] // p)
     return grid, torch.arange(grid[0] * grid[1], device=images.device) if kept_patches is None else kept_patches[0]
 

@@ -24,7 +24,7 @@ def class_scores(logits: Tensor, target: Target) -> Tensor:
 def pooling_weights(model: ViT, trace: Trace) -> Tensor:
     """The share ``[N]`` that each token of a sequence has in the vector that the head reads; they sum to 1."""
     runs = pooled_slices(model.config.pool, trace.num_prefix_tokens)
-    weights = torch.zeros(trace.num_tokens, device=trace.q[0].device)
+    weights = torch.zeros(trace.num_tokens, dtype=torch.float32, device=trace.q[0].device)
     for tokens in runs:  # vectors that are concatenated for the head count alike
         weights[tokens] += 1 / (len(weights[tokens]) * len(runs))
     return weights

@@ -83,7 +83,7 @@ def value_weighted_norms(trace: Trace, layer: int, output: Tensor, query: int | 
         return (mixed * attention).sum(1).clamp_(min=0).sqrt_()
 
     if query is not None:
-        return lengths(attention_rows(q[:, :, query : query + 1], k))[:, 0]
+        return lengths(attention_rows(q[:, :, query].unsqueeze(2), k))[:, 0]
     return torch.stack([lengths(chunk).sum(1) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
 
 
@@ -92,7 +92,9 @@ def output_projection(model: ViT, layer: int) -> Tensor:
     block: Any = model.blocks[layer]  # a ModuleList is typed as a list of Modules
     dim, heads = model.config.embed_dim, model.config.num_heads
     projection, device = block.attn.proj, block.norm1.weight.device
-    weight = projection.weight if isinstance(projection, nn.Linear) else torch.eye(dim, device=device)
+    weight = (
+        projection.weight if isinstance(projection, nn.Linear) else torch.eye(dim, dtype=torch.float32, device=device)
+    )
     if not isinstance(block.ls1, nn.Identity):
         weight = block.ls1.gamma[:, None] * weight
     return weight.T.unflatten(0, (heads, -1))  # [D_in, D_out] -> [H, d, D]

@@ -26,17 +26,18 @@ def baseline_image(name: str, images: Tensor, patch_size: int, mean: Sequence[fl
         std: Of each channel, as divided by.
 
     Returns:
-        A tensor that broadcasts to ``images``.
+        A tensor that broadcasts to ``images``, of their dtype and on their device.
 
     Raises:
         InputError: If there is no baseline of that name.
     """
     if name == "mean":
-        return torch.zeros(1, 1, 1, 1)
+        return torch.zeros(1, 1, 1, 1, dtype=images.dtype, device=images.device)
     if name == "blur":
         return blur(images, 4 * patch_size)
     if name == "black":
-        return torch.tensor([-m / s for m, s in zip(mean, std, strict=True)]).reshape(1, -1, 1, 1)
+        black = [-m / s for m, s in zip(mean, std, strict=True)]
+        return torch.tensor(black, dtype=images.dtype, device=images.device).reshape(1, -1, 1, 1)
     raise InputError(f"There is no baseline {name!r}: choose one of {', '.join(get_args(Baseline))}.")
 
 

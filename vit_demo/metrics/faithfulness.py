@@ -109,7 +109,7 @@ def faithfulness(
         raise InputError(f"Choose at least 1 step and 0 random orders, not {steps} and {seeds}.")
     grid, patches = sequence_patches(model, images, patch_size, kept_patches)
     n = len(patches)
-    counts = torch.linspace(0, n, min(steps, n) + 1).round().long()
+    counts = torch.linspace(0, n, min(steps, n) + 1, dtype=torch.float32).round().long()
     orders = [values.flatten().to(patches.device)[patches].argsort(descending=True, stable=True)]
     orders += [order.to(patches.device) for order in random_orders(n, seeds)]
     rank = torch.stack(orders).argsort(1)  # [1 + seeds, n]: the position of each patch in its order
@@ -141,8 +141,8 @@ def _probabilities(
     progress: Progress | None,
 ) -> Tensor:
     """The class's probability ``[M]`` where ``shown`` ``[M, rows, cols]`` is the picture and the rest the baseline."""
-    p = patch_size or model.patch_size
-    baseline = baseline.to(images.device)
+    p = model.patch_size if patch_size is None else patch_size
+    baseline = baseline.to(images.device).to(images.dtype)
     results: list[Tensor] = []
     for part in shown.split(sequences_per_batch(shown[0].numel())):
         pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]

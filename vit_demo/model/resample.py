@@ -6,6 +6,7 @@ Everything is derived from the stored tensors, never from an earlier result, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import TypeVar
 
@@ -34,9 +35,16 @@ def _pi_matrix(old: int, new: int) -> Tensor:
     the patch: ``(B x) . w' = x . w`` for all x, so ``B^T w' = w`` and w' = pinv(B^T) w.
     """
     with torch.inference_mode(False), torch.no_grad():
-        basis = torch.eye(old * old, dtype=torch.float32).reshape(old * old, 1, old, old)
+        # On the CPU, whatever device is the caller's default: the matrix serves every later call.
+        basis = torch.eye(old * old, dtype=torch.float32, device="cpu").reshape(old * old, 1, old, old)
         resize_t = _resize(basis, (new, new)).reshape(old * old, new * new)  # B^T: [old^2, new^2]
         return torch.linalg.pinv(resize_t.double()).float()  # [new^2, old^2]
+
+
+def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Turns the caller's autocast off, so that a cached kernel has the precision of the stored one."""
+    available = torch.amp.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if available else nullcontext()
 
 
 def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
@@ -52,7 +60,8 @@ def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
     if kernel.shape[-1] == patch_size:
         return kernel
     matrix = _pi_matrix(kernel.shape[-1], patch_size).to(kernel.device)
-    resampled = kernel.float().flatten(2) @ matrix.T  # [D, C, p^2] -> [D, C, new^2]
+    with _without_autocast(kernel.device):
+        resampled = kernel.float().flatten(2) @ matrix.T  # [D, C, p^2] -> [D, C, new^2]
     return resampled.unflatten(2, (patch_size, patch_size)).to(kernel.dtype)
 
 
@@ -77,10 +86,11 @@ def resample_pos_embed(positions: Tensor, grid: tuple[int, int], num_prefix_toke
 
 
 class SizeCache:
-    """Caches what was derived from one parameter, for its last few sizes, while that parameter is unchanged.
+    """Caches what was derived from one parameter, for its last few sizes, while the values of that parameter stay.
 
-    With gradients enabled it caches nothing, so that training always uses the stored tensor, and it is cleared, because
-    a fused optimiser changes that tensor without increasing its version.
+    They are compared with a copy, because not every change leaves another trace: a fused optimiser and
+    ``parameter.data`` change them without increasing the tensor's version. With gradients enabled, and while torch
+    compiles, it caches nothing.
 
     Threads may share it: its content is never changed, only replaced, which needs no lock that a fork could inherit
     held. At worst two threads derive the same size. Copies and pickles are empty, so that a network can be copied while
@@ -88,7 +98,7 @@ class SizeCache:
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[tuple, dict[Hashable, Tensor]] = ((), {})
+        self._kept: tuple[Tensor | None, dict[Hashable, Tensor]] = (None, {})
 
     def __reduce__(self) -> tuple[type[SizeCache], tuple[()]]:
         return SizeCache, ()
@@ -101,31 +111,42 @@ class SizeCache:
             size: What to derive from it; hashable.
             derive: The resampling.
         """
-        learning = parameter.requires_grad and torch.is_grad_enabled()
-        if learning or parameter.is_inference():  # an inference tensor has no version
-            self._kept = ((), {})
+        if torch.compiler.is_compiling() or (parameter.requires_grad and torch.is_grad_enabled()):
             return derive(parameter, size)
-        stamp = (parameter.data_ptr(), parameter._version, parameter.device, parameter.dtype)
-        derived = self._derived(stamp).get(size)
-        if derived is None:
+        original, known = self._kept
+        if original is None or not _is_same(original, parameter):
+            original, known = None, {}
+        found = known.get(size)
+        if found is None:
             # An inference tensor could not be used in a later backward.
             with torch.inference_mode(False), torch.no_grad():
-                derived = derive(parameter, size)
-        others = {key: value for key, value in self._derived(stamp).items() if key != size}
+                if original is None:
+                    original = parameter.detach().clone()
+                found = derive(original, size)
+            if not _is_same(original, parameter):
+                return found
+        others = {key: value for key, value in known.items() if key != size}
         recent = dict(list(others.items())[1 - CACHED_SIZES :])
-        self._kept = (stamp, {**recent, size: derived})  # the last used stands last
-        return derived
+        self._kept = (original, {**recent, size: found})  # the last used stands last
+        return found
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The cached tensors; among them the parameter itself if its own size was requested."""
-        return list(self._kept[1].values())
+        """The cached tensors, and the copy of the parameter."""
+        original, known = self._kept
+        return [] if original is None else [original, *known.values()]
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the cached tensors; shared storage counts once."""
+        """Memory of ``tensors``; shared storage counts once."""
         return num_bytes(self.tensors)
 
-    def _derived(self, stamp: tuple) -> dict[Hashable, Tensor]:
-        known, derived = self._kept
-        return derived if known == stamp else {}
+
+def _is_same(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors hold the same values; False where they have none to compare, as on the meta device."""
+    if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
+        return False
+    try:
+        return torch.equal(a, b)
+    except RuntimeError:  # of the meta device, or inside a transformation of torch.func
+        return False

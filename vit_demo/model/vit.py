@@ -34,7 +34,9 @@ class PatchEmbed(nn.Module):
         self.kernels = SizeCache()
 
     def forward(self, images: Tensor, patch_size: int) -> Tensor:
-        kernel = self.kernels.get(self.proj.weight, patch_size, resample_patch_embed)
+        kernel = self.proj.weight
+        if patch_size != self.proj.kernel_size[0]:
+            kernel = self.kernels.get(kernel, patch_size, resample_patch_embed)
         x = F.conv2d(images, kernel, self.proj.bias, stride=patch_size)  # [B, D, rows, cols]
         return x.flatten(2).transpose(1, 2)  # [B, rows * cols, D]
 
@@ -213,9 +215,9 @@ class ViT(nn.Module):
         attention_fn: AttentionFn | None = None,
     ) -> Tensor:
         """The tokens after the last block and ``norm``: ``[B, N, D]``. Arguments as in ``forward``."""
-        p = patch_size or self.patch_size
+        p = self.patch_size if patch_size is None else patch_size
         height, width = images.shape[2:]
-        if height % p or width % p:
+        if p < 1 or height % p or width % p:
             raise ValueError(f"A patch size of {p} does not divide an image of {height} x {width} pixels.")
         grid = (height // p, width // p)
         if trace is not None:
@@ -257,6 +259,8 @@ class ViT(nn.Module):
         if self.pos_embed is None:
             device = self.patch_embed.proj.weight.device
             return sincos_pos_embed(self.num_pos_embed_prefix + grid[0] * grid[1], self.config.embed_dim).to(device)
+        if grid == (self.config.stored_grid,) * 2:
+            return self.pos_embed
         return self.pos_embeds.get(self.pos_embed, grid, self._resample_pos_embed)
 
     def _resample_pos_embed(self, table: Tensor, grid: tuple[int, int]) -> Tensor:

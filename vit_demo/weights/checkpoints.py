@@ -46,6 +46,7 @@ def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:
     partial.replace(path)
 
 
+@torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
 def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
     """Reads a network in float32 and eval mode, and its training record.
 

@@ -37,6 +37,7 @@ def is_on_machine(preset: Preset) -> bool:
     return is_cached(preset.repo, WEIGHTS_FILE, preset.revision, trusted=preset.trusted)
 
 
+@torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
 def load_hf_model(preset: Preset, progress: Progress | None = None) -> ViT:
     """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU.
 
