@@ -110,10 +110,11 @@ class _Words(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = dict(attributes)
-        if self._skipping or values.get("translate") == "no" or tag in ("code", "pre", "textarea"):
-            self._skipping += tag not in VOID
-        else:
+        is_skipped = self._skipping or values.get("translate") == "no"
+        if not is_skipped:
             self.found.update(plain(values[name] or "") for name in ATTRIBUTES if name in values)
+        if is_skipped or tag in ("code", "pre", "textarea"):
+            self._skipping += tag not in VOID
 
     def handle_endtag(self, tag: str) -> None:
         self._skipping -= bool(self._skipping) and tag not in VOID

@@ -74,3 +74,10 @@ def test_another_model_method_and_faithfulness(compare: Page) -> None:
     assert facts(compare, 1)["Insertion ↑"] == f"{found.insertion_area:.2f}"
     assert np.isfinite(float(facts(compare, 2)["Deletion ↓"]))
     assert column(compare, 1).get_by_role("button", name="Remove").is_hidden(), "two columns are the fewest"
+
+
+def test_without_a_picture_it_asks_for_one(compare: Page) -> None:
+    compare.get_by_role("button", name="Clear").click()
+    compare.locator(".compare .scales", has_text="Draw a digit or choose a photo.").wait_for()
+    assert compare.get_by_role("button", name="Add a column").is_disabled()
+    assert compare.locator(".compare .column").count() == 0

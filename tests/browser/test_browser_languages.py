@@ -202,3 +202,15 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser
     page.wait_for_selector("html[lang=es]")
     assert json.loads(page.evaluate("JSON.stringify(localStorage)"))["vit_demo-language"] == "es"
     page.context.close()
+
+
+def test_a_language_that_cannot_be_loaded_leaves_menu_and_page_as_they_are(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "en-GB")
+    page.route("**/languages/de.json", lambda route: route.abort())
+    page.locator("#language").select_option("de")
+    page.wait_for_function("document.querySelector('#language').validationMessage.startsWith('The language could not')")
+    assert page.locator("#language").input_value() == "en"
+    page.reload()
+    page.wait_for_selector('.stage[data-ready="true"]')
+    assert page.locator("html").get_attribute("lang") == "en", "and the choice is not kept"
+    page.context.close()

@@ -98,3 +98,45 @@ def test_the_hint_names_the_grid_of_a_photo_that_keeps_its_aspect_ratio(page: Pa
     page.locator("#fit").get_by_text("Centre").click()
     page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.fit === 'crop'")
     assert hint.inner_text().startswith("10 × 10 patches")
+
+
+CUT_OFF = """() => {
+  const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);
+  const isScrolled = (element) => element && (scrolls(element) || isScrolled(element.parentElement));
+  const cards = [...document.querySelectorAll("#stage .card")].filter((card) => card.getClientRects().length);
+  const inside = cards.flatMap((card) => [...card.querySelectorAll("*")]);
+  return inside
+    .filter((element) => element.getClientRects().length && !isScrolled(element.parentElement))
+    .filter((element) => element.getBoundingClientRect().right > innerWidth - 8)
+    .map((element) => `${element.tagName} ${element.className} ${element.textContent.slice(0, 30)}`);
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 375])
+def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 700}, is_mobile=True, has_touch=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    for section in ("Attention", "Features", "Step by step", "Build", "Compare"):
+        page.locator(".sections").get_by_role("button", name=section, exact=True).tap()
+        page.wait_for_timeout(300)
+        assert page.evaluate(CUT_OFF) == [], section
+    page.wait_for_function("document.querySelectorAll('.compare dd').length >= 14")
+    assert page.locator(".compare dd").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
+    context.close()
+
+
+def test_colours_that_the_system_forces_leave_the_pens_and_the_pad_in_sight(browser: Browser, address: str) -> None:
+    context = browser.new_context(forced_colors="active")
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    style = "(element, [part, name]) => getComputedStyle(element, part)[name]"
+    pen = page.locator('.tool[data-pen="thin"] i')
+    assert pen.evaluate(style, [None, "backgroundColor"]) != page.locator("body").evaluate(
+        style, [None, "backgroundColor"]
+    )
+    assert page.locator(".sheet").evaluate(style, [None, "borderTopWidth"]) == "1px"
+    assert page.locator('.tool[aria-pressed="true"]').evaluate(style, [None, "outlineStyle"]) == "solid"
+    context.close()

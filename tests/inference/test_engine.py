@@ -14,7 +14,7 @@ from vit_demo.accelerator import best_device
 from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
-from vit_demo.inference import shared
+from vit_demo.inference import forward, shared
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.limits import forward_bytes
 from vit_demo.inference.shared import get_engine, reset_engines
@@ -239,3 +239,17 @@ def test_weights_that_give_no_number_are_refused(tiny, photo):
         model.head.bias[0] = float("nan")
     with pytest.raises(CheckpointError, match="not a number"):
         engine.explore(photo, "photos-tiny", 8)
+
+
+@pytest.mark.parametrize(("longest", "passes"), [(60.0, 2), (0.0, 1)], ids=["quick", "slow"])
+def test_the_first_pass_at_a_size_is_timed_again_unless_it_is_slow(network, monkeypatch, longest, passes):
+    """It also derives the weights for that size, which later passes at the same size do not."""
+    monkeypatch.setattr(forward, "LONGEST_REPEAT", longest)
+    model, images, seen = network(), torch.randn(1, 3, 16, 16), []
+    model.register_forward_pre_hook(lambda *_: seen.append(1))
+    forward.forward_with_trace(model, images, patch_size=2)
+    assert len(seen) == passes
+    forward.forward_with_trace(model, images, patch_size=2)
+    assert len(seen) == passes + 1
+    forward.forward_with_trace(model, torch.randn(1, 3, 16, 24), patch_size=2)
+    assert len(seen) == 2 * passes + 1

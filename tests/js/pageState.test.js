@@ -145,6 +145,11 @@ test("a link holds no upload", () => {
   assert.doesNotMatch(encodeLink(state, models), /secret|cat/);
 });
 
+test("dropped patches are in no link", () => {
+  assert.equal(leftOut(page.first, { dropped: [3, 4] }), "dropped");
+  assert.equal(leftOut(page.first, { dropped: [] }), null);
+});
+
 test("a second picture of one's own is in no link, and an unfinished number of a network neither", () => {
   const features = { ...page.first.view.features, second: { own: "own-3" } };
   const network = { start: "ViT-Tiny", fields: { depth: Number.NaN, num_heads: 2 } };

@@ -25,7 +25,7 @@ function heldResults() {
   newResult.follow(element, ({ payload, view, restored, isNewest, onShown }) => {
     assert.ok(isNewest());
     shown.push({ payload, label: view.label, restored });
-    onShown();
+    onShown?.();
   });
   pageState.open(page.first);
   shown.length = 0;
@@ -103,15 +103,36 @@ test("a failure keeps the result and can be retried; a lost connection is retrie
   pageState.changeTab("digits", { patchSize: 7 });
   held[0].reply({ error: "No." });
   await settle();
-  assert.deepEqual([shown.length, resultStatus.latest()], [0, { state: "failed", sentence: "No." }]);
+  assert.deepEqual([shown.length, resultStatus.latest()], [0, { state: "failed", sentence: "No.", canRetry: true }]);
   results.retry();
   held[1].reply(undefined);
   await settle();
-  assert.deepEqual(resultStatus.latest(), { state: "lost", sentence: LOST });
+  assert.deepEqual(resultStatus.latest(), { state: "lost", sentence: LOST, canRetry: true });
   await new Promise((resolve) => setTimeout(resolve, 20));
   held[2].reply({ result: "seven" });
   await settle();
   assert.deepEqual([shown.at(-1).payload, resultStatus.latest().state], ["seven", "done"]);
+});
+
+test("a photo that is refused takes the place of the one before, and the way back is not lost", async () => {
+  const { pageState, held, shown } = heldResults();
+  pageState.chooseTask("photos");
+  held[0].reply({ result: "lion" });
+  await settle();
+  pageState.showPicture("photos", { upload: "/uploads/a.png", name: "a.png" });
+  held[1].reply({ error: "Too small.", retry: false });
+  await settle();
+  assert.deepEqual(resultStatus.latest(), { state: "failed", sentence: "Too small.", canRetry: false });
+  assert.ok(shown.at(-1).payload.empty);
+  pageState.changeTab("photos", { patchSize: 15 });
+  held[2].reply({ error: "Too small.", retry: false });
+  await settle();
+  assert.equal(resultStatus.latest().state, "failed");
+  pageState.showPicture("photos", { example: "lion" });
+  pageState.changeTab("photos", { patchSize: 12 });
+  await settle();
+  assert.equal(shown.at(-1).payload, "lion");
+  assert.equal(resultStatus.latest().state, "done");
 });
 
 test("what a link restores is said to be restored, even if it is still being computed", async () => {

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Hashable
 from typing import Any, TypeVar
 
-from vit_demo.errors import InputError
+from vit_demo.errors import ImageError, InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.job import Cancelled, Job
 from vit_demo.inference.limits import job_bytes
@@ -42,8 +42,9 @@ async def handle(request: Any) -> bytes:
             which downloads a model if necessary and describes it for the menu; or ``{"kind": "models"}``, the menu.
 
     Returns:
-        A packed reply: ``{"result": ...}``; ``{"error": message}``; or ``{"done", "total"}`` while the result is being
-        computed (``total`` is 0 if it is not known): then the caller sends the same request again.
+        A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
+        would fail again; or ``{"done", "total"}`` while the result is being computed (``total`` is 0 if it is not
+        known): then the caller sends the same request again.
     """
     try:
         found = await _reply_or_job(request)
@@ -51,7 +52,8 @@ async def handle(request: Any) -> bytes:
     except Unfinished as progress:
         return pack({"done": progress.done, "total": progress.total})
     except InputError as error:
-        return pack({"error": str(error)})
+        # The same picture would be refused again; of all other errors the cause may be gone by then.
+        return pack({"error": str(error)} | ({"retry": False} if isinstance(error, ImageError) else {}))
     except Cancelled:
         return pack({"done": 0, "total": 0})
     except Exception:

@@ -104,8 +104,8 @@ def block_steps(result: Exploration, request: StepRequest) -> Json:
 def step_code() -> list[list[dict[str, str]]]:
     """The lines of the network that each of the eight steps shows, as written in ``vit_demo/model``."""
     return [
-        [_excerpt(ViT.forward_features, "p = patch_size", "height, width", "if height", "raise", "grid = ")],
-        [_excerpt(PatchEmbed.forward, "kernel =", "x = F.conv2d", "return x")],
+        [_excerpt(ViT.forward_features, "p = self.patch_size", "height, width", "if p < 1", "raise", "grid = ")],
+        [_excerpt(PatchEmbed.forward, "kernel =", "if patch_size", "kernel =", "x = F.conv2d", "return x")],
         [_excerpt(ViT.embed, "prefix =", "if self.config", "x = torch.cat", "else:", "x = torch.cat")],
         [
             _excerpt(Attention.forward, "qkv = ", "q, k, v = "),

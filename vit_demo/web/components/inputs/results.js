@@ -10,9 +10,14 @@ const PROMPTS = {
   photos: english("Drop, paste or take a photo to see the model’s prediction."),
 };
 
+const NO_RESULT = english("There is no result for this picture.");
+
 const KEPT = 6; // results for the way back
 const LONGEST_PAUSE = 8000; // milliseconds
 export const LOST = english("The connection to the server was lost. Trying again …");
+
+/** Which picture a state shows; all drawings are one, because a stroke changes only part of a drawing. */
+const pictureOf = ({ task, photos: { picture } }) => (task === "photos" ? (picture?.upload ?? picture?.example) : task);
 
 /**
  * `follow(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
@@ -24,6 +29,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
   const cache = new Map(); // from a source to its payload, the latest last
   let newest = { key: keyOf(opening), state: opening, restored: false, isDone: true };
   let shownKey = newest.key;
+  let shownPicture = opening && pictureOf(opening);
 
   function sourceOf({ task, [task]: { picture, preset, patchSize, fit } }) {
     if (!picture) return null;
@@ -57,11 +63,22 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const key = newest.key;
     const isNewest = () => newest.key === key;
     shownKey = key;
+    shownPicture = pictureOf(newest.state);
     const onShown = () => isNewest() && publishStatus("done");
     newResult.publish({ payload, view: newest.state.view, restored: newest.restored, isNewest, onShown });
   }
 
-  const publishStatus = (state, sentence = "") => resultStatus.publish({ state, sentence });
+  /** A photo that has no result takes the place of the one on the stage, and only the sentence is left to read. */
+  function fail({ error, retry = true }) {
+    publishStatus("failed", error, retry);
+    const { key, state, restored } = newest;
+    if (pictureOf(state) === shownPicture) return; // its result in another model or size stays, marked as old
+    shownKey = shownPicture = null;
+    const isNewest = () => newest.key === key;
+    newResult.publish({ payload: { empty: true, message: NO_RESULT }, view: state.view, restored, isNewest });
+  }
+
+  const publishStatus = (state, sentence = "", canRetry = true) => resultStatus.publish({ state, sentence, canRetry });
 
   async function load() {
     const isCurrent = ids.start();
@@ -79,8 +96,8 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
         show(reply.result);
         return;
       }
-      publishStatus(reply.lost ? "lost" : "failed", reply.lost ? LOST : reply.error);
-      if (!reply.lost) return;
+      if (!reply.lost) return fail(reply);
+      publishStatus("lost", LOST);
       await pause(wait);
       if (!isCurrent()) return;
     }

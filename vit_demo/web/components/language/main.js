@@ -1,9 +1,10 @@
 // The language of the page: its words follow the choice of the menu in the header.
 
-import { chooseLanguage, currentLanguage, LANGUAGES, languageChange } from "../shared/language.js";
+import { chooseLanguage, currentLanguage, english, LANGUAGES, languageChange, translate } from "../shared/language.js";
 import { ATTRIBUTES, translateAttribute, translateTree } from "./words.js";
 
 const root = document.documentElement;
+const NOT_LOADED = english("The language could not be loaded: check the connection and choose it again.");
 
 /** Gradio sets the language of the browser when it starts. */
 function apply() {
@@ -38,4 +39,11 @@ languageChange.follow(root, () => {
   translateTree(root);
   apply();
 });
-document.addEventListener("change", ({ target }) => target.id === "language" && chooseLanguage(target.value));
+document.addEventListener("change", async ({ target }) => {
+  if (target.id !== "language") return;
+  const isLoaded = await chooseLanguage(target.value);
+  target.setCustomValidity(isLoaded ? "" : translate(NOT_LOADED));
+  if (isLoaded) return;
+  apply();
+  target.reportValidity();
+});

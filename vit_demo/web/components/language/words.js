@@ -5,7 +5,8 @@ import { setText } from "../shared/dom.js";
 import { translate } from "../shared/language.js";
 
 export const ATTRIBUTES = ["aria-label", "title", "placeholder", "alt", "label", "data-label", "data-why"];
-const SKIPPED = "script, style, code, pre, textarea, [translate=no]";
+const UNTRANSLATED = "[translate=no]";
+const SKIPPED = `script, style, code, pre, textarea, ${UNTRANSLATED}`;
 const LETTER = /\p{L}/u;
 
 const texts = new WeakMap(); // text node -> {source, shown}
@@ -30,7 +31,7 @@ function translateNode(node) {
 /** Translates an attribute of an element. */
 export function translateAttribute(element, name) {
   const present = element.getAttribute(name);
-  if (present === null || element.closest(SKIPPED)) return;
+  if (present === null || element.closest(UNTRANSLATED)) return; // the label of a piece of code is words
   const known = attributes.get(element) ?? attributes.set(element, new Map()).get(element);
   const words = wordsFor(known.get(name), present);
   known.set(name, words);

@@ -22,7 +22,7 @@ export function createChannel(latest = null) {
  */
 export const newResult = createChannel();
 
-/** How the request for the newest result goes: {state, sentence}, see `stage/status.js`. */
+/** How the request for the newest result goes: {state, sentence, canRetry}, see `stage/status.js`. */
 export const resultStatus = createChannel({ state: "done", sentence: "" });
 
 /** The visitor wants the newest result requested again. */

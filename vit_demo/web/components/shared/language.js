@@ -80,26 +80,29 @@ export function useCatalogue(name, texts) {
   languageChange.publish(name);
 }
 
-/** Changes the language of the page; resolves when it is used. Without its catalogue the page stays as it is. */
+/** Changes the language of the page; resolves to false if its catalogue is not there: then the page stays as it is. */
 async function setLanguage(name) {
   const id = ++latest;
   try {
     const url = new URL(`../languages/${name}.json`, import.meta.url);
     const texts = name === "en" ? {} : await (await fetch(url)).json();
     if (id === latest) useCatalogue(name, texts);
+    return true;
   } catch (error) {
     console.error(error);
+    return false;
   }
 }
 
 /** As `setLanguage`, for a visitor's choice, which this browser keeps. */
-export function chooseLanguage(name) {
+export async function chooseLanguage(name) {
+  if (!(await setLanguage(name))) return false;
   try {
     localStorage.setItem(KEY, name);
   } catch {
     // It holds until the page is left.
   }
-  return setLanguage(name);
+  return true;
 }
 
 /** The visitor's choice, else the first language of the browser that there is, else English. */

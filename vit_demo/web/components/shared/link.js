@@ -50,10 +50,14 @@ function pictureFields(picture) {
   return { digit: picture.digit, photo: picture.example };
 }
 
-/** What of a state no link holds: "photo", "drawing" (one that is too long), "second" (a second picture of one's own) or null. */
-export function leftOut({ task, [task]: { picture }, view }) {
+/**
+ * What no link holds, of a state and the source of the result on the stage: "photo", "drawing" (one that is too long),
+ * "dropped" (patches), "second" (a second picture of one's own) or null.
+ */
+export function leftOut({ task, [task]: { picture }, view }, source) {
   if (picture?.upload) return "photo";
   if (picture?.strokes && encodeStrokes(picture.strokes, WIDTHS) === null) return "drawing";
+  if (source?.dropped?.length) return "dropped";
   return view.features.second?.own ? "second" : null;
 }
 

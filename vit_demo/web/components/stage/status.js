@@ -6,7 +6,7 @@ import { english } from "../shared/language.js";
 
 /**
  * Follows `resultStatus`. Its states: "done"; "pending", the result of before is marked as old; "failed" and "lost", a
- * sentence beside it, with a button that tries again.
+ * sentence in every section, with a button that tries again where that may help.
  */
 export function followStatus(element, stage) {
   const text = make("span");
@@ -14,14 +14,14 @@ export function followStatus(element, stage) {
   const bar = make("div", { className: "result-status", hidden: true }, text, retry);
   const spoken = make("p", { className: "visually-hidden" });
   spoken.setAttribute("role", "status");
-  stage.querySelector(".view").append(bar);
-  stage.append(spoken);
+  stage.append(bar, spoken);
   retry.addEventListener("click", () => retryResult.publish());
 
-  function show({ state, sentence }) {
+  function show({ state, sentence, canRetry = true }) {
     stage.classList.toggle("old", state !== "done");
     stage.dataset.state = state;
     bar.hidden = !sentence;
+    retry.hidden = !canRetry;
     setText(text, sentence);
     setText(spoken, sentence);
   }

@@ -63,7 +63,7 @@ export function create(card, { request, methods, curves, change }) {
         canRemove: columns.length > FEWEST,
       });
     });
-    find(".add").disabled = columns.length >= MOST;
+    find(".add").disabled = !columns.length || columns.length >= MOST;
     find(".measure").disabled = !columns.length || columns.some(({ result, progress }) => !result || progress);
     const words = maps.map(({ unit, style, format }) => [
       unit,
@@ -71,7 +71,8 @@ export function create(card, { request, methods, curves, change }) {
         ? translate("colours from *−{end}* to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) })
         : translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
     ]);
-    setText(find(".scales"), [...new Map(words).values()].join(" · "));
+    const nothing = english("Draw a digit or choose a photo.");
+    setText(find(".scales"), whole ? [...new Map(words).values()].join(" · ") : nothing);
   }
 
   function describe({ choices: { method }, map, result }) {
@@ -220,6 +221,7 @@ export function create(card, { request, methods, curves, change }) {
     whole = result ?? null;
     if (whole) begin();
     else for (const column of [...columns]) removeColumn(column);
+    schedule();
   }
 
   /** Called for each frame while the section is open. */
