@@ -18,6 +18,9 @@ from vit_demo.model.memory import num_bytes
 
 S = TypeVar("S", bound=Hashable)
 
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""A dtype that numpy has, too, for each number of bytes."""
+
 CACHED_SIZES = 8
 """Sizes that a ``SizeCache`` keeps; the least recently used one is evicted."""
 
@@ -143,10 +146,14 @@ class SizeCache:
 
 
 def _is_same(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors hold the same values; False where they have none to compare, as on the meta device."""
+    """Whether two tensors hold the same bits; False where they have none to compare, as on the meta device."""
     if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
         return False
     try:
-        return torch.equal(a, b)
+        if a.device.type != "cpu":
+            return torch.equal(a, b)
+        # Several times faster than torch's, which also waits for all threads of a busy machine.
+        bits = _BITS[a.element_size()]
+        return bool((a.view(bits).numpy() == b.detach().view(bits).numpy()).all())
     except RuntimeError:  # of the meta device, or inside a transformation of torch.func
         return False
