@@ -16,9 +16,6 @@ const KEPT = 6; // results for the way back
 const LONGEST_PAUSE = 8000; // milliseconds
 export const LOST = english("The connection to the server was lost. Trying again …");
 
-/** Which picture a state shows; all drawings are one, because a stroke changes only part of a drawing. */
-const pictureOf = ({ task, photos: { picture } }) => (task === "photos" ? (picture?.upload ?? picture?.example) : task);
-
 /**
  * `follow(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
  * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL. `opening` is the state whose result is
@@ -29,7 +26,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
   const cache = new Map(); // from a source to its payload, the latest last
   let newest = { key: keyOf(opening), state: opening, restored: false, isDone: true };
   let shownKey = newest.key;
-  let shownPicture = opening && pictureOf(opening);
+  let shownTask = opening?.task;
 
   function sourceOf({ task, [task]: { picture, preset, patchSize, fit } }) {
     if (!picture) return null;
@@ -63,17 +60,17 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const key = newest.key;
     const isNewest = () => newest.key === key;
     shownKey = key;
-    shownPicture = pictureOf(newest.state);
+    shownTask = newest.state.task;
     const onShown = () => isNewest() && publishStatus("done");
     newResult.publish({ payload, view: newest.state.view, restored: newest.restored, isNewest, onShown });
   }
 
-  /** A photo that has no result takes the place of the one on the stage, and only the sentence is left to read. */
+  /** The last result of the tab stays, marked as old; that of the other tab does not. */
   function fail({ error, retry = true }) {
     publishStatus("failed", error, retry);
     const { key, state, restored } = newest;
-    if (pictureOf(state) === shownPicture) return; // its result in another model or size stays, marked as old
-    shownKey = shownPicture = null;
+    if (state.task === shownTask) return;
+    shownKey = shownTask = null;
     const isNewest = () => newest.key === key;
     newResult.publish({ payload: { empty: true, message: NO_RESULT }, view: state.view, restored, isNewest });
   }

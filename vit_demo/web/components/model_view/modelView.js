@@ -1,7 +1,7 @@
 // The whole photo, small, with the part that the model saw left bright. It follows the stage; a click on it chooses a patch
 // there.
 
-import { clickedPatch, modelInput } from "../shared/channels.js";
+import { clickedPatch, modelInput, resultStatus } from "../shared/channels.js";
 import { make } from "../shared/dom.js";
 import { fitInside, partOf, patchAt, patchBox } from "../shared/geometry.js";
 import { languageChange, translate } from "../shared/language.js";
@@ -45,6 +45,7 @@ export function createModelView(element) {
   });
   modelInput.follow(element, show);
   show(modelInput.latest()); // the stage may have been first
+  resultStatus.follow(element, ({ state }) => figure.classList.toggle("old", state === "failed"));
   languageChange.follow(element, () => show(modelInput.latest()));
 }
 
