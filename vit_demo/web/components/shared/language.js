@@ -80,7 +80,7 @@ export function useCatalogue(name, texts) {
   languageChange.publish(name);
 }
 
-/** Changes the language of the page; resolves to false if its catalogue is not there: then the page stays as it is. */
+/** Changes the language, unless a later one is chosen; resolves to false if it is not there: then the page stays as it is. */
 async function setLanguage(name) {
   const id = ++latest;
   try {
@@ -90,7 +90,7 @@ async function setLanguage(name) {
     return true;
   } catch (error) {
     console.error(error);
-    return false;
+    return id !== latest; // a later choice is what counts
   }
 }
 
@@ -98,7 +98,7 @@ async function setLanguage(name) {
 export async function chooseLanguage(name) {
   if (!(await setLanguage(name))) return false;
   try {
-    localStorage.setItem(KEY, name);
+    if (language === name) localStorage.setItem(KEY, name);
   } catch {
     // It holds until the page is left.
   }
