@@ -71,6 +71,9 @@ PICTURE_CACHE_BYTES = 48 << 20
 RESULT_CACHE_BYTES = 16 << 20
 """Replies to requests of the page, compressed, and as much again for maps."""
 
+ASSET_CACHE_BYTES = 8 << 20
+"""Compressed scripts and styles of the page."""
+
 MAX_NAME_LENGTH = 200
 """Characters of a preset's, a method's or a class's name in a request."""
 

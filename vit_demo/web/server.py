@@ -25,6 +25,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
 from vit_demo.web import example_pictures, gradio_state, head, mailboxes, mcp, openapi, uploads
+from vit_demo.web.asset_cache import AssetCache
 from vit_demo.web.components import modules
 from vit_demo.web.compression import CompressedPage
 from vit_demo.web.limits import MAX_QUEUE_LENGTH, MAX_UPLOAD_BYTES
@@ -95,6 +96,7 @@ def asgi_app() -> FastAPI:
     """
     page, routes = _prepare()
     app = FastAPI(routes=routes, lifespan=lambda _: _cleaned(page), openapi_url=None)
+    app.add_middleware(AssetCache)
     app.add_middleware(CompressedPage)
     app.add_middleware(Guard, page=page)
     return gr.mount_gradio_app(
@@ -153,9 +155,9 @@ def forget_finished(page: gr.Blocks) -> None:
 
 @asynccontextmanager
 async def _guarded(app: App) -> AsyncIterator[None]:
-    """Puts guard and compression in front of Gradio, and cleans up while the server runs."""
+    """Puts guard, compression and cache in front of Gradio, and cleans up while the server runs."""
     assert app.middleware_stack is not None
-    app.middleware_stack = Guard(CompressedPage(app.middleware_stack), app.get_blocks())
+    app.middleware_stack = Guard(CompressedPage(AssetCache(app.middleware_stack)), app.get_blocks())
     async with _cleaned(app.get_blocks()):
         yield
 
