@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -64,14 +64,10 @@ def open_panels(page: Page) -> None:
 
 @pytest.mark.skipif(AXE is None, reason="needs `npm install --no-save axe-core`")
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", ["desktop", "phone"])
-def test_axe_finds_nothing_of_ours(browser: Browser, address: str, screen: str, theme: str) -> None:
-    sizes: dict[str, dict[str, Any]] = {
-        "desktop": {"viewport": {"width": 1440, "height": 900}},
-        "phone": {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True},
-    }
-    context = browser.new_context(reduced_motion="reduce", color_scheme=theme, bypass_csp=True, **sizes[screen])
-    page = context.new_page()
+@pytest.mark.parametrize("screen", ["page", "phone"])
+def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str, screen: str, theme: str) -> None:
+    page: Page = request.getfixturevalue(screen)
+    page.emulate_media(color_scheme=theme)
     assert AXE is not None
     found = []
     for tab in ("Draw a digit", "Photo"):
@@ -86,12 +82,11 @@ def test_axe_finds_nothing_of_ours(browser: Browser, address: str, screen: str, 
             if panels == "open":
                 open_panels(page)
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems(page)]
-        if tab == "Draw a digit" and (screen, theme) in (("desktop", "light"), ("phone", "dark")):
+        if tab == "Draw a digit" and (screen, theme) in (("page", "light"), ("phone", "dark")):
             for name, content in SECTIONS.items():
                 page.locator(".sections").get_by_role("button", name=name, exact=True).click()
                 page.locator(content).first.wait_for()
                 found += [f"{name}: {problem}" for problem in problems(page)]
-    context.close()
     assert not found, "\n".join(found)
 
 

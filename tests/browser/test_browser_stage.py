@@ -171,7 +171,7 @@ def test_choices_outlive_a_result_and_an_empty_pad(stage: Page) -> None:
 
 
 def test_predictions_are_read_out(stage: Page) -> None:
-    assert stage.locator("#stage .predictions .spoken").inner_text().strip() == "Prediction: seven, 90.0 percent."
+    assert stage.locator("#stage .predictions .spoken").inner_text().strip() == "Prediction: seven, 90.0\u00a0%."
     assert stage.locator("#stage .bars li").nth(1).inner_text().split("\n")[-1] == "<0.1\u00a0%"
 
 

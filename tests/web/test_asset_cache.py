@@ -99,10 +99,10 @@ def test_what_is_kept_is_bounded(client: TestClient, monkeypatch: pytest.MonkeyP
 
 
 def test_the_page_loads_no_file_that_browsers_must_ask_for_again(running_page) -> None:
-    address = running_page.local_url
-    names = set(re.findall(r"(?:assets|gradio_api/vit_demo)/[^\"' ]+\.(?:js|css)", httpx.get(address).text))
+    client = httpx.Client(base_url=running_page.local_url, headers={"accept-encoding": "br"})
+    names = set(re.findall(r"(?:assets|gradio_api/vit_demo)/[^\"' ]+\.(?:js|css)", client.get("/").text))
     assert len(names) > 20
     for name in names:
-        first, second = (httpx.get(address + name, headers={"accept-encoding": "br"}) for _ in range(2))
+        first, second = client.get(name), client.get(name)
         assert first.headers["cache-control"] == second.headers["cache-control"] == asset_cache.FOREVER
         assert first.content == second.content and "x-content-type-options" in second.headers

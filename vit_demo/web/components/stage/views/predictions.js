@@ -1,7 +1,7 @@
 // The prediction: always five rows, so that nothing below them moves; each shows the evidence for its class.
 
 import { make, setText } from "../../shared/dom.js";
-import { english, formatDecimals, translate } from "../../shared/language.js";
+import { english, translate } from "../../shared/language.js";
 import { formatProbability } from "../numbers.js";
 import { targetOf } from "../text.js";
 
@@ -55,9 +55,9 @@ export function create(card, { pickClass }) {
     setText(find(".pass"), result ? timeOf(result) : "");
     const [first] = predictions;
     const spoken = () =>
-      translate("Prediction: {label}, {percentage} percent.", {
+      translate("Prediction: {label}, {percentage}.", {
         label: first.label,
-        percentage: formatDecimals(100 * first.probability, 1),
+        percentage: formatProbability(first.probability),
       });
     setText(find(".spoken"), `${first ? spoken() : ""} ${translate(note).replaceAll("*", "")}`.trim());
     if (!result) mark(null);
