@@ -99,7 +99,7 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
     def slowly(preset: object, progress: Callable[[str, int, int], None]) -> None:
         try:
             for step in range(1, 400):
-                progress("model.safetensors", min(40, step) * 1_000_000, 88_000_000)
+                progress("model.safetensors", min(40, 2 * step) * 1_000_000, 88_000_000)
                 time.sleep(0.05)
         finally:
             stopped.set()

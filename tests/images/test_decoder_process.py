@@ -68,7 +68,7 @@ def test_waiting_ends_with_a_message_and_drawings_do_not_wait(monkeypatch: pytes
     ids=["crash", "exit", "size", "short", "silent", "hangs", "memory", "spins"],
 )
 def test_every_end_of_the_process_has_a_message(program: str, sentence: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(decoder_process, "MAX_DECODE_SECONDS", 30.0 if "_set_resource_limits" in program else 5.0)
+    monkeypatch.setattr(decoder_process, "MAX_DECODE_SECONDS", 1.0 if "sleep" in program else 30.0)
     start = decoder_process._START.partition("from vit_demo")[0]
     monkeypatch.setattr(decoder_process, "_START", start + program)
     with pytest.raises(ImageError) as caught:
