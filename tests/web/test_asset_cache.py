@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import re
 
@@ -13,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope
 
 from vit_demo.web import asset_cache
 from vit_demo.web.asset_cache import AssetCache
@@ -72,7 +74,18 @@ def test_only_names_with_a_hash_are_kept_by_browsers(client: TestClient) -> None
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/theme.css", "/assets", "/other/assets/a.js", "/assets/missing.js", "/assets/private.js"]
+    "path",
+    [
+        "/",
+        "/theme.css",
+        "/assets",
+        "/other/assets/a.js",
+        "/assets/a/index-12345678.js",
+        "/assets//index-12345678.js",
+        "/gradio_api/vit_demo/0/stage/main.js",
+        "/assets/missing-12345678.js",
+        "/assets/private-12345678.js",
+    ],
 )
 def test_nothing_else_is_kept(client: TestClient, path: str) -> None:
     first, second = client.get(path), client.get(path)
@@ -94,8 +107,28 @@ def test_what_is_kept_is_bounded(client: TestClient, monkeypatch: pytest.MonkeyP
     cache = AssetCache(app)
     bounded = TestClient(cache, headers={"accept-encoding": "identity"})
     for number in range(50):
-        bounded.get(f"/assets/{number}.js")
+        bounded.get(f"/assets/a-{number:08}.js")
     assert 0 < cache._responses.num_bytes <= 20_000
+
+
+def test_slow_requests_for_one_file_hold_one_copy() -> None:
+    collectors: list[asset_cache._Collector] = []
+
+    async def slow(scope: Scope, receive: Receive, send: asset_cache._Collector) -> None:
+        collectors.append(send)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"a" * 1000, "more_body": True})
+        await asyncio.sleep(0)
+
+    async def ignore(message: Message) -> None: ...
+
+    async def ask() -> None:
+        cache = AssetCache(slow)
+        scope = {"type": "http", "method": "GET", "path": f"/assets/{NAME}", "headers": []}
+        await asyncio.gather(*(cache(scope, ignore, ignore) for _ in range(20)))
+
+    asyncio.run(ask())
+    assert len(collectors) == 20 and sum(len(each._body) for each in collectors) == 1000
 
 
 def test_the_page_loads_no_file_that_browsers_must_ask_for_again(running_page) -> None:
