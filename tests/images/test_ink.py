@@ -7,10 +7,10 @@ from PIL import Image
 from vit_demo.images.ink import _contrast_under_uneven_light, find_ink
 
 
-@pytest.mark.parametrize("paper", [0, 60, 255])
-def test_paper_is_what_covers_the_border_even_if_most_of_the_picture_is_ink(paper: int):
+@pytest.mark.parametrize(("paper", "stroke"), [(0, 255), (60, 195), (255, 0), (200, 100)])
+def test_paper_is_what_covers_the_border_even_if_most_of_the_picture_is_ink(paper: int, stroke: int):
     pad = np.full((100, 100, 3), paper, np.uint8)
-    pad[12:88, 12:88] = 255 - paper  # 58 % of the picture
+    pad[12:88, 12:88] = stroke  # 58 % of the picture
     ink = find_ink(Image.fromarray(pad))
     assert ink is not None
     assert (ink[12:88, 12:88] == 1).all() and ink.sum() == 76 * 76
@@ -23,6 +23,18 @@ def test_a_speck_is_measured_by_its_ink_and_not_by_its_area(level: int, kept: bo
     pad[60:65, 60:67] = level  # 35 pixels: 3.5 % of it if they are black, less than 1 % if they are light grey
     ink = find_ink(Image.fromarray(pad))
     assert ink is not None and bool(ink[62, 63]) is kept
+
+
+@pytest.mark.parametrize("size", [(200, 131), (97, 193), (288, 96)])
+def test_specks_are_erased_up_to_the_last_pixel_and_strokes_are_kept(size: tuple[int, int]):
+    """Whole cells are searched for specks, and these sides are no multiples of a cell's."""
+    pad = np.full((*size, 3), 255, np.uint8)
+    pad[20:70, 20:60] = 0
+    clean = find_ink(Image.fromarray(pad))
+    pad[-2:, -2:] = 0  # a speck in the last corner
+    found = find_ink(Image.fromarray(pad))
+    assert clean is not None and found is not None
+    assert clean[20:70, 20:60].all() and clean.sum() == 50 * 40 and (found == clean).all()
 
 
 @pytest.mark.parametrize(("length", "empty"), [(1, True), (2, False)])

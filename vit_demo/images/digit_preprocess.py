@@ -13,7 +13,7 @@ from scipy import ndimage
 
 from vit_demo.errors import EmptySketchError
 from vit_demo.images.geometry import Geometry
-from vit_demo.images.ink import INK_THRESHOLD, find_ink
+from vit_demo.images.ink import INK_THRESHOLD, extent, find_ink
 from vit_demo.images.reading import ImageSource, read_image
 
 MNIST_MEAN = 0.1307
@@ -92,8 +92,8 @@ def _if_in_mnist_format(image: Image.Image) -> np.ndarray | None:
 
 
 def _crop(ink: np.ndarray) -> np.ndarray:
-    rows, cols = np.nonzero(ink > INK_THRESHOLD)
-    return ink[rows.min() : rows.max() + 1, cols.min() : cols.max() + 1]
+    rows, cols = extent(ink > INK_THRESHOLD)
+    return ink[rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
 
 
 def _fit(ink: np.ndarray) -> np.ndarray:
