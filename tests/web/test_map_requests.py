@@ -318,6 +318,32 @@ def test_progress_is_returned_until_the_result_is_there(source, empty_replies, m
     assert complete(sent) == {"result": {"fine": True}}
 
 
+@pytest.mark.parametrize(("progress", "polls"), [(False, 3), (True, 1)])
+def test_one_call_waits_longer_for_a_job_without_progress(source, empty_replies, monkeypatch, progress, polls):
+    go_on, polled = threading.Event(), []
+
+    def work(requested, fields):
+        if progress:
+            report(3, 10)
+        assert go_on.wait(30)
+        return {"fine": True}
+
+    async def poll(job, seconds):
+        while not job.total and progress:
+            await asyncio.sleep(0.01)
+        polled.append(seconds)
+        return False
+
+    monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
+    sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": 6}
+    with monkeypatch.context() as patch:
+        patch.setattr("vit_demo.inference.job.Job.poll_async", poll)
+        assert handle(sent) == ({"done": 3, "total": 10} if progress else {"done": 0, "total": 0})
+    assert polled == [map_requests.POLL_SECONDS] * polls
+    go_on.set()
+    assert complete(sent) == {"result": {"fine": True}}
+
+
 def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, empty_replies, monkeypatch):
     needed = {}
     submit = get_engine().jobs.submit

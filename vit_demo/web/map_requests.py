@@ -30,6 +30,11 @@ T = TypeVar("T")
 POLL_SECONDS = 0.4
 """How long one call waits for the result before it returns the progress."""
 
+POLLS_WITHOUT_PROGRESS = 3
+"""How often one call waits as long while there is no progress to return, as for a quick job that is queued: receiving
+and checking the same request again would take the server longer than to wait. The requests of a picture that has
+changed meanwhile end with this, too, and a browser has six connections."""
+
 _replies: ByteCache[bytes] = ByteCache(RESULT_CACHE_BYTES, len)
 
 
@@ -77,11 +82,14 @@ async def _poll(job: Job[T]) -> T:
     """The result of a job.
 
     Raises:
-        Unfinished: If it takes longer than ``POLL_SECONDS``.
+        Unfinished: If it takes longer than one call waits.
     """
-    if not await job.poll_async(POLL_SECONDS):
-        raise Unfinished(job)
-    return job.result()
+    for _ in range(POLLS_WITHOUT_PROGRESS):
+        if await job.poll_async(POLL_SECONDS):
+            return job.result()
+        if job.total:
+            break
+    raise Unfinished(job)
 
 
 async def _find_preset(name: str) -> Preset:
