@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -30,18 +31,23 @@ from ..replies import handle
 
 ROOT = Path(__file__).parents[2]
 SLOW = """
+import gc
 import time
 from vit_demo import methods
+from vit_demo.inference.job import report
 from vit_demo.web import launch
 from dataclasses import replace
 
 def wait(*_, **__):
+    report(1, 2)
     time.sleep(1.5)
     raise methods.registry.InputError("This took its time.")
 
 wait.__wrapped__ = methods.METHODS["occlusion"].function
 methods.METHODS["occlusion"] = replace(methods.METHODS["occlusion"], function=wait)
+gc.disable()
 launch()
+assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every search for garbage would take long"
 """
 
 
@@ -112,6 +118,13 @@ def test_a_port_in_use_is_an_error(capsys, monkeypatch):
             error = capsys.readouterr().err
             assert f"Port {port} cannot be used" in error and error.count("\n") == 1
     assert main(["serve", "--port", "99999"]) == 2 and "is not a valid port" in capsys.readouterr().err
+
+
+def test_there_is_no_search_for_garbage_while_the_server_starts(monkeypatch):
+    searched = []
+    monkeypatch.setattr("vit_demo.web.launch", lambda *_: searched.append(gc.isenabled()))
+    assert main(["serve"]) == 0
+    assert searched == [False] and gc.isenabled()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")

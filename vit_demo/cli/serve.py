@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 
 from vit_demo.cli.parser import Commands, add_command
@@ -25,6 +26,10 @@ def run(options: argparse.Namespace) -> None:
     port = os.environ.get("GRADIO_SERVER_PORT", "")
     if port and not port.isdecimal():  # Gradio reads it when it is imported
         raise InputError(f"GRADIO_SERVER_PORT is {port!r}: set it to a number from 1 to 65535, or unset it.")
-    from vit_demo.web import launch
+    gc.disable()  # until the page is served: nearly all that is imported stays, and looking through it takes a second
+    try:
+        from vit_demo.web import launch
 
-    launch(options.host, options.port)
+        launch(options.host, options.port)
+    finally:
+        gc.enable()
