@@ -31,6 +31,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    """Lets the interpreter free what was left out, so that no library reports it as leaked."""
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _seeded_on_one_thread() -> Iterator[None]:
     """Tensors this small lose more to the hand-over between threads than they gain."""
