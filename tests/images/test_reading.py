@@ -132,6 +132,13 @@ def test_cmyk_jpeg():
     assert np.abs(corners - [RED, GREEN, BLUE, WHITE]).max() < 40
 
 
+@pytest.mark.parametrize("mode", ["La", "RGBa"])
+def test_colours_times_opacity_are_over_white_like_others(mode: str):
+    ramp = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    given = Image.merge("LA", [Image.fromarray(ramp), Image.fromarray(ramp.T.copy())]).convert(mode[:-1] + "A")
+    assert np.abs(grey(given.convert(mode)).astype(int) - grey(given)).max() <= 2
+
+
 def test_lab():
     lab = ImageCms.profileToProfile(
         picture(), ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB"

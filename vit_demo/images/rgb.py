@@ -65,6 +65,8 @@ def _flatten(image: Image.Image) -> Image.Image:
     """Converts any mode to L or RGB."""
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         return _to_8_bits(image)
+    if image.mode == "La":  # grey times opacity, which Pillow converts to nothing else
+        image = image.convert("LA")
     if image.has_transparency_data:
         return _over_white(image)
     return image.convert("L") if image.mode == "1" else image if image.mode in ("L", "RGB") else image.convert("RGB")
