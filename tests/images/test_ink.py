@@ -25,6 +25,14 @@ def test_a_speck_is_measured_by_its_ink_and_not_by_its_area(level: int, kept: bo
     assert ink is not None and bool(ink[62, 63]) is kept
 
 
+def test_a_dotted_line_is_measured_by_its_dots_and_not_by_its_cells():
+    pad = np.full((280, 280, 3), 255, np.uint8)
+    pad[20:140, 20:95] = 0  # 9,000 pixels in 1,000 cells
+    pad[200, 100:205:3] = 0  # 35 pixels, each in a cell of its own
+    ink = find_ink(Image.fromarray(pad))
+    assert ink is not None and not ink[200].any() and ink.sum() == 9000
+
+
 @pytest.mark.parametrize("size", [(200, 131), (97, 193), (288, 96)])
 def test_specks_are_erased_up_to_the_last_pixel_and_strokes_are_kept(size: tuple[int, int]):
     """Whole cells are searched for specks, and these sides are no multiples of a cell's."""

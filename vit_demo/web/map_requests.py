@@ -31,9 +31,9 @@ POLL_SECONDS = 0.4
 """How long one call waits for the result before it returns the progress."""
 
 POLLS_WITHOUT_PROGRESS = 3
-"""How often one call waits as long while there is no progress to return, as for a quick job that is queued: receiving
-and checking the same request again would take the server longer than to wait. The requests of a picture that has
-changed meanwhile end with this, too, and a browser has six connections."""
+"""How often one call waits as long for a job that has no progress to return, such as a quick one that is queued:
+waiting costs a busy server less than the same request once more. Not longer, because a browser has six connections,
+and requests for a picture that has changed meanwhile occupy them until they return."""
 
 _replies: ByteCache[bytes] = ByteCache(RESULT_CACHE_BYTES, len)
 
