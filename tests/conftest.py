@@ -22,11 +22,11 @@ from vit_demo.web import uploads
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
 gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
 
-gc.disable()  # until all tests are imported, which makes no garbage to speak of
+gc.disable()  # while the tests are imported, which leaves little garbage
 
 
 def pytest_collection_finish() -> None:
-    """Leaves what is imported out of the searches for garbage, which would take a fifteenth of the tests' time."""
+    """Leaves what is imported out of garbage collection, which would take a fifteenth of the tests' time."""
     gc.freeze()
     gc.enable()
 

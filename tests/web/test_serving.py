@@ -47,7 +47,7 @@ wait.__wrapped__ = methods.METHODS["occlusion"].function
 methods.METHODS["occlusion"] = replace(methods.METHODS["occlusion"], function=wait)
 gc.disable()
 launch()
-assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every search for garbage would take long"
+assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every full collection would take long"
 """
 
 
@@ -120,11 +120,11 @@ def test_a_port_in_use_is_an_error(capsys, monkeypatch):
     assert main(["serve", "--port", "99999"]) == 2 and "is not a valid port" in capsys.readouterr().err
 
 
-def test_there_is_no_search_for_garbage_while_the_server_starts(monkeypatch):
-    searched = []
-    monkeypatch.setattr("vit_demo.web.launch", lambda *_: searched.append(gc.isenabled()))
+def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
+    enabled = []
+    monkeypatch.setattr("vit_demo.web.launch", lambda *_: enabled.append(gc.isenabled()))
     assert main(["serve"]) == 0
-    assert searched == [False] and gc.isenabled()
+    assert enabled == [False] and gc.isenabled()
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")

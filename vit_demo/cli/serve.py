@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
     port = os.environ.get("GRADIO_SERVER_PORT", "")
     if port and not port.isdecimal():  # Gradio reads it when it is imported
         raise InputError(f"GRADIO_SERVER_PORT is {port!r}: set it to a number from 1 to 65535, or unset it.")
-    gc.disable()  # until the page is served: nearly all that is imported stays, and looking through it takes a second
+    gc.disable()  # until the page is served: what is imported stays, and collecting garbage among it takes a second
     try:
         from vit_demo.web import launch
 

@@ -164,7 +164,8 @@ async def _guarded(app: App) -> AsyncIterator[None]:
 
 
 def _serve_until_stopped(page: gr.Blocks) -> None:
-    # A search for garbage among all that stays as long as the server would stop its visitors for a quarter of a second.
+    # What is there by now stays as long as the server. Each full garbage collection would look through it, for a quarter
+    # of a second in which every visitor waits.
     gc.freeze()
     gc.enable()
     stopped = threading.Event()
