@@ -164,8 +164,8 @@ async def _guarded(app: App) -> AsyncIterator[None]:
 
 
 def _serve_until_stopped(page: gr.Blocks) -> None:
-    # What is there by now stays as long as the server. Each full garbage collection would look through it, for a quarter
-    # of a second in which every visitor waits.
+    # What is there by now stays as long as the server. Each full garbage collection would look through it, which takes
+    # a quarter of a second, and every visitor would wait.
     gc.freeze()
     gc.enable()
     stopped = threading.Event()
