@@ -329,13 +329,15 @@ def test_one_call_waits_longer_for_a_job_without_progress(source, empty_replies,
         return {"fine": True}
 
     async def poll(job, seconds):
-        while not job.total and progress:
+        for _ in range(1000 * progress):
+            if job.total:
+                break
             await asyncio.sleep(0.01)
         polled.append(seconds)
         return False
 
     monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
-    sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": 6}
+    sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": polls}
     with monkeypatch.context() as patch:
         patch.setattr("vit_demo.inference.job.Job.poll_async", poll)
         assert handle(sent) == ({"done": 3, "total": 10} if progress else {"done": 0, "total": 0})
