@@ -79,7 +79,7 @@ def check(model: ViT, images: Tensor) -> None:
     trace = Trace()
     logits = model(images, trace)
     torch.testing.assert_close(timm_plain(model)(images), logits, atol=1e-3, rtol=1e-3)
-    ours = [attention_from(trace, layer, 0) for layer in range(trace.num_blocks)]
+    ours = [attention_from(trace, block, 0) for block in range(trace.num_blocks)]
     for theirs in (timm_extract(model)(images).values(), transformers_attentions(model)(images).attentions):
         torch.testing.assert_close([maps[:, :, 0] for maps in theirs], ours, atol=1e-4, rtol=1e-3)
     torch.testing.assert_close(rollout(trace), full_matrix_rollout(model)(images), atol=1e-6, rtol=1e-3)

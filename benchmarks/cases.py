@@ -14,11 +14,11 @@ from vit_demo.methods import (
     Progress,
     attention_from,
     attnlrp,
+    norm_attention,
     occlusion,
     patch_dropping,
     relevance,
     rollout,
-    value_weighted,
 )
 from vit_demo.model import Trace, ViT
 
@@ -40,7 +40,7 @@ def ours_class_token_maps(model: ViT) -> Run:
 
     def run(images: Tensor) -> list[Tensor]:
         model(images, trace := Trace())
-        return [attention_from(trace, layer, 0) for layer in range(trace.num_blocks)]
+        return [attention_from(trace, block, 0) for block in range(trace.num_blocks)]
 
     return run
 
@@ -65,9 +65,9 @@ def ours_attnlrp(model: ViT) -> Run:
     return lambda images: attnlrp(model, images)
 
 
-def ours_value_weighted(model: ViT) -> Run:
-    """The forward pass, and the value-weighted attention of the class token in the last block."""
-    return lambda images: value_weighted(model, images)
+def ours_norm_attention(model: ViT) -> Run:
+    """The forward pass, and the norm-based attention of the class token in the last block."""
+    return lambda images: norm_attention(model, images)
 
 
 def ours_occlusion(model: ViT, progress: Progress | None = None) -> Run:
@@ -233,7 +233,7 @@ CASES: dict[str, Callable[[ViT], Run]] = {
     "ours, with rollout": ours_rollout,
     "ours, with relevance": ours_relevance,
     "ours, with AttnLRP": ours_attnlrp,
-    "ours, with value-weighted attention": ours_value_weighted,
+    "ours, with norm-based attention": ours_norm_attention,
     "full matrices, rollout": full_matrix_rollout,
     "full matrices, relevance": full_matrix_relevance,
     "timm, plain forward": timm_plain,

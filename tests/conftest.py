@@ -118,8 +118,8 @@ def explicit() -> Callable[..., Explicit]:
 def written_out() -> Callable[[Trace, int], Tensor]:
     """A block's attention ``[B, H, N, N]`` in float64, one row of one head at a time."""
 
-    def matrix(trace: Trace, layer: int) -> Tensor:
-        q, k = trace.q[layer].double(), trace.k[layer].double()
+    def matrix(trace: Trace, block: int) -> Tensor:
+        q, k = trace.q[block].double(), trace.k[block].double()
         batch, heads, n, d = q.shape
         full = torch.empty(batch, heads, n, n, dtype=torch.float64)
         for b in range(batch):

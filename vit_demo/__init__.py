@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vit_demo.errors import (
     BusyError,
     CheckpointError,
-    EmptySketchError,
+    EmptyDrawingError,
     ImageError,
     InputError,
     LabelError,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BusyError",
     "CheckpointError",
-    "EmptySketchError",
+    "EmptyDrawingError",
     "Engine",
     "Exploration",
     "ImageError",

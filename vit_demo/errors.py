@@ -13,7 +13,7 @@ class ImageError(InputError):
     """A picture that cannot be read or used."""
 
 
-class EmptySketchError(ImageError):
+class EmptyDrawingError(ImageError):
     """A drawing without ink."""
 
 

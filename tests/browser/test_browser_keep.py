@@ -115,7 +115,7 @@ def test_the_copied_command_has_the_options_of_the_map(
     relevance.evaluate("location.hash = 'tab=digits&model=digits-tiny&patch_size=7&digit=3&block=2&head=1&patch=6'")
     relevance.wait_for_function("document.querySelector('.stage')?.__stage?.choices.head === 0")
     code = copied(relevance, "Copy as Python")
-    assert "layer=1, head=0, query=(1, 1)" in code
+    assert "block=1, head=0, query=(1, 1)" in code
     (tmp_path / "drawing.png").write_bytes(saved(relevance, "Input picture"))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -127,7 +127,7 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     page.locator(".faithfulness .test").click()
     page.locator(".findings .randomization b, .findings .randomization:not(:empty)").first.wait_for()
     canvas = page.locator(".look canvas")
-    for name in ("attention", "rollout", "value_weighted", "relevance", "attnlrp", "occlusion"):
+    for name in ("attention", "rollout", "norm_attention", "relevance", "attnlrp", "occlusion"):
         page.locator(f".all input[data-value={name}]").check()
         canvas.hover(position={"x": 30, "y": 30})
         collect()

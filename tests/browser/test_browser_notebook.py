@@ -74,10 +74,10 @@ def test_the_prediction_and_the_attention_under_the_pointer(frame: Frame, result
 
 def test_other_blocks_and_methods(frame: Frame, result: Any) -> None:
     frame.locator("[data-control=block]").fill("2")
-    near(frame, result.attention(layer=1))
+    near(frame, result.attention(block=1))
     frame.locator(".more-methods").click()
-    frame.locator(".all input[data-value=value_weighted]").check()
-    near(frame, result.heatmap("value_weighted", layer=1))
+    frame.locator(".all input[data-value=norm_attention]").check()
+    near(frame, result.heatmap("norm_attention", block=1))
     frame.locator(".all input[data-value=relevance]").check()
     near(frame, result.relevance())
     frame.locator(".predictions button").nth(1).click()
@@ -103,6 +103,6 @@ def test_a_block_that_did_not_fit_is_said_to_be_missing(page: Page, tmp_path: Pa
     result = vit_demo.explore(example_picture(7), "digits-small", 2)
     frame = shown(page, result, tmp_path)
     frame.locator("[data-control=block]").fill("1")
-    near(frame, result.attention(layer=0))
+    near(frame, result.attention(block=0))
     hover(frame, 4, 8, result.grid)
     frame.get_by_text("could not be loaded").wait_for()

@@ -43,7 +43,7 @@ def test_json_holds_the_true_values_of_every_registered_method(seven, capsys, tm
     assert main([*command, "--method", ",".join(every[:2]), "--method", every[0], "--method", ",".join(every[2:])]) == 0
     [line] = capsys.readouterr().out.splitlines()
     found, expected = json.loads(line), vit_demo.explore(seven, "digits-tiny", 7)
-    assert found["image"] == str(seven) and found["grid"] == [4, 4] and found["is_sure"] is True
+    assert found["image"] == str(seven) and found["grid"] == [4, 4] and found["is_confident"] is True
     assert [(p["label"], p["probability"]) for p in found["predictions"]] == expected.top(5)
     assert list(found["maps"]) == every
     for name, method in vit_demo.methods().items():
@@ -61,14 +61,14 @@ def test_block_head_and_query_apply_to_the_methods_that_have_them(seven, tmp_pat
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     maps, expected = json.loads(line)["maps"], vit_demo.explore(seven, "digits-tiny", 7)
     for name, wanted, options in (
-        ("attention", expected.attention(2, 1, (3, 2)), {"layer": 2, "head": 1, "query": [3, 2]}),
+        ("attention", expected.attention(2, 1, (3, 2)), {"block": 2, "head": 1, "query": [3, 2]}),
         ("rollout", expected.rollout((3, 2)), {"query": [3, 2]}),
         ("relevance", expected.relevance(), {}),
     ):
         assert np.array_equal(np.float32(maps[name]["values"]), wanted) and maps[name]["options"] == options
     heads = np.asarray(Image.open(out / "seven-heads.png"))
     assert np.array_equal(heads, np.asarray(contact_sheet(expected.image, expected.attention_maps((3, 2)))))
-    assert "layer 2, head 1, query (3, 2)" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "block 2, head 1, query (3, 2)" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert main(["explain", str(seven), *TINY, "--method", "attention", "--direction", "to", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["maps"]["attention"]["values"]
     assert np.array_equal(np.float32(values), expected.attention(direction="to"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
-from vit_demo.errors import EmptySketchError
+from vit_demo.errors import EmptyDrawingError
 from vit_demo.images import ImageSource, to_mnist
 from vit_demo.images.digit_preprocess import _stroke_width
 
@@ -20,7 +20,7 @@ DIGITS = [SEVEN, FIVE, TWO]
 def is_empty(image: ImageSource) -> bool:
     try:
         to_mnist(image)
-    except EmptySketchError:
+    except EmptyDrawingError:
         return True
     return False
 
@@ -197,7 +197,7 @@ def test_photo_of_a_blackboard():
 def test_uniform_pads_are_empty(side: int, level: int):
     pad = np.full((side, side), level, dtype=np.uint8)
     assert is_empty(pad)
-    with pytest.raises(EmptySketchError, match=r"^Nothing is drawn: draw a digit first\.$"):
+    with pytest.raises(EmptyDrawingError, match=r"^Nothing is drawn: draw a digit first\.$"):
         to_mnist(pad)
 
 

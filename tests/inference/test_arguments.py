@@ -30,7 +30,7 @@ def test_a_patch_is_a_row_and_a_column(ex, patch):
 
 def test_numpys_integers_are_whole_numbers(ex):
     one = np.int64(1)
-    assert np.array_equal(ex.attention(layer=one, head=one, query=(one, one)), ex.attention(1, 1, (1, 1)))
+    assert np.array_equal(ex.attention(block=one, head=one, query=(one, one)), ex.attention(1, 1, (1, 1)))
     assert ex.drop_patches([(one, one)]).dropped == ((1, 1),) == ex.drop_patches(zip([1], [1], strict=True)).dropped
     assert ex.top(one) == ex.top(1) and ex.relevance(one).shape == (2, 2)
     assert np.array_equal(ex.heatmap("occlusion", window=one), ex.heatmap("occlusion", window=1))
@@ -42,8 +42,8 @@ def test_numpys_integers_are_whole_numbers(ex):
         lambda ex: ex.attention(head=1.0),
         lambda ex: ex.attention(head="1"),
         lambda ex: ex.attention(head=True),
-        lambda ex: ex.attention(layer=None),
-        lambda ex: ex.attention(layer=1.0),
+        lambda ex: ex.attention(block=None),
+        lambda ex: ex.attention(block=1.0),
         lambda ex: ex.norms(1.0),
         lambda ex: ex.top(-1),
         lambda ex: ex.top("3"),

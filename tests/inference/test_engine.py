@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from vit_demo.accelerator import best_device
-from vit_demo.errors import CheckpointError, EmptySketchError, ImageError, PresetError
+from vit_demo.errors import CheckpointError, EmptyDrawingError, ImageError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
 from vit_demo.inference import forward, shared
@@ -50,14 +50,14 @@ def test_an_exploration_equals_the_network_called_by_hand(tiny, photo, patch_siz
     assert (rows * patch_size, cols * patch_size) == tensor.shape[2:]
     prefix = model.config.num_prefix_tokens
     maps = full_attention(model, tensor, patch_size)
-    for layer, head, query in [(0, None, (0, 0)), (-1, 1, (rows - 1, cols - 1)), (1, 0, (1, 2))]:
-        wanted = maps[layer].mean(0) if head is None else maps[layer][head]
+    for block, head, query in [(0, None, (0, 0)), (-1, 1, (rows - 1, cols - 1)), (1, 0, (1, 2))]:
+        wanted = maps[block].mean(0) if head is None else maps[block][head]
         token = prefix + query[0] * cols + query[1]
         np.testing.assert_allclose(
-            ex.attention(layer, head, query), wanted[token, prefix:].reshape(rows, cols), atol=1e-5
+            ex.attention(block, head, query), wanted[token, prefix:].reshape(rows, cols), atol=1e-5
         )
         np.testing.assert_allclose(
-            ex.attention(layer, head, query, "to"), wanted[prefix:, token].reshape(rows, cols), atol=1e-5
+            ex.attention(block, head, query, "to"), wanted[prefix:, token].reshape(rows, cols), atol=1e-5
         )
     summary = maps[:, :, 0] if prefix else maps.mean(2)
     np.testing.assert_allclose(ex.attention_maps(), summary[..., prefix:].reshape(3, 2, rows, cols), atol=1e-5)
@@ -95,8 +95,8 @@ def test_a_prediction_is_sure_from_the_threshold_of_its_preset_on(tiny, photo, t
     for probability, sure in ((threshold - 0.01, False), (threshold + 0.01, True)):
         rest = (1 - probability) / 200
         logits = np.log(np.array([rest] * 100 + [probability] + [rest] * 100, np.float32))
-        assert replace(ex, preset=preset, logits=logits).is_sure is sure
-    assert not replace(ex, preset=preset, logits=np.zeros(0, np.float32)).is_sure
+        assert replace(ex, preset=preset, logits=logits).is_confident is sure
+    assert not replace(ex, preset=preset, logits=np.zeros(0, np.float32)).is_confident
 
 
 def test_a_prediction_is_not_sure_if_the_rest_of_the_probability_is_spread_over_many_classes(tiny, photo):
@@ -107,7 +107,7 @@ def test_a_prediction_is_not_sure_if_the_rest_of_the_probability_is_spread_over_
     for limit, sure in ((0.9, [False, False]), (4.0, [True, False]), (5.0, [True, True])):
         preset = replace(ex.preset, confidence_threshold=0.5, max_entropy=limit)
         with np.errstate(divide="ignore"):
-            found = [replace(ex, preset=preset, logits=np.log(p).astype(np.float32)).is_sure for p in (few, many)]
+            found = [replace(ex, preset=preset, logits=np.log(p).astype(np.float32)).is_confident for p in (few, many)]
         assert found == sure
         for p, expected in zip((few, many), sure, strict=True):  # by a plain loop
             assert (sum((q * (1 - q)) ** 0.5 for q in p) <= limit) == expected
@@ -137,7 +137,7 @@ def test_a_result_depends_neither_on_caches_nor_on_later_changes_of_its_preset(t
     engine._models.max_bytes = engine._results.max_bytes = 0
     engine._models.put("nothing", model)
     np.testing.assert_array_equal(ex.relevance("b"), wanted)
-    assert ex.drop_patches([(0, 0)]).top(1) and ex.is_sure in (True, False)
+    assert ex.drop_patches([(0, 0)]).top(1) and ex.is_confident in (True, False)
 
 
 def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
@@ -167,7 +167,7 @@ def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
         engine.explore(photo, "photos-tiny", 5)
     with pytest.raises(PresetError):
         engine.explore(photo, "nothing", 8)
-    with pytest.raises(EmptySketchError):
+    with pytest.raises(EmptyDrawingError):
         engine.explore(np.zeros((100, 100), np.uint8), "digits-tiny", 4)
     assert engine.explore(photo, "photos-tiny", 8).grid == (4, 4)
 

@@ -11,7 +11,7 @@ from vit_demo.errors import InputError, LabelError
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"layer": 3}, "no block 3"),
+        ({"block": 3}, "no block 3"),
         ({"head": 2}, "no head 2"),
         ({"query": (4, 0)}, "no patch"),
         ({"query": (0, -1)}, "no patch"),
@@ -68,7 +68,7 @@ def test_dropped_patches_leave_the_sequence_and_every_map_keeps_its_grid(tiny, p
     wanted = methods.relevance(model, ex.pixels, 1, patch_size=8, kept_patches=kept_patches)[0]
     np.testing.assert_allclose(left.relevance("b"), wanted, atol=1e-6)
     maps = left.attention_maps(query=(3, 3))
-    np.testing.assert_allclose(maps[:, 0], [left.attention(layer, 0, (3, 3)) for layer in range(3)], atol=1e-6)
+    np.testing.assert_allclose(maps[:, 0], [left.attention(block, 0, (3, 3)) for block in range(3)], atol=1e-6)
     if model.config.pool == "mean":
         np.testing.assert_allclose(maps.sum((2, 3)), 1, atol=1e-5)
     # Who looks at a patch is read at that patch's own place: its row holds what it gives to itself.
@@ -114,7 +114,7 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
         (lambda ex: ex.faithfulness("magic"), ValueError, "no method 'magic'"),
         (lambda ex: ex.faithfulness("rollout", baseline="pink"), ValueError, "no baseline 'pink'"),
         (lambda ex: ex.faithfulness(np.zeros((2, 2))), ValueError, r"the shape \(4, 4\)"),
-        (lambda ex: ex.heatmap("value_weighted", layer=3), ValueError, "no block 3"),
+        (lambda ex: ex.heatmap("norm_attention", block=3), ValueError, "no block 3"),
     ],
 )
 def test_invalid_requests_are_refused_in_one_sentence(tiny, photo, ask, error, words):
@@ -128,7 +128,7 @@ def test_unknown_options_are_refused(tiny, photo):
     ex = engine.explore(photo, "photos-tiny", 8)
     with pytest.raises(InputError, match="occlusion has no option 'budget'"):
         ex.heatmap("occlusion", budget=3)
-    np.testing.assert_array_equal(ex.heatmap("attention", layer=0, head=1), ex.attention(0, 1))
+    np.testing.assert_array_equal(ex.heatmap("attention", block=0, head=1), ex.attention(0, 1))
     assert ex.heatmap("patch_dropping", budget=8, seed=1).shape == (4, 4)
 
 

@@ -17,4 +17,4 @@ def test_a_photo_with_too_few_pixels_is_refused(size):
 
 @pytest.mark.parametrize("colour", ["red", "black", "white", "#7f7f7f"])
 def test_a_plain_colour_never_gets_a_sure_answer(colour):
-    assert not get_engine().explore(Image.new("RGB", (200, 120), colour), "photos-tiny").is_sure
+    assert not get_engine().explore(Image.new("RGB", (200, 120), colour), "photos-tiny").is_confident

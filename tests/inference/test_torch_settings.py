@@ -51,7 +51,7 @@ def test_the_default_dtype(three: Exploration, expected: dict[str, np.ndarray], 
 def test_the_default_device(three: Exploration) -> None:
     dropped = three.drop_patches([(0, 0)])
     with torch.device("meta"):
-        assert three.top(1)[0][0] == "3" and three.is_sure and "3" in repr(three)
+        assert three.top(1)[0][0] == "3" and three.is_confident and "3" in repr(three)
         assert dropped.heatmap("attention").shape == (4, 4)
 
 

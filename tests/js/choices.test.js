@@ -92,7 +92,7 @@ test("a request names what matters to its method and nothing else", () => {
   const fields = (method) => mapFields(methods, result, { ...choices, method });
   assert.deepEqual(fields("attention"), { method: "attention", block: 3, head: 2, direction: "from", query: 5 });
   assert.deepEqual(fields("rollout"), { method: "rollout" });
-  assert.deepEqual(fields("value_weighted"), { method: "value_weighted", block: 3 });
+  assert.deepEqual(fields("norm_attention"), { method: "norm_attention", block: 3 });
   assert.deepEqual(fields("relevance"), { method: "relevance", label: 1 });
   assert.deepEqual(mapFields(methods, result, { ...choices, method: "relevance", label: 99 }).label, 7);
 });
@@ -122,7 +122,7 @@ test("every registered method is on the page, one without words of its own too",
     recommended: "",
     signed: true,
     floor: { value: 0.5, reason: "Too small.", per_token: true },
-    options: [{ name: "layer", kind: "layer" }],
+    options: [{ name: "block", kind: "block" }],
   };
   const { new_method: method } = describeMethods([...fixture.methods, added]);
   const view = { label: 1 };

@@ -18,17 +18,17 @@ WriteOut = Callable[[Trace, int], Tensor]
 
 
 @pytest.mark.parametrize("fields", [{}, {"num_registers": 2}, {"projection": "per_head"}], ids=str)
-@pytest.mark.parametrize("layer", [0, 2, -1])
+@pytest.mark.parametrize("block", [0, 2, -1])
 def test_rows_columns_and_matrix_equal_the_softmax_written_out(
-    trace_of: MakeTrace, written_out: WriteOut, fields: dict[str, object], layer: int
+    trace_of: MakeTrace, written_out: WriteOut, fields: dict[str, object], block: int
 ) -> None:
     trace = trace_of(**fields)
-    full = written_out(trace, layer).float()
+    full = written_out(trace, block).float()
     assert full.amax() > 2 * full.mean(), "attention must be far from uniform"
-    torch.testing.assert_close(attention_matrix(trace, layer), full, atol=1e-5, rtol=0)
+    torch.testing.assert_close(attention_matrix(trace, block), full, atol=1e-5, rtol=0)
     for token in range(trace.num_tokens):
-        torch.testing.assert_close(attention_from(trace, layer, token), full[:, :, token], atol=1e-5, rtol=0)
-        torch.testing.assert_close(attention_to(trace, layer, token), full[..., token], atol=1e-5, rtol=0)
+        torch.testing.assert_close(attention_from(trace, block, token), full[:, :, token], atol=1e-5, rtol=0)
+        torch.testing.assert_close(attention_to(trace, block, token), full[..., token], atol=1e-5, rtol=0)
 
 
 def test_maps_equal_what_timm_computes_without_its_fused_kernel() -> None:
@@ -48,10 +48,10 @@ def test_maps_equal_what_timm_computes_without_its_fused_kernel() -> None:
         theirs(images)
         ours(images, trace)
     assert len(captured) == trace.num_blocks == 3
-    for layer, expected in enumerate(captured):
-        torch.testing.assert_close(attention_matrix(trace, layer), expected, atol=1e-5, rtol=0)
-        torch.testing.assert_close(attention_from(trace, layer, 3), expected[:, :, 3], atol=1e-5, rtol=0)
-        torch.testing.assert_close(attention_to(trace, layer, 3), expected[..., 3], atol=1e-5, rtol=0)
+    for block, expected in enumerate(captured):
+        torch.testing.assert_close(attention_matrix(trace, block), expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(attention_from(trace, block, 3), expected[:, :, 3], atol=1e-5, rtol=0)
+        torch.testing.assert_close(attention_to(trace, block, 3), expected[..., 3], atol=1e-5, rtol=0)
 
 
 def test_rows_sum_to_one_and_columns_need_not(trace_of: MakeTrace) -> None:

@@ -16,9 +16,9 @@ from vit_demo import methods, metrics
 from vit_demo.methods import METHODS, memory_budget
 from vit_demo.methods.attention_rows import attention_rows_into, iter_attention_rows, queries_per_chunk
 from vit_demo.methods.chunking import chunk_size, current_budget
+from vit_demo.methods.norm_attention import norm_attention_rows
 from vit_demo.methods.relevance import RelevanceRow
 from vit_demo.methods.subsets import sequences_per_batch
-from vit_demo.methods.value_weighted import value_weighted_norms
 from vit_demo.model import Trace, ViT
 
 Network = Callable[..., ViT]
@@ -41,7 +41,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
 
     for module in ("attention_rows", "relevance"):
         monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "attention_rows_into", watch_rows)
-    for module in ("attention_rows", "value_weighted"):
+    for module in ("attention_rows", "norm_attention"):
         monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "CHUNK_VALUES", 64 * 4 * 3 * 17)
     monkeypatch.setattr(sys.modules["vit_demo.methods.attention_rows"], "WHOLE_VALUES", 0)
     monkeypatch.setattr(sys.modules["vit_demo.methods.subsets"], "BATCH_TOKENS", 64 * 2 * 17)
@@ -75,7 +75,7 @@ def test_what_follows_from_a_trace_is_the_same_in_small_chunks(trace_of, held: d
         lambda: methods.attention_to(trace, 0, query),
         lambda: methods.rollout(trace, query),
         lambda: methods.logsumexp(trace.q[0], trace.k[0]),
-        lambda: value_weighted_norms(trace, 0, output, query),
+        lambda: norm_attention_rows(trace, 0, output, query),
     )
     for make in makers:
         expected = make()

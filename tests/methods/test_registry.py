@@ -23,14 +23,14 @@ def test_every_method_has_a_section_in_the_docs(name):
 
 def test_cheap_methods_and_those_without_a_class_come_first():
     assert list(METHODS) == [
-        "attention", "rollout", "value_weighted", "attnlrp", "relevance", "occlusion", "patch_dropping",
+        "attention", "rollout", "norm_attention", "attnlrp", "relevance", "occlusion", "patch_dropping",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("method", "options", "words"),
     [
-        ("rollout", {"layer": 0}, "rollout has no option 'layer': choose from query"),
+        ("rollout", {"block": 0}, "rollout has no option 'block': choose from query"),
         ("attnlrp", {"gamma": 0}, "attnlrp has no option 'gamma': it has none"),
         ("attention", {"direction": "up"}, "no direction 'up': choose one of from, to"),
         ("occlusion", {"window": 0}, "window must be a whole number from 1 to 99, not 0"),
@@ -46,6 +46,6 @@ def test_wrong_options_are_refused_in_one_sentence(method, options, words):
 
 def test_the_defaults_are_those_of_the_functions():
     defaults = {name: {o.name: o.default for o in method.options} for name, method in METHODS.items()}
-    assert defaults["attention"] == {"layer": -1, "head": None, "query": None, "direction": "from"}
+    assert defaults["attention"] == {"block": -1, "head": None, "query": None, "direction": "from"}
     assert defaults["occlusion"] == {"window": 1} and defaults["attnlrp"] == {}
     assert defaults["patch_dropping"] == {"budget": 384, "seed": 0, "with_hint": True}

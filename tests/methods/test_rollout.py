@@ -22,8 +22,8 @@ def naive(written_out: WriteOut) -> Callable[[Trace], Tensor]:
     def product(trace: Trace) -> Tensor:
         n = trace.num_tokens
         joint = torch.eye(n, dtype=torch.float64)
-        for layer in range(trace.num_blocks):
-            mean = written_out(trace, layer).mean(1)  # [B, N, N]
+        for block in range(trace.num_blocks):
+            mean = written_out(trace, block).mean(1)  # [B, N, N]
             joint = (mean + torch.eye(n)) / 2 @ joint
         return joint
 

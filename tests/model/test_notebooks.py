@@ -55,7 +55,7 @@ def test_every_block_of_vit_tiny_gives_its_attention() -> None:
     model, trace = ViT(VIT_TINY).eval(), Trace()
     with torch.inference_mode():
         assert model.forward_features(torch.randn(1, 3, 224, 224), trace).shape == (1, 197, 192)
-        maps = [attention_matrix(trace, layer) for layer in range(trace.num_blocks)]
+        maps = [attention_matrix(trace, block) for block in range(trace.num_blocks)]
     assert [tuple(one.shape) for one in maps] == [(1, 3, 197, 197)] * 12
 
 

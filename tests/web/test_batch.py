@@ -19,7 +19,7 @@ ARGUMENTS = {
     "similarity": {"row": 1, "col": 2},
     "pca": {"remove_background": True},
     "kmeans": {"k": 3},
-    "norms": {"layer": 1},
+    "norms": {"block": 1},
 }
 DIGITS = {"preset": "digits-tiny", "patch_size": 7}
 

@@ -79,7 +79,7 @@ def test_attention_maps_take_block_head_patch_and_direction(result, source):
     view = {"method": "attention", "block": 2, "head": -1, "query": None, "direction": "from"}
     np.testing.assert_array_equal(map_values(source, **view), result.attention(2))
     np.testing.assert_array_equal(
-        map_values(source, method="value_weighted", block=1), result.heatmap("value_weighted", layer=1)
+        map_values(source, method="norm_attention", block=1), result.heatmap("norm_attention", block=1)
     )
 
 
@@ -290,7 +290,7 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, empty_replies, monkeypa
         return await asyncio.gather(*map(map_requests.handle, slow))
 
     assert [unpack(body) for body in run(send_all())] == [{"done": 0, "total": 0}] * 10
-    assert "map" in complete({"kind": "map", "source": source, "method": "value_weighted", "block": 3})["result"]
+    assert "map" in complete({"kind": "map", "source": source, "method": "norm_attention", "block": 3})["result"]
     go_on.set()
     assert [complete(sent) for sent in slow] == [{"result": {"fine": True}}] * 10
 

@@ -83,7 +83,7 @@ def test_a_photo_is_explained_in_one_call(call):
     found = json.loads(numbers.text)
     expected = vit_demo.explore(LION, "photos-tiny")
     assert found["label"] == found["explained"] == expected.top(1)[0][0] == "lion"
-    assert found["is_sure"] is True and found["class_specific"] is True and found["method"] == "relevance"
+    assert found["is_confident"] is True and found["class_specific"] is True and found["method"] == "relevance"
     np.testing.assert_allclose(found["map"], expected.relevance(), atol=1e-5)
     shown = Image.open(io.BytesIO(base64.b64decode(picture.data)))
     assert picture.mimeType == "image/png"
@@ -110,7 +110,7 @@ def test_the_other_tools_answer_with_numbers(call, three):
     assert dropped["after"]["confidences"][0]["confidence"] == pytest.approx(wanted[1], abs=1e-4)
     lens = numbers("logit_lens", patches=True)
     assert [one["label"] for one in lens[-1][2]] == [pairs[0][0] for pairs in expected.logit_lens(patches=True)[-1][2]]
-    alike = numbers("similarity", row=1, col=2, layer=3, other=drawn["image"])
+    alike = numbers("similarity", row=1, col=2, block=3, other=drawn["image"])
     np.testing.assert_allclose(alike["map"], expected.similarity((1, 2), 3), atol=1e-5)
     components = [[patch or [np.nan] * 3 for patch in row] for row in numbers("pca", remove_background=True)["map"]]
     np.testing.assert_allclose(components, expected.pca(remove_background=True), atol=1e-3)

@@ -76,8 +76,8 @@ def test_replies_are_those_of_the_server(drawing):
     label = result.labels.index(result.top(2)[1][0])
     key = f'[["kind","map"],["label",{label}],["method","relevance"]]'
     assert np.array_equal(floats(replies[key]["result"]["map"]), result.relevance(label).ravel())
-    key = '[["block",2],["kind","map"],["method","value_weighted"]]'
-    values = result.heatmap("value_weighted", layer=2)
+    key = '[["block",2],["kind","map"],["method","norm_attention"]]'
+    values = result.heatmap("norm_attention", block=2)
     assert np.array_equal(floats(replies[key]["result"]["map"]), values.ravel())
     assert "<p>" in replies['[["kind","method_docs"],["method","rollout"]]']["result"]["html"]
 

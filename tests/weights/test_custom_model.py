@@ -113,7 +113,7 @@ def test_a_model_without_a_classifier_head(tmp_path, randomise):
     )
     randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path)
     result = vit_demo.explore(PHOTO, str(tmp_path))
-    assert result.logits.shape == (0,) and result.top() == [] and not result.is_sure
+    assert result.logits.shape == (0,) and result.top() == [] and not result.is_confident
     assert result.trace.num_prefix_tokens == 5 and result.rollout().shape == (4, 4)
     assert "assumed" in find_preset(str(tmp_path)).note  # no preprocessor_config.json
 

@@ -169,7 +169,7 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
         "patch_size": result.patch_size,
         "grid": list(result.grid),
         "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
-        "is_sure": result.is_sure,
+        "is_confident": result.is_confident,
         "maps": {
             one.method.name: {
                 "unit": one.method.unit,

@@ -88,15 +88,13 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
     Raises:
         InputError: If one was given that none of the methods has.
     """
-    named = {"block": "layer", "head": "head", "query": "query", "direction": "direction"}
-    given = {option: getattr(options, option) for option in named if getattr(options, option) is not None}
+    names = ("block", "head", "query", "direction")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     for option in given:
-        if not any(method.offers(named[option]) for method in methods):
+        if not any(method.offers(option) for method in methods):
             chosen = ", ".join(method.name for method in methods)
             raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
-    return [
-        {named[option]: value for option, value in given.items() if method.offers(named[option])} for method in methods
-    ]
+    return [{name: value for name, value in given.items() if method.offers(name)} for method in methods]
 
 
 def method_names() -> list[str]:

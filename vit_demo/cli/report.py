@@ -63,7 +63,7 @@ class Report:
         result = explained.result
         rows = "\n".join(_prediction(label, probability) for label, probability in result.top(5))
         predictions = f"<ol>\n{rows}\n</ol>" if rows else "<p>This model has no classes.</p>"
-        if rows and not result.is_sure:
+        if rows and not result.is_confident:
             predictions += "<p>Low confidence.</p>"
         input_caption = f"<b>What the model saw</b><br>{result.grid[0]} x {result.grid[1]} patches"
         figures = [_figure(result.image, input_caption, explained.picture.name, pixelated=result.photo is None)]

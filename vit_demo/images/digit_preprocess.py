@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from PIL import Image
 from scipy import ndimage
 
-from vit_demo.errors import EmptySketchError
+from vit_demo.errors import EmptyDrawingError
 from vit_demo.images.geometry import Geometry
 from vit_demo.images.ink import INK_THRESHOLD, extent, find_ink
 from vit_demo.images.reading import ImageSource, read_image
@@ -50,7 +50,7 @@ def to_mnist(image: ImageSource) -> np.ndarray:
         uint8 [28, 28], white ink on black.
 
     Raises:
-        EmptySketchError: There is no ink, or nothing larger than a speck.
+        EmptyDrawingError: There is no ink, or nothing larger than a speck.
         ImageError: The picture cannot be read.
     """
     picture = read_image(image)
@@ -59,7 +59,7 @@ def to_mnist(image: ImageSource) -> np.ndarray:
         return digit
     ink = find_ink(picture)
     if ink is None:
-        raise EmptySketchError("Nothing is drawn: draw a digit first.")
+        raise EmptyDrawingError("Nothing is drawn: draw a digit first.")
     digit = _fit(_crop(ink))
     return _centre((digit * (255 / digit.max())).round().astype(np.uint8))
 

@@ -86,7 +86,7 @@ class Exploration:
         return torch.tensor(self.logits, device="cpu").softmax(0).numpy()
 
     @property
-    def is_sure(self) -> bool:
+    def is_confident(self) -> bool:
         """Whether confidence is not low (``is_confident``); False without classes and for one plain colour."""
         return bool(is_confident(self.preset, self.probabilities)) and not images.is_plain(self.pixels)
 
@@ -99,12 +99,12 @@ class Exploration:
         return sequence.ranking(self.labels, self.probabilities, count)
 
     def attention(
-        self, layer: int = -1, head: int | None = None, query: Query = None, direction: Direction = "from"
+        self, block: int = -1, head: int | None = None, query: Query = None, direction: Direction = "from"
     ) -> NDArray[np.float32]:
         """One map of attention; it does not depend on the class.
 
         Args:
-            layer: Block, from 0; negative from the end.
+            block: Block, from 0; negative from the end.
             head: From 0; None for the mean of all heads.
             query: (row, col) of a patch; None for the class token, or the mean of all tokens where there is none.
             direction: ``"from"``: what the query attends to. ``"to"``: which patches attend to it.
@@ -115,7 +115,7 @@ class Exploration:
         Raises:
             InputError: If there is no such block, head, patch or direction.
         """
-        return self.heatmap("attention", layer=layer, head=head, query=query, direction=direction)
+        return self.heatmap("attention", block=block, head=head, query=query, direction=direction)
 
     def attention_maps(self, query: Query = None) -> NDArray[np.float32]:
         """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``.
@@ -165,7 +165,7 @@ class Exploration:
             method: Its name.
             label: A label or its index, for a method that depends on the class; the predicted class for None.
             progress: Called with the passes done and their total, for a method that takes many.
-            **options: The method's own, such as ``layer``, ``query``, ``window`` or ``budget``.
+            **options: The method's own, such as ``block``, ``query``, ``window`` or ``budget``.
 
         Returns:
             float32 ``[rows, cols]``, in the method's unit.

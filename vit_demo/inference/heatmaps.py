@@ -29,7 +29,7 @@ def heatmap(
     options |= {name: int(options[name]) for name in integers}  # NumPy's are no seeds for torch
     # An unknown class is refused even if the map does not depend on it.
     target = ex.target(label) if method.class_specific or label is not None else None
-    token = query_token(ex, options.get("layer", -1), options.get("head"), options.get("query"))
+    token = query_token(ex, options.get("block", -1), options.get("head"), options.get("query"))
     if method.offers("query"):
         options["query"] = token
     if method.cost == "trace":
@@ -44,7 +44,7 @@ def heatmap(
 def attention_maps(ex: Exploration, query: Query) -> NDArray[np.float32]:
     """See ``Exploration.attention_maps``."""
     token = query_token(ex, -1, None, query)
-    values = torch.stack([attention_from(ex.trace, layer, token)[0] for layer in range(ex.trace.num_blocks)])
+    values = torch.stack([attention_from(ex.trace, block, token)[0] for block in range(ex.trace.num_blocks)])
     return to_grid(values, ex.trace).cpu().numpy()
 
 

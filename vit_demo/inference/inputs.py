@@ -96,7 +96,7 @@ class ModelInput:
         """Preprocesses a picture for a preset.
 
         Raises:
-            EmptySketchError: If the preset is for digits and nothing is drawn.
+            EmptyDrawingError: If the preset is for digits and nothing is drawn.
             ImageError: If a photo is too small.
             PresetError: If patch size and image size do not fit.
         """

@@ -70,13 +70,13 @@ def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
     return index if kept is None else kept[0].tolist().index(index)
 
 
-def query_token(ex: Exploration, layer: int, head: int | None, query: Query) -> int | None:
+def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> int | None:
     """The place of a query in the sequence, prefix included; None for the mean of all tokens.
 
     Raises:
         InputError: If there is no such block, head or patch.
     """
-    check_block(ex, layer)
+    check_block(ex, block)
     heads = ex.trace.num_heads
     if head is not None and not 0 <= whole_number(head, "A head") < heads:
         raise InputError(f"There is no head {head}: this model has {heads}, counted from 0.")

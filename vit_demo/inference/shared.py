@@ -65,7 +65,7 @@ def explore(
         The result; the same object for the same image and choices while it is cached.
 
     Raises:
-        ImageError: If the image cannot be used; ``EmptySketchError`` if nothing is drawn.
+        ImageError: If the image cannot be used; ``EmptyDrawingError`` if nothing is drawn.
         PresetError: If there is no such preset, or it has no such patch size.
         CheckpointError: If the weights cannot be used.
         InputError: If this machine has no such device.

@@ -14,13 +14,13 @@ from vit_demo.methods.attention_rows import logsumexp
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.chunking import memory_budget
 from vit_demo.methods.grid import scatter_to_grid, to_grid
+from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.occlusion import occlusion
 from vit_demo.methods.patch_dropping import patch_dropping
 from vit_demo.methods.registry import METHODS, Method, Option, find_method, register
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.subsets import Progress
-from vit_demo.methods.value_weighted import value_weighted
 
 __all__ = [
     "METHODS",
@@ -34,6 +34,7 @@ __all__ = [
     "find_method",
     "logsumexp",
     "memory_budget",
+    "norm_attention",
     "occlusion",
     "patch_dropping",
     "register",
@@ -41,7 +42,6 @@ __all__ = [
     "rollout",
     "scatter_to_grid",
     "to_grid",
-    "value_weighted",
 ]
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods.attention_rows import attention_rows, iter_attention_rows
-from vit_demo.methods.registry import DIRECTION, HEAD, LAYER, QUERY, register
+from vit_demo.methods.registry import BLOCK, DIRECTION, HEAD, QUERY, register
 from vit_demo.model import Trace
 
 
@@ -17,16 +17,16 @@ from vit_demo.model import Trace
     cost="trace",
     unit="share of attention",
     recommended="Where it looks",
-    options=[LAYER, HEAD, QUERY, DIRECTION],
+    options=[BLOCK, HEAD, QUERY, DIRECTION],
 )
 def attention(
-    trace: Trace, layer: int = -1, head: int | None = None, query: int | None = 0, direction: str = "from"
+    trace: Trace, block: int = -1, head: int | None = None, query: int | None = 0, direction: str = "from"
 ) -> Tensor:
     """The attention of one block between one token and every other, of one head or the mean of all.
 
     Args:
         trace: Of one pass.
-        layer: Block, counted from 0; negative from the end.
+        block: Block, counted from 0; negative from the end.
         head: From 0; None for the mean of all.
         query: Index of the token in the sequence, prefix tokens first; None for the mean over all tokens.
         direction: ``"from"``: what the token attends to. ``"to"``: which tokens attend to it.
@@ -38,39 +38,39 @@ def attention(
         InputError: If there is no such direction.
     """
     DIRECTION.check(direction)
-    values = (attention_from if direction == "from" else attention_to)(trace, layer, query)
+    values = (attention_from if direction == "from" else attention_to)(trace, block, query)
     return values.mean(1) if head is None else values[:, head]
 
 
 @torch.no_grad()
-def attention_from(trace: Trace, layer: int, query: int | None) -> Tensor:
+def attention_from(trace: Trace, block: int, query: int | None) -> Tensor:
     """What one token attends to.
 
     Args:
         trace: Of one pass.
-        layer: Block, counted from 0; negative from the end.
+        block: Block, counted from 0; negative from the end.
         query: Index of the token in the sequence, prefix tokens first; None for the mean over all tokens.
 
     Returns:
         ``[B, H, N]`` float32, summing to 1 over N.
     """
-    q, k = trace.q[layer], trace.k[layer]
+    q, k = trace.q[block], trace.k[block]
     if query is None:
         return torch.stack([chunk.sum(2) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
     return attention_rows(q[:, :, query].unsqueeze(2), k)[:, :, 0]
 
 
 @torch.no_grad()
-def attention_to(trace: Trace, layer: int, key: int | None) -> Tensor:
+def attention_to(trace: Trace, block: int, key: int | None) -> Tensor:
     """Which tokens attend to one token: the attention that each gives to it. Arguments as in ``attention_from``.
 
     Returns:
         ``[B, H, N]`` float32, each value in [0, 1]; it does not sum to 1. For None every token gives 1 / N.
     """
-    chunks = (chunk for _, chunk in iter_attention_rows(trace.q[layer], trace.k[layer]))
+    chunks = (chunk for _, chunk in iter_attention_rows(trace.q[block], trace.k[block]))
     return torch.cat([chunk.mean(3) if key is None else chunk[..., key].clone() for chunk in chunks], dim=2)
 
 
-def attention_matrix(trace: Trace, layer: int) -> Tensor:
+def attention_matrix(trace: Trace, block: int) -> Tensor:
     """The full attention of a block, ``[B, H, N, N]`` float32: H N^2 numbers, so for short sequences only."""
-    return attention_rows(trace.q[layer], trace.k[layer])
+    return attention_rows(trace.q[block], trace.k[block])

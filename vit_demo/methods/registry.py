@@ -2,8 +2,8 @@
 
 A method is one file in this folder with one decorated function::
 
-    @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[LAYER])
-    def norm(trace: Trace, layer: int = -1) -> Tensor: ...
+    @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[BLOCK])
+    def norm(trace: Trace, block: int = -1) -> Tensor: ...
 
 ``vit_demo.methods`` imports every file of the folder, so nothing else has to name it.
 """
@@ -30,7 +30,7 @@ Cost = Literal["trace", "forward", "backward", "many passes"]
 
 _COSTS = get_args(Cost)
 
-Kind = Literal["layer", "head", "query", "choice", "integer", "flag"]
+Kind = Literal["block", "head", "query", "choice", "integer", "flag"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Option:
 
     Attributes:
         name: Of the function's parameter.
-        kind: ``"layer"``: a block, from 0, negative from the end. ``"head"``: from 0, None for the mean of all.
+        kind: ``"block"``: a block, from 0, negative from the end. ``"head"``: from 0, None for the mean of all.
             ``"query"``: the token that the map is about; (row, col) in ``Exploration.heatmap``, its index in the
             function. ``"choice"``, ``"integer"`` and ``"flag"`` are plain values.
         bounds: Least and greatest value of an integer.
@@ -75,7 +75,7 @@ class Option:
         return {"name": self.name, "kind": self.kind, "default": self.default} | bounds | choices
 
 
-LAYER = Option(name="layer", kind="layer")
+BLOCK = Option(name="block", kind="block")
 HEAD = Option(name="head", kind="head")
 QUERY = Option(name="query", kind="query")
 DIRECTION = Option(name="direction", kind="choice", choices=("from", "to"))

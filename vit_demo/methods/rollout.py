@@ -32,9 +32,9 @@ def rollout(trace: Trace, query: int | None = 0) -> Tensor:
         row += 1 / n
     else:
         row[:, query] = 1.0
-    for layer in reversed(range(trace.num_blocks)):
-        q, k = trace.q[layer], trace.k[layer]
-        if layer == trace.num_blocks - 1 and query is not None:
+    for block in reversed(range(trace.num_blocks)):
+        q, k = trace.q[block], trace.k[block]
+        if block == trace.num_blocks - 1 and query is not None:
             mixed = attention_rows(q[:, :, query].unsqueeze(2), k).mean(1)[:, 0]  # only one row has any weight yet
         else:
             mixed = torch.zeros_like(row)

@@ -41,11 +41,11 @@ async def explain_image(
         preset: Name of the model: "photos-tiny" for photos, "digits-small" for a drawn digit, or another from presets.
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: "relevance", "attnlrp", "occlusion" and "patch_dropping" show the evidence for a class; "attention",
-            "rollout" and "value_weighted" do not depend on the class.
+            "rollout" and "norm_attention" do not depend on the class.
         label: Class to explain; "" for the predicted one.
 
     Returns:
-        The prediction and the map as numbers: {"label", "is_sure", "confidences": [{"label", "confidence"}, ...],
+        The prediction and the map as numbers: {"label", "is_confident", "confidences": [{"label", "confidence"}, ...],
         "explained", "method", "class_specific", "rows", "cols", "map"}, and the map over the picture as an image.
     """
     chosen = find_method(requests.short_string(method, "method"))
@@ -107,7 +107,7 @@ async def drop_patches(
         patches: The patches to drop, as a list of [row, col], from 0.
 
     Returns:
-        {"before", "after"}, each {"label", "is_sure", "confidences": [{"label", "confidence"}, ...]}.
+        {"before", "after"}, each {"label", "is_confident", "confidences": [{"label", "confidence"}, ...]}.
     """
     dropped = _patches(patches)
     call = await Call.parse(image, preset, patch_size)
@@ -156,7 +156,7 @@ def _prediction(result: Exploration) -> Prediction:
     confidences = _confidences(result.top(5))
     return {
         "label": confidences[0]["label"] if confidences else "",
-        "is_sure": result.is_sure,
+        "is_confident": result.is_confident,
         "confidences": confidences,
     }
 

@@ -85,7 +85,7 @@ async def explain(
     preset: str = DEFAULT_PRESET,
     patch_size: int = 0,
     method: str = "attention",
-    layer: int = -1,
+    block: int = -1,
     head: int = -1,
     row: int = -1,
     col: int = -1,
@@ -98,7 +98,7 @@ async def explain(
         preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: Name of the method, from /methods, such as "rollout" or "relevance".
-        layer: Block, from 0; -1 for the last. Ignored by methods without this option, as are head, row and col.
+        block: Block, from 0; -1 for the last. Ignored by methods without this option, as are head, row and col.
         head: From 0; -1 for the mean of all.
         row: Row of the patch that the map is about, from 0; -1 for the class token.
         col: Its column; -1 for the class token.
@@ -107,7 +107,7 @@ async def explain(
     Returns:
         {"map": rows of true values, "rows", "cols", "method", "class_specific", "label"}.
     """
-    result, values = await _map(image, preset, patch_size, method, layer, head, row, col, label)
+    result, values = await _map(image, preset, patch_size, method, block, head, row, col, label)
     rows, cols = result.grid
     return {
         "map": values.tolist(),
@@ -125,7 +125,7 @@ async def overlay(
     preset: str = DEFAULT_PRESET,
     patch_size: int = 0,
     method: str = "attention",
-    layer: int = -1,
+    block: int = -1,
     head: int = -1,
     row: int = -1,
     col: int = -1,
@@ -138,7 +138,7 @@ async def overlay(
         preset: Name of the model, from /presets, or a repository of the Hub as org/name.
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: As in explain.
-        layer: Block, from 0; -1 for the last. Ignored by methods without this option, like the next three.
+        block: Block, from 0; -1 for the last. Ignored by methods without this option, like the next three.
         head: From 0; -1 for the mean of all.
         row: Row of the query patch, from 0; -1 for the class token.
         col: Its column; -1 for the class token.
@@ -147,7 +147,7 @@ async def overlay(
     Returns:
         An image file, the map scaled by its largest value.
     """
-    result, values = await _map(image, preset, patch_size, method, layer, head, row, col, label)
+    result, values = await _map(image, preset, patch_size, method, block, head, row, col, label)
     return result.overlay(values, method=method)
 
 
@@ -180,11 +180,11 @@ class Call:
 
 
 async def _map(
-    image: Any, preset: Any, patch_size: Any, method: Any, layer: Any, head: Any, row: Any, col: Any, label: Any
+    image: Any, preset: Any, patch_size: Any, method: Any, block: Any, head: Any, row: Any, col: Any, label: Any
 ) -> tuple[Exploration, NDArray[np.float32]]:
     """The result and the map that /explain and /overlay are asked for."""
     chosen = find_method(requests.short_string(method, "method"))
-    block = requests.integer(layer, "layer", -1)
+    block = requests.integer(block, "block", -1)
     head_or_mean = requests.integer(head, "head", -1)
     patch = requests.integer(row, "row", -1), requests.integer(col, "col", -1)
     name = requests.short_string(label or "", "label")
@@ -193,7 +193,7 @@ async def _map(
     def work() -> tuple[Exploration, NDArray[np.float32]]:
         result = call.explore()
         options = {
-            "layer": block,
+            "block": block,
             "head": None if head_or_mean == -1 else head_or_mean,
             "query": None if patch == (-1, -1) else patch,
         }

@@ -19,7 +19,7 @@ async def similarity(
     image: Picture,
     preset: str = DEFAULT_PHOTOS,
     patch_size: int = 0,
-    layer: int = -1,
+    block: int = -1,
     row: int = 0,
     col: int = 0,
     other: Picture = None,
@@ -30,7 +30,7 @@ async def similarity(
         image: The picture; for digits a drawing of one digit.
         preset: Name of the model, from presets.
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        layer: Block, from 0; -1 for the last.
+        block: Block, from 0; -1 for the last.
         row: Row of the patch, from 0.
         col: Its column.
         other: A second picture, whose patches are compared instead; none for the same picture.
@@ -38,7 +38,7 @@ async def similarity(
     Returns:
         {"map": rows of cosines, -1 to 1, "rows", "cols"}, of the second picture if there is one.
     """
-    block = requests.integer(layer, "layer", -1)
+    block = requests.integer(block, "block", -1)
     patch = requests.integer(row, "row"), requests.integer(col, "column")
     call = await Call.parse(image, preset, patch_size)
     second = replace(call, source=requests.image_source(other)) if other else None
@@ -54,7 +54,7 @@ async def pca(
     image: Picture,
     preset: str = DEFAULT_PHOTOS,
     patch_size: int = 0,
-    layer: int = -1,
+    block: int = -1,
     remove_background: bool = False,
     other: Picture = None,
 ) -> Components:
@@ -64,14 +64,14 @@ async def pca(
         image: The picture; for digits a drawing of one digit.
         preset: Name of the model, from presets.
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        layer: Block, from 0; -1 for the last.
+        block: Block, from 0; -1 for the last.
         remove_background: Whether to leave out the patches on one side of zero of the first component, and fit again.
         other: A second picture to which the components are fitted as well; none for the first alone.
 
     Returns:
         {"map": rows of [first, second, third], or null where the background was removed, "rows", "cols"}.
     """
-    block = requests.integer(layer, "layer", -1)
+    block = requests.integer(block, "block", -1)
     call = await Call.parse(image, preset, patch_size)
     second = replace(call, source=requests.image_source(other)) if other else None
 
@@ -88,7 +88,7 @@ async def pca(
 
 @with_gradio_errors
 async def kmeans(
-    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, layer: int = -1, k: int = 5
+    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, block: int = -1, k: int = 5
 ) -> Segments:
     """Divides a picture into segments of patches with similar tokens, by k-means.
 
@@ -96,13 +96,13 @@ async def kmeans(
         image: The picture; for digits a drawing of one digit.
         preset: Name of the model, from presets.
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        layer: Block, from 0; -1 for the last.
+        block: Block, from 0; -1 for the last.
         k: How many segments, 2 to 12.
 
     Returns:
         {"map": rows of segments, from 0, "rows", "cols"}.
     """
-    block = requests.integer(layer, "layer", -1)
+    block = requests.integer(block, "block", -1)
     count = requests.integer(k, "number of segments")
     call = await Call.parse(image, preset, patch_size)
 
@@ -114,19 +114,19 @@ async def kmeans(
 
 
 @with_gradio_errors
-async def norms(image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, layer: int = -1) -> Lengths:
+async def norms(image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, block: int = -1) -> Lengths:
     """Measures the length of each patch's token, and finds those that are far longer than the rest.
 
     Args:
         image: The picture; for digits a drawing of one digit.
         preset: Name of the model, from presets.
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        layer: Block, from 0; -1 for the last.
+        block: Block, from 0; -1 for the last.
 
     Returns:
         {"map": rows of lengths, "rows", "cols", "outliers": [[row, col], ...]}.
     """
-    block = requests.integer(layer, "layer", -1)
+    block = requests.integer(block, "block", -1)
     call = await Call.parse(image, preset, patch_size)
 
     def work() -> Lengths:

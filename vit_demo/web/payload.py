@@ -125,7 +125,7 @@ def _predictions(result: Exploration) -> list[dict[str, Any]]:
 
 
 def _note(result: Exploration) -> str:
-    if result.is_sure or not result.labels:
+    if result.is_confident or not result.labels:
         return ""
     if is_plain(result.pixels):
         return "The picture is one plain colour, so the prediction means nothing."

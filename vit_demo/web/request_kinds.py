@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vit_demo.errors import EmptySketchError
+from vit_demo.errors import EmptyDrawingError
 from vit_demo.web import requests, steps
 from vit_demo.web.faithfulness_requests import CurveRequest, curves, random_map
 from vit_demo.web.payload import block_payload, empty, encode, payload
@@ -91,7 +91,7 @@ def exploration_result(requested: RequestedResult, request: None) -> Json:
     """The payload of the result; a message in its place if nothing is drawn."""
     try:
         return payload(requested.explore(), requested.request)
-    except EmptySketchError:
+    except EmptyDrawingError:
         return empty(NOTHING_DRAWN)
 
 

@@ -72,7 +72,7 @@ class MapRequest:
     def options(self, result: Exploration) -> dict[str, Any]:
         """The options of ``Exploration.heatmap``: those that the method has."""
         query = None if self.query is None else divmod(self.query, result.grid[1])
-        options = {"layer": self.block, "head": self.head, "query": query, "direction": self.direction}
+        options = {"block": self.block, "head": self.head, "query": query, "direction": self.direction}
         method = methods.find_method(self.method)
         options = {name: value for name, value in options.items() if method.offers(name)}
         return options | ({"label": self.label} if method.class_specific else {})

@@ -27,7 +27,7 @@ class Prediction(TypedDict):
     """The five most likely classes, and whether the first one is sure."""
 
     label: str
-    is_sure: bool
+    is_confident: bool
     confidences: list[Confidence]
 
 
@@ -46,7 +46,7 @@ class ExplainedImage(TypedDict):
     """A prediction and the map that explains a class."""
 
     label: str
-    is_sure: bool
+    is_confident: bool
     confidences: list[Confidence]
     explained: str
     method: str

@@ -95,10 +95,10 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
         fields: list[dict[str, int]] = [{}]
         if method.class_specific:
             fields = [{"label": result.labels.index(label)} for label, _ in result.top(5)]
-        elif method.offers("layer"):
+        elif method.offers("block"):
             fields = [{"block": block} for block in range(result.trace.num_blocks)]
         for chosen in fields:
-            options: dict[str, Any] = {"layer": chosen["block"]} if "block" in chosen else {}
+            options: dict[str, Any] = {"block": chosen["block"]} if "block" in chosen else {}
             values = result.heatmap(method.name, chosen.get("label"), **options)
             yield _key(kind="map", method=method.name, **chosen), {"result": {"map": encode(values)}}
 

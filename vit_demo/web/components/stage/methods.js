@@ -45,9 +45,9 @@ const ENTRIES = {
       translate("*{share}* of the rollout comes from this patch", { share: formatShare(value) }),
     format: formatShare,
   },
-  value_weighted: {
+  norm_attention: {
     subject: (result, { block }) =>
-      `*${queryName(result, null)}* · ${translate("value-weighted attention")} · ${blockName(result, block)}`,
+      `*${queryName(result, null)}* · ${translate("norm-based attention")} · ${blockName(result, block)}`,
     sentence: ({ hasClassToken }, { block }) =>
       hasClassToken
         ? translate(
@@ -77,7 +77,7 @@ const ENTRIES = {
       about(result, view, translate("AttnLRP through all {blocks} blocks", { blocks: result.numBlocks })),
     sentence: (result, view) =>
       translate(
-        "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, layer by layer.",
+        "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
         { name: className(result, view) },
       ),
     reading(result, view, _patch, value) {
@@ -155,7 +155,7 @@ function describe(method) {
 
 /** Which control of the page sets an option of a method, if any. */
 function controlOf({ name, kind }) {
-  if (kind === "layer") return ["block"];
+  if (kind === "block") return ["block"];
   if (kind === "head") return ["head"];
   return name === "direction" ? ["direction"] : [];
 }

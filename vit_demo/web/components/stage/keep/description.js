@@ -103,7 +103,7 @@ export function pythonOf(kept) {
   const place = (patch) => `(${Math.floor(patch / result.columns)}, ${patch % result.columns})`;
   const options = [`"${name}"`];
   if (target !== null) options.push(`label=${JSON.stringify(target)}`);
-  if ("block" in fields) options.push(`layer=${fields.block}`);
+  if ("block" in fields) options.push(`block=${fields.block}`);
   if ("head" in fields) options.push(`head=${fields.head < 0 ? "None" : fields.head}`);
   if (fields.query !== undefined && fields.query !== null) options.push(`query=${place(fields.query)}`);
   if (fields.direction === "to") options.push('direction="to"');

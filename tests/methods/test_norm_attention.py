@@ -1,4 +1,4 @@
-"""Value-weighted attention against a plain loop."""
+"""Norm-based attention against a plain loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from vit_demo.methods import value_weighted
+from vit_demo.methods import norm_attention
 from vit_demo.model import ViT
 
 Network = Callable[..., ViT]
@@ -15,26 +15,26 @@ Network = Callable[..., ViT]
 
 @pytest.mark.parametrize("fields", [{}, {"layer_scale": 0.5, "num_registers": 2}, {"projection": "per_head"}], ids=str)
 @pytest.mark.parametrize("query", [0, 7, None])
-def test_value_weighted_attention_is_the_norm_of_what_is_added(network: Network, explicit, fields, query) -> None:
+def test_norm_attention_is_the_norm_of_what_is_added(network: Network, explicit, fields, query) -> None:
     model, images, first = network(**fields), torch.randn(2, 3, 8, 24), 1 + fields.get("num_registers", 0)
     found = explicit(model, images)
-    for layer in (0, 2):
-        block = model.blocks[layer]
+    for index in (0, 2):
+        block = model.blocks[index]
         expected = torch.zeros(2, first + 12, first + 12)  # from i, of j
         for j in range(first + 12):
-            only = torch.zeros_like(found.values[layer])
-            only[:, :, j] = found.values[layer][:, :, j]
-            added = (found.attention[layer] @ only).transpose(1, 2).flatten(2).float()  # all that comes from token j
+            only = torch.zeros_like(found.values[index])
+            only[:, :, j] = found.values[index][:, :, j]
+            added = (found.attention[index] @ only).transpose(1, 2).flatten(2).float()  # all that comes from token j
             bias = getattr(block.attn.proj, "bias", 0)
             expected[:, :, j] = block.ls1(block.attn.proj(added) - bias).detach().norm(dim=2)
         wanted = expected.mean(1) if query is None else expected[:, query]
-        ours = value_weighted(model, images, layer, query)
+        ours = norm_attention(model, images, index, query)
         torch.testing.assert_close(ours, wanted[:, first:].reshape(2, 2, 6), atol=1e-5, rtol=1e-5)
 
 
 def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     model, images = network(), torch.randn(2, 3, 16, 16)
-    whole = value_weighted(model, images, 1, None)
+    whole = norm_attention(model, images, 1, None)
     monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
-    torch.testing.assert_close(value_weighted(model, images, 1, None), whole)
+    torch.testing.assert_close(norm_attention(model, images, 1, None), whole)

@@ -10,24 +10,24 @@ from torch import Tensor, nn
 from vit_demo.methods.attention_rows import CHUNK_VALUES, attention_rows, iter_attention_rows
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.grid import to_grid
-from vit_demo.methods.registry import LAYER, QUERY, register
+from vit_demo.methods.registry import BLOCK, QUERY, register
 from vit_demo.model import Trace, ViT
 
 
 @register(
-    "value_weighted",
-    title="Value-weighted",
+    "norm_attention",
+    title="Norm-based",
     class_specific=False,
     cost="forward",
     unit="length of a vector",
-    options=[LAYER, QUERY],
-    docs="Value-weighted attention",
+    options=[BLOCK, QUERY],
+    docs="Norm-based attention",
 )
 @torch.inference_mode()
-def value_weighted(
+def norm_attention(
     model: ViT,
     images: Tensor,
-    layer: int = -1,
+    block: int = -1,
     query: int | None = 0,
     *,
     patch_size: int | None = None,
@@ -36,13 +36,13 @@ def value_weighted(
     """The length of the vector that each token adds to one token through a block's attention.
 
     An attention weight means little where the value is near zero. This is the norm
-    ``|| sum_h A_h[i, j] v_h[j] W_h ||`` with W the output projection (and layer scale), of what token j
+    ``|| sum_h A_h[i, j] v_h[j] W_h ||`` with W the output projection (and block scale), of what token j
     adds to token i.
 
     Args:
         model: In eval mode.
         images: ``[B, C, height, width]``, normalised.
-        layer: Block, counted from 0; negative from the end.
+        block: Block, counted from 0; negative from the end.
         query: Index of the token i in the sequence; None for the mean over all tokens.
         patch_size: As in ``ViT.forward``.
         kept_patches: As in ``ViT.forward``.
@@ -52,10 +52,10 @@ def value_weighted(
     """
     trace = Trace()
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
-    return to_grid(value_weighted_norms(trace, layer, output_projection(model, layer), query), trace)
+    return to_grid(norm_attention_rows(trace, block, output_projection(model, block), query), trace)
 
 
-def value_weighted_norms(trace: Trace, layer: int, output: Tensor, query: int | None) -> Tensor:
+def norm_attention_rows(trace: Trace, block: int, output: Tensor, query: int | None) -> Tensor:
     """The lengths for every token j, prefix tokens included.
 
     Only H x H products of the projected values are kept for each token, ``G[h, g] = <v_h W_h, v_g W_g>``, so that all
@@ -63,17 +63,17 @@ def value_weighted_norms(trace: Trace, layer: int, output: Tensor, query: int | 
 
     Args:
         trace: Of one pass.
-        layer: Block.
+        block: Block.
         output: ``[H, d, D]``, each head's share of the output projection.
-        query: As in ``value_weighted``.
+        query: As in ``norm_attention``.
 
     Returns:
         ``[B, N]`` float32.
     """
-    q, k = trace.q[layer], trace.k[layer]
+    q, k = trace.q[block], trace.k[block]
     batch, heads = q.shape[:2]
     grams = []
-    for part in trace.v[layer].split(chunk_size(CHUNK_VALUES, batch * heads * output.shape[2]), dim=2):
+    for part in trace.v[block].split(chunk_size(CHUNK_VALUES, batch * heads * output.shape[2]), dim=2):
         values = part.float() @ output.float()  # [B, H, c, D]
         grams.append(torch.einsum("bhnd,bgnd->bhgn", values, values))
     gram = torch.cat(grams, dim=3)  # [B, H, H, N]
@@ -87,14 +87,14 @@ def value_weighted_norms(trace: Trace, layer: int, output: Tensor, query: int | 
     return torch.stack([lengths(chunk).sum(1) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
 
 
-def output_projection(model: ViT, layer: int) -> Tensor:
+def output_projection(model: ViT, block: int) -> Tensor:
     """The linear map from each head's output to what the block adds to the tokens, ``[H, d, D]``."""
-    block: Any = model.blocks[layer]  # a ModuleList is typed as a list of Modules
+    part: Any = model.blocks[block]  # a ModuleList is typed as a list of Modules
     dim, heads = model.config.embed_dim, model.config.num_heads
-    projection, device = block.attn.proj, block.norm1.weight.device
+    projection, device = part.attn.proj, part.norm1.weight.device
     weight = (
         projection.weight if isinstance(projection, nn.Linear) else torch.eye(dim, dtype=torch.float32, device=device)
     )
-    if not isinstance(block.ls1, nn.Identity):
-        weight = block.ls1.gamma[:, None] * weight
+    if not isinstance(part.ls1, nn.Identity):
+        weight = part.ls1.gamma[:, None] * weight
     return weight.T.unflatten(0, (heads, -1))  # [D_in, D_out] -> [H, d, D]
