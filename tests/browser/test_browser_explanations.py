@@ -58,7 +58,7 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
     result = shown_result(page)
     label = result.top(1)[0][0]
     for name, subject, values in (
-        ("Norm-based", "value-weighted", result.heatmap("norm_attention")),
+        ("Norm-based", "norm-based", result.heatmap("norm_attention")),
         ("Relevance", f"for {label} · relevance", result.relevance()),
         ("AttnLRP", f"for {label} · AttnLRP", result.heatmap("attnlrp")),
         ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),

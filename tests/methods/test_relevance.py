@@ -133,11 +133,11 @@ def test_a_trace_records_the_intermediates_only_if_asked(network: Network, expli
     assert plain.out == {} and plain.tokens == []
     found = explicit(model, images)
     for x, expected in zip(trace.tokens, found.tokens, strict=True):
-        torch.testing.assert_close(x, expected.float(), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(x, expected.float(), atol=3e-5, rtol=1e-5)  # of values up to 30
     for index, block in enumerate(model.blocks):
         mixed = (found.attention[index] @ found.values[index]).transpose(1, 2).flatten(2).float()
         after = trace.tokens[index] + block.ls1(block.attn.proj(mixed))
-        torch.testing.assert_close(trace.out[f"block0{index}/+sa"], after, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(trace.out[f"block0{index}/+sa"], after, atol=3e-5, rtol=1e-5)
     torch.testing.assert_close(trace.out["stem"], model.patch_embed(images, 4))
     torch.testing.assert_close(trace.out["encoded"], model.norm(trace.tokens[-1]))
     torch.testing.assert_close(model.head(trace.out["pre_logits"]), logits)
