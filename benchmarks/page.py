@@ -41,6 +41,9 @@ SCREENS = {
     "desktop at 200 %": (720, 450),
 }
 
+SLOW = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 750e3 / 8}
+"""A slow mobile connection: milliseconds, bytes a second."""
+
 WATCH = """
 window.shifts = 0;
 new PerformanceObserver((list) => {
@@ -86,20 +89,25 @@ def server() -> Iterator[str]:
 
 
 def cold_visit(
-    browser: Browser, address: str, size: tuple[int, int] = (1440, 900)
+    browser: Browser, address: str, size: tuple[int, int] = (1440, 900), *, slow: bool = False
 ) -> tuple[Page, list[dict[str, Any]]]:
-    """A visit by a new browser profile; returns the page and its finished requests with their transferred bytes."""
+    """A visit by a new browser profile; returns the page and its finished requests with their transferred bytes.
+
+    With `slow` it is over the connection of `SLOW`. Addresses that hold their data are no requests.
+    """
     page = browser.new_context(viewport={"width": size[0], "height": size[1]}).new_page()
     page.add_init_script(WATCH)
     network = page.context.new_cdp_session(page)
     network.send("Network.enable")
+    if slow:
+        network.send("Network.emulateNetworkConditions", SLOW)
     requests: dict[str, dict[str, Any]] = defaultdict(dict)
     network.on("Network.requestWillBeSent", lambda e: requests[e["requestId"]].update(url=e["request"]["url"]))
     network.on("Network.loadingFinished", lambda e: requests[e["requestId"]].update(bytes=e["encodedDataLength"]))
     page.goto(address)
     page.wait_for_selector(READY, timeout=120_000)
     page.wait_for_timeout(1500)
-    return page, [each for each in requests.values() if "bytes" in each]
+    return page, [each for each in requests.values() if "bytes" in each and not each["url"].startswith("data:")]
 
 
 def split_document(address: str, sent: float) -> dict[str, float]:
@@ -200,13 +208,16 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     with server() as address, sync_playwright() as playwright:
         browser = start_browser(playwright)
-        times, requests = [], []
-        for _ in range(rounds + 1):  # the first is for the browser itself
-            page, requests = cold_visit(browser, address)
-            times.append(page.evaluate("window.explainedAt") / 1000)
-            page.context.close()
-        times = sorted(times[1:])
-        print(f"first explained example, cold: median {statistics.median(times):.2f} s, worst {times[-1]:.2f} s")
+        requests = []
+        for slow in (False, True):
+            times = []
+            for _ in range(rounds + 1):  # the first is for the browser itself
+                page, requests = cold_visit(browser, address, slow=slow)
+                times.append(page.evaluate("window.explainedAt") / 1000)
+                page.context.close()
+            times = sorted(times[1:])
+            name = "cold, at 1.6 Mbit/s" if slow else "cold"
+            print(f"first explained example, {name}: median {statistics.median(times):.2f} s, worst {times[-1]:.2f} s")
         totals, counts = weigh(address, requests)
         print("transferred, kB: " + ", ".join(f"{name} {total:.0f}" for name, total in sorted(totals.items())))
         print("requests: " + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))

@@ -64,7 +64,7 @@ def mounted(path: str, **options: Any) -> FastAPI:
     app = FastAPI()
     app.add_route("/host", lambda _: HTMLResponse(f'<iframe src="{path}/" width=900 height=900></iframe>'))
     kwargs = {"routes": modules.routes()}
-    return gr.mount_gradio_app(app, inputs_page(), path, app_kwargs=kwargs, head=modules.preload_links(), **options)
+    return gr.mount_gradio_app(app, inputs_page(), path, app_kwargs=kwargs, head=modules.script_tag(), **options)
 
 
 def draw(page: Page, pad: Page | FrameLocator) -> None:

@@ -62,7 +62,8 @@ def upload(page: Page, path: Path) -> None:
 
 
 def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: Page, address: str):
-    foreign, errors = [], []
+    requests, foreign, errors = [], [], []
+    page.on("request", lambda r: None if r.url.startswith(("data:", "blob:")) else requests.append(r.url))
     page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else foreign.append(r.url))
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     page.goto(address)
@@ -74,6 +75,8 @@ def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: P
     page.wait_for_timeout(1500)
     assert run_of(page) == run, "what is on the page already is not computed again"
     assert not foreign and not errors
+    assert len([url for url in requests if "/gradio_api/vit_demo/" in url and url.endswith(".js")]) == 1
+    assert len(requests) <= 45, "Gradio's and ours"
 
 
 @pytest.mark.parametrize("digit", [3, 5])

@@ -15,10 +15,12 @@ from PIL import Image
 
 import vit_demo.web
 from vit_demo.methods import METHODS
+from vit_demo.web import assets
 from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.modules import modules, version
+from vit_demo.web.components.modules import version
 from vit_demo.web.components.pad import DIGITS, example_picture, to_data_url
 from vit_demo.web.components.stage import Stage, stylesheet, view_names
+from vit_demo.web.javascript import sources
 from vit_demo.web.packing import pack, unpack
 
 from ..asynchronous import run
@@ -79,8 +81,9 @@ def constants_of(component: HTML) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["inputs", "stage"])
 def test_each_component_imports_its_own_main_module(name: str) -> None:
     component = {"inputs": make_inputs, "stage": lambda: Stage(on_request=echo)}[name]()
-    assert f"/{version()}/{name}/main.js" in component.get_config()["js_on_load"]
-    assert re.search(rb"export (async )?function mount\(", modules()[f"{name}/main.js"])
+    load = component.get_config()["js_on_load"]
+    assert f"/{version()}/page.js" in load and f'modules["{name}/main.js"].mount(' in load
+    assert re.search(r"export (async )?function mount\(", sources()[f"{name}/main.js"])
 
 
 def test_what_a_component_needs_to_start_is_in_its_script_which_no_update_changes() -> None:
@@ -126,7 +129,7 @@ def test_the_stage_shows_every_registered_method_and_every_view(monkeypatch: pyt
 
 def test_every_style_sheet_is_part_of_the_stage() -> None:
     for path in (UI / "components" / "stage").rglob("*.css"):
-        assert path.read_text(encoding="utf-8") in stylesheet()
+        assert assets.read_styles(str(path.relative_to(UI))) in stylesheet()
 
 
 @pytest.mark.parametrize(
@@ -134,3 +137,11 @@ def test_every_style_sheet_is_part_of_the_stage() -> None:
 )
 def test_templates_hold_nothing_that_gradio_would_evaluate(path: Path) -> None:
     assert not re.search(r"\$\{|\{\{|`|\\|@children", path.read_text(encoding="utf-8"))
+
+
+def test_style_sheets_lose_comments_and_indentation_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(assets, "HERE", tmp_path)
+    (tmp_path / "a.css").write_text("/* One\n   two. */\na { b: c; /* stays */ }\n@media (x) {\n  a { b: d; }\n}\n")
+    (tmp_path / "b.css").write_text("  /* gone */\n.b { content: '/* not one */'; }")
+    shortened = "a { b: c; /* stays */ }\n@media (x) {\na { b: d; }\n}\n\n.b { content: '/* not one */'; }"
+    assert assets.read_styles("a.css", "b.css") == shortened

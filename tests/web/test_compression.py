@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
+import brotli
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -35,16 +36,26 @@ def client() -> TestClient:
 
 
 @pytest.mark.parametrize("path", ["/", "/?stream", "/?__theme=dark"])
-def test_the_page_is_compressed(client: TestClient, path: str) -> None:
-    with client.stream("GET", path, headers={"accept-encoding": "gzip, deflate, br"}) as response:
+@pytest.mark.parametrize(
+    ("accepted", "encoding", "decompress"),
+    [
+        ("gzip, deflate, br, zstd", "br", brotli.decompress),
+        ("gzip, deflate", "gzip", gzip.decompress),
+        ("br;q=0, GZIP;q=0.8", "gzip", gzip.decompress),
+    ],
+)
+def test_the_page_is_compressed(
+    client: TestClient, path: str, accepted: str, encoding: str, decompress: Callable[[bytes], bytes]
+) -> None:
+    with client.stream("GET", path, headers={"accept-encoding": accepted}) as response:
         raw = b"".join(response.iter_raw())
-    assert response.headers["content-encoding"] == "gzip" and response.headers["vary"] == "accept-encoding"
+    assert response.headers["content-encoding"] == encoding and response.headers["vary"] == "accept-encoding"
     assert int(response.headers["content-length"]) == len(raw) < len(TEXT) / 10
-    assert gzip.decompress(raw).decode() == TEXT
+    assert decompress(raw).decode() == TEXT
 
 
-@pytest.mark.parametrize("accepted", ["identity", "br", "gzip;q=0", ""])
-def test_it_is_sent_as_it_is_where_gzip_is_not_accepted(client: TestClient, accepted: str) -> None:
+@pytest.mark.parametrize("accepted", ["identity", "deflate", "gzip;q=0", "br;q=much", "", ";", "*"])
+def test_it_is_sent_as_it_is_where_neither_is_accepted(client: TestClient, accepted: str) -> None:
     response = client.get("/", headers={"accept-encoding": accepted})
     assert "content-encoding" not in response.headers and response.text == TEXT
 

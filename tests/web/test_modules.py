@@ -1,21 +1,46 @@
-"""The page's modules: served as they are in the package, nothing else is, and never under another release's address."""
+"""The page's JavaScript: served as one file, nothing else is, and never under another release's address."""
 
 from __future__ import annotations
 
+import json
 import re
-from pathlib import Path, PurePosixPath
+import subprocess
+from pathlib import Path
 
+import brotli
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from tests.test_javascript import node
 from vit_demo.web.components import modules
+from vit_demo.web.javascript import FOLDER, bundle, sources
 
-FOLDER = Path(modules.__file__).parent
 BASE = f"{modules.PREFIX}/{modules.version()}"
-IMPORT = re.compile(
-    r"""(?:^import[^;]*?from |^export [^;]*?from |^import |\bimport\()["'`]([^"'`]+)["'`]""", re.MULTILINE
-)
+SMALL = {
+    "a/main.js": """\
+// Starts.
+import {
+  half,
+  twice as double,
+} from "../b/numbers.js";
+import { name } from "./name.js";
+
+const kinds = ["one", "two"];
+export const loaded = Promise.all(kinds.map((kind) => import(`./kinds/${kind}.js`)));
+
+/** Says it. */
+export async function say() {
+  const [first, second] = await loaded;
+  return `${name}: ${double(half(8))} ${first.kind} ${second.kind}`;
+}
+""",
+    "a/name.js": 'export const name = new URL("../b/x.json", import.meta.url).href.split("/").slice(-2).join("/");\n',
+    "a/kinds/one.js": 'import { half } from "../../b/numbers.js";\nexport const kind = half(2);\n',
+    "a/kinds/two.js": "export const kind = 2;\n",
+    "b/numbers.js": "export const half = (x) => x / 2;\nexport function twice(x) {\n  return 2 * x;\n}\n",
+    "b/unused.js": "throw new Error();\n",
+}
 
 
 @pytest.fixture(scope="module")
@@ -23,23 +48,66 @@ def client() -> TestClient:
     return TestClient(Starlette(routes=list(modules.routes())))
 
 
-def test_every_module_of_the_package_is_served_as_it_is(client: TestClient) -> None:
+def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
+    for path, source in SMALL.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(source)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "page.js").write_text(bundle(SMALL, ["a/main.js"]))
+    (tmp_path / "run.js").write_text(
+        'import { say } from "./a/main.js";\nimport { modules } from "./page.js";\n'
+        'console.log(JSON.stringify([await say(), await modules["a/main.js"].say(), Object.keys(modules)]));\n'
+    )
+    output = subprocess.run([node(), "run.js"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    apart, joined, bundled = json.loads(output)
+    assert apart == joined == "b/x.json: 8 1 2"
+    assert set(bundled) == set(SMALL) - {"b/unused.js"}
+
+
+@pytest.mark.parametrize(
+    ("sources", "sentence"),
+    [
+        (
+            {"a.js": 'import { b } from "./b.js";\n', "b.js": 'import { a } from "./a.js";\n'},
+            "circle: a.js, b.js, a.js",
+        ),
+        ({"a.js": 'import { b } from "./b.js";\n'}, "no module b.js, which a.js imports"),
+        ({}, "no module a.js, which the page imports"),
+        ({"a.js": "export default 1;\n"}, "a.js cannot be joined with the others: export default 1;"),
+        ({"a.js": "export let a = 1;\n"}, "export let"),
+        ({"a.js": 'import * as b from "./a.js";\n'}, "import \\* as b"),
+        ({"a.js": 'import { b } from "https://example.org/b.js";\n'}, "example.org"),
+        ({"a.js": "const b = import(name);\n"}, "import\\(name"),
+    ],
+)
+def test_what_cannot_be_joined_is_an_error(sources: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        bundle(sources, ["a.js"])
+
+
+def test_the_page_gets_every_module_in_one_file(client: TestClient) -> None:
     names = {path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js")}
-    assert names == set(modules.modules()) and {"stage/main.js", "inputs/main.js"} <= names
-    for name in names:
-        response = client.get(f"{BASE}/{name}")
-        assert response.status_code == 200 and response.content == (FOLDER / name).read_bytes()
-        assert response.headers["content-type"].startswith("text/javascript")
-        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert names == set(sources())
+    response = client.get(f"{BASE}/page.js", headers={"accept-encoding": "identity"})
+    assert set(re.findall(r'^modules\["(.*)"\] = ', response.text, re.MULTILINE)) == names
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert [name for name in modules.files() if name.endswith(".js")] == ["page.js"]
 
 
-def test_languages_are_served_with_the_modules(client: TestClient) -> None:
+def test_it_is_sent_compressed(client: TestClient) -> None:
+    with client.stream("GET", f"{BASE}/page.js", headers={"accept-encoding": "gzip, br"}) as response:
+        sent = b"".join(response.iter_raw())
+    assert response.headers["content-encoding"] == "br" and "accept-encoding" in response.headers["vary"]
+    assert brotli.decompress(sent) == modules.files()["page.js"] and len(sent) < 90_000
+
+
+def test_languages_are_served_beside_it(client: TestClient) -> None:
     names = {path.name for path in modules.LANGUAGES.glob("*.json")}
-    assert {f"languages/{name}" for name in names} == set(modules.files()) - set(modules.modules())
+    assert {f"languages/{name}" for name in names} == set(modules.files()) - {"page.js"}
     for name in names:
         response = client.get(f"{BASE}/languages/{name}")
         assert response.headers["content-type"] == "application/json" and response.json()["Next"]
-    assert "languages" not in modules.preload_links(), "one is fetched where it is needed"
 
 
 @pytest.mark.parametrize(
@@ -54,10 +122,11 @@ def test_languages_are_served_with_the_modules(client: TestClient) -> None:
         f"{BASE}/..%2f..%2fsecurity.py",
         f"{BASE}/stage/../../security.py",
         f"{BASE}/%2fetc%2fpasswd",
-        f"{BASE}/stage/main.js%00",
-        f"{BASE}/STAGE/main.js",
-        f"{modules.PREFIX}/0123456789abcdef/stage/main.js",
-        f"{modules.PREFIX}/stage/main.js",
+        f"{BASE}/page.js%00",
+        f"{BASE}/PAGE.js",
+        f"{BASE}/stage/main.js",
+        f"{modules.PREFIX}/0123456789abcdef/page.js",
+        f"{modules.PREFIX}/page.js",
     ],
 )
 def test_nothing_else_is_served(client: TestClient, path: str) -> None:
@@ -66,16 +135,16 @@ def test_nothing_else_is_served(client: TestClient, path: str) -> None:
 
 
 def test_modules_can_only_be_read(client: TestClient) -> None:
-    assert client.post(f"{BASE}/stage/main.js", content=b"x").status_code == 405
-    assert client.head(f"{BASE}/stage/main.js").status_code == 200
+    assert client.post(f"{BASE}/page.js", content=b"x").status_code == 405
+    assert client.head(f"{BASE}/page.js").status_code == 200
 
 
 def test_another_release_has_other_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     served = modules.files()
     versions = {modules.version()}
     for changed in (
-        {**served, "stage/main.js": served["stage/main.js"] + b" "},
-        {**served, "stage/more.js": b""},
+        {**served, "page.js": served["page.js"] + b" "},
+        {**served, "more.js": b""},
         {name: served[name] for name in list(served)[1:]},
     ):
         monkeypatch.setattr(modules, "files", lambda changed=changed: changed)
@@ -83,22 +152,5 @@ def test_another_release_has_other_addresses(monkeypatch: pytest.MonkeyPatch) ->
     assert len(versions) == 4
 
 
-def test_modules_import_modules_of_the_package_alone() -> None:
-    for name, content in modules.modules().items():
-        for found in IMPORT.findall(content.decode()):
-            assert found.startswith(("./", "../")), f"{name} imports {found} from elsewhere"
-            if "${" in found:  # the views of the stage, by name
-                assert (name, found) == ("stage/main.js", "./views/${name}.js")
-                continue
-            parts: list[str] = []
-            for part in (*PurePosixPath(name).parent.parts, *found.split("/")):
-                if part == "..":
-                    parts.pop()
-                elif part != ".":
-                    parts.append(part)
-            assert "/".join(parts) in modules.modules(), f"{name} imports {found}, which does not exist"
-
-
-def test_the_head_of_the_page_preloads_every_module_relative_to_the_page() -> None:
-    links = re.findall(r'<link rel="modulepreload" href="([^"]+)">', modules.preload_links())
-    assert links == [f".{BASE}/{name}" for name in modules.modules()]
+def test_the_head_of_the_page_names_it_relative_to_the_page() -> None:
+    assert modules.script_tag() == f'<script type="module" src=".{BASE}/page.js"></script>'

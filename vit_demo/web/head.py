@@ -1,4 +1,4 @@
-"""The head of the page: title, description, picture for link previews, icon, theme, language, modules to fetch at once.
+"""The head of the page: title, description, picture for link previews, icon, the page's script.
 
 A preview reads the page as it is served, without its scripts, so these lines belong into Gradio's template, in place of
 Gradio's own description of itself.
@@ -50,9 +50,7 @@ _HEAD = """
 .gradio-container {{ max-width: none !important; padding: 0 !important; }}
 .gradio-container .main.app {{ max-width: 1440px !important; padding-inline: clamp(12px, 2vw, 24px) !important; }}
 </style>
-<script type="module" src=".{prefix}/{version}/theme/main.js"></script>
-<script type="module" src=".{prefix}/{version}/language/main.js"></script>
-{preload}
+{script}
 """
 
 
@@ -63,8 +61,7 @@ def head() -> str:
         description=DESCRIPTION,
         root="{{ config.get('root', '') }}",
         prefix=modules.PREFIX,
-        version=modules.version(),
-        preload=modules.preload_links(),
+        script=modules.script_tag(),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
-from vit_demo.web.assets import read
+from vit_demo.web.assets import read_styles
 
 FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "sans-serif"]
 """Fonts of the visitor's system, so that the page loads none from elsewhere."""
@@ -50,4 +50,4 @@ def theme() -> gr.themes.Base:
 
 def style() -> str:
     """The CSS of the page."""
-    return read("page.css")
+    return read_styles("page.css")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from vit_demo.web import settings
-from vit_demo.web.assets import read
+from vit_demo.web.assets import read, read_styles
 from vit_demo.web.components.modules import load_script
 from vit_demo.web.components.pad import DIGITS
 from vit_demo.web.components.request_html import OnRequest, RequestHTML
@@ -44,7 +44,7 @@ class Inputs(RequestHTML):
             template = template.replace(f"<!-- {part} -->", read(f"components/{part}.html").strip())
         super().__init__(
             html_template=template,
-            css_template="\n".join(read(f"components/{part}.css") for part in PARTS),
+            css_template=read_styles(*(f"components/{part}.css" for part in PARTS)),
             js_on_load=load_script(
                 "inputs",
                 models=menu_entries(),

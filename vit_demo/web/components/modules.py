@@ -1,8 +1,8 @@
-"""Serves the components' JavaScript and the languages: files of this package at an address that holds their hash.
+"""Serves the page's JavaScript as one file, and the languages, at an address that holds their hash.
 
-Gradio runs a component's `js_on_load` as the body of a function. Ours only imports `COMPONENT/main.js` and calls the
-`mount` that it exports. An address is never reused for other content, so browsers may keep the modules for good, and
-modules of two releases never mix.
+Gradio runs a component's `js_on_load` as the body of a function. Ours only imports that file and calls the `mount` that
+`COMPONENT/main.js` exports. An address is never reused for other content, so browsers may keep the file for good, and
+code of two releases never mixes.
 """
 
 from __future__ import annotations
@@ -17,21 +17,29 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-FOLDER = Path(__file__).parent
-LANGUAGES = FOLDER.parent / "languages"
+from vit_demo.web.compression import accepted_encoding, compressed
+from vit_demo.web.javascript import bundle, sources
+
+LANGUAGES = Path(__file__).parents[1] / "languages"
 MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}
 
 PREFIX = "/gradio_api/vit_demo"
 """Gradio's own prefix: with server-side rendering, no other path reaches Python."""
 
-NOT_FOUND = "There is no such module: reload the page."
+SCRIPT = "page.js"
+STARTS = ("theme/main.js", "language/main.js", "inputs/main.js", "stage/main.js")
+"""The modules that start the page: the first two when the file is loaded, the components when Gradio mounts them."""
+
+NOT_FOUND = "There is no such file: reload the page."
 
 LOAD = """\
 const constants = CONSTANTS;
 const root = new URL(window.gradio_config?.root || ".", document.baseURI);
 const origin = root.hostname === location.hostname ? location.origin : root.origin; // as Gradio does behind a proxy
 const url = origin + root.pathname.replace(/\\/$/, "") + "PATH";
-import(url).then(({ mount }) => mount({ element, props, trigger, server, watch, upload, ...constants }), (error) => {
+const start = ({ modules }) =>
+  modules["COMPONENT/main.js"].mount({ element, props, trigger, server, watch, upload, ...constants });
+import(url).then(start, (error) => {
   console.error(error);
   element.textContent = `This part of the page could not be loaded from ${new URL(url).host}: reload the page.`;
 });
@@ -39,16 +47,11 @@ import(url).then(({ mount }) => mount({ element, props, trigger, server, watch, 
 
 
 @cache
-def modules() -> dict[str, bytes]:
-    """The modules of all components by their path, such as `"stage/main.js"`."""
-    return {path.relative_to(FOLDER).as_posix(): path.read_bytes() for path in sorted(FOLDER.glob("*/**/*.js"))}
-
-
-@cache
 def files() -> dict[str, bytes]:
-    """The modules, and the languages, such as `"languages/es.json"`. Nothing else is ever served."""
+    """The modules in one file, and the languages, such as `"languages/es.json"`. Nothing else is ever served."""
     languages = sorted(LANGUAGES.glob("*.json"))
-    return modules() | {f"languages/{path.name}": path.read_bytes() for path in languages}
+    script = bundle(sources(), STARTS).encode()
+    return {SCRIPT: script} | {f"languages/{path.name}": path.read_bytes() for path in languages}
 
 
 @cache
@@ -68,14 +71,13 @@ def load_script(component: str, **constants: Any) -> str:
         **constants: JSON values that `mount` gets, too. They are part of the script because an update from Python makes
             the browser forget a component's own properties, which a later mount would miss.
     """
-    path = f"{PREFIX}/{version()}/{component}/main.js"
-    return LOAD.replace("PATH", path).replace("CONSTANTS", json.dumps(constants))
+    load = LOAD.replace("PATH", f"{PREFIX}/{version()}/{SCRIPT}").replace("COMPONENT", component)
+    return load.replace("CONSTANTS", json.dumps(constants))
 
 
-def preload_links() -> str:
-    """HTML for the page's head: the browser fetches all modules at once, while Gradio is still starting."""
-    links = (f'<link rel="modulepreload" href=".{PREFIX}/{version()}/{name}">' for name in modules())
-    return "\n".join(links)
+def script_tag() -> str:
+    """HTML for the page's head: the browser fetches the modules while Gradio is still starting."""
+    return f'<script type="module" src=".{PREFIX}/{version()}/{SCRIPT}"></script>'
 
 
 def routes() -> list[Route]:
@@ -88,5 +90,8 @@ async def _serve(request: Request) -> Response:
     content = files().get(name)
     if content is None:
         return PlainTextResponse(NOT_FOUND, 404, {"cache-control": "no-store"})
-    headers = {"cache-control": "public, max-age=31536000, immutable"}
+    headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+    encoding = accepted_encoding(request.headers)
+    if encoding:
+        content, headers["content-encoding"] = compressed(content, encoding), encoding
     return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)

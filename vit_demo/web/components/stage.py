@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vit_demo.methods import METHODS
-from vit_demo.web.assets import read
+from vit_demo.web.assets import read, read_styles
 from vit_demo.web.components.modules import load_script
 from vit_demo.web.components.request_html import OnRequest, RequestHTML
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
@@ -86,7 +86,7 @@ def stylesheet() -> str:
     """The colours of the page, the style of the stage, then that of each view."""
     views = sorted(path.name for path in (FOLDER / "views").glob("*.css"))
     names = ["stage.css", "controls.css", "status.css", *(f"views/{name}" for name in views)]
-    return "\n".join([read("components/shared/palette.css"), *(read(f"components/stage/{name}") for name in names)])
+    return read_styles("components/shared/palette.css", *(f"components/stage/{name}" for name in names))
 
 
 def method_entries() -> list[dict[str, Any]]:

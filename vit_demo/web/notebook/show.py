@@ -55,8 +55,8 @@ def document(result: Exploration) -> str:
     replies = dict(_replies(result))
     methods = _offered(result)
     content: dict[str, Any] = {
-        "modules": bundle.modules(),
-        "start": bundle.PREFIX + bundle.START,
+        "script": bundle.script(),
+        "start": bundle.START,
         "value": {**result_payload(result, {}), "run": "1", "trace": {}},
         "replies": replies,
         "constants": {

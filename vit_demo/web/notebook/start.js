@@ -9,16 +9,6 @@
     return new Response(stream).json();
   }
 
-  /** Adds modules to the import map; their addresses hold their source. */
-  function addModules(modules) {
-    const entries = Object.entries(modules);
-    const imports = entries.map(([name, source]) => [name, `data:text/javascript,${encodeURIComponent(source)}`]);
-    const map = document.createElement("script");
-    map.type = "importmap";
-    map.textContent = JSON.stringify({ imports: Object.fromEntries(imports) });
-    document.head.append(map);
-  }
-
   /** The key of a request: its fields in alphabetical order, without the source, as in show.py. */
   function keyOf({ source, ...fields }) {
     const names = Object.keys(fields).filter((name) => fields[name] !== null);
@@ -31,10 +21,10 @@
   dark.addEventListener("change", setTheme);
   setTheme();
   try {
-    const { modules, start, value, replies, constants } = await unpack(document.getElementById("bundle").textContent);
-    addModules(modules);
-    const { mount } = await import(start);
+    const { script, start, value, replies, constants } = await unpack(document.getElementById("bundle").textContent);
+    const { modules } = await import(`data:text/javascript,${encodeURIComponent(script)}`);
     const request = async (fields) => replies[keyOf(fields)] ?? { error: NEEDS_SERVER };
+    const { mount } = modules[start];
     await mount({ element, props: { value }, server: { request }, trigger() {}, watch() {}, ...constants });
   } catch (error) {
     console.error(error);

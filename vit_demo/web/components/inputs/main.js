@@ -48,7 +48,7 @@ export function mount({ element, server, upload, ...constants }) {
   const photo = createPhotoInput(find("#photo"), {
     upload,
     examples,
-    exampleUrl: (name) => new URL(`../../examples/${name}.webp`, import.meta.url).href,
+    exampleUrl: (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href,
     onPicture: (picture) => pageState.showPicture("photos", picture),
     onMessage: () => pageState.chooseTask("photos"),
   });

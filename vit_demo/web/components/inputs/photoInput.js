@@ -16,7 +16,8 @@ const NO_WEBCAM = english("The webcam could not be used: allow it in the browser
 const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
 
 /**
- * Starts the photo input in its element. `upload(file)` resolves to {path}; `onPicture(picture)` gets {upload, name},
+ * Starts the photo input in its element. `upload(file)` resolves to {path}; `exampleUrl(name, size)` is the address of a
+ * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name},
  * {example} or null; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of
  * the state, and whether its tab is open.
  */
@@ -104,7 +105,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     way("choose").focus();
   });
   const buttons = examples.map(({ name, title }) => {
-    const small = make("img", { src: exampleUrl(name), alt: title, width: 44, height: 44, loading: "lazy" });
+    const small = make("img", { src: exampleUrl(name, "button"), alt: title, width: 44, height: 44, loading: "lazy" });
     const button = make("button", { type: "button" }, small);
     button.addEventListener("click", () => choose({ example: name }));
     return button;
@@ -113,7 +114,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
 
   /** What the browser cannot show, such as HEIC, and an upload of before a reload: the server's small copy. */
   function addressOf({ example, upload: path }) {
-    if (example) return exampleUrl(example);
+    if (example) return exampleUrl(example, "preview");
     const result = shownResult.latest();
     return local.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
   }
