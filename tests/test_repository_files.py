@@ -71,6 +71,18 @@ def test_an_issue_form_has_what_github_requires(path):
     assert all(part["type"] in ("textarea", "checkboxes") and part["attributes"]["label"] for part in form["body"])
 
 
+def test_every_file_that_code_and_documents_name_is_there():
+    folders = ("vit_demo", "docs", "tests", "benchmarks", "scripts", "checkpoints", ".github", ".ci")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    paths = {path.relative_to(ROOT).as_posix() for path in [*files, *ROOT.glob("*.*")]}
+    ends = {path.split("/", count)[-1] for path in paths for count in range(path.count("/") + 1)}
+    named = re.compile(r"(?<![\w/.:])[\w-]+(?:/[\w.-]+)+\.(?:py|js|css|md|cfg)\b")
+    for path in files:
+        if path.suffix in (".py", ".js", ".css", ".md") and "tests" not in path.parts:
+            for name in named.findall(path.read_text(encoding="utf-8")):
+                assert name in ends or re.search(r"\b[A-Z]+\b(?!\.md)", name), f"{path} names {name}"
+
+
 def test_the_hooks_run_tools_that_the_development_requirements_bring():
     (repository,) = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
     assert repository["repo"] == "local"

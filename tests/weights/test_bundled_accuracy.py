@@ -39,6 +39,10 @@ def test_two_sets_are_not_pooled():
     assert accuracy_note(PRESETS["vit-b16"], 16) == ""
 
 
+def test_nothing_is_said_of_a_size_that_was_not_measured():
+    assert accuracy_note(PRESETS["photos-tiny"], 24) == ""
+
+
 def test_the_figures_of_everyday_photos_are_those_beside_the_weights():
     (count, accuracies) = EVERYDAY_PHOTOS["photos-tiny"]
     table = (CHECKPOINT_FOLDER / "README.md").read_text(encoding="utf-8")

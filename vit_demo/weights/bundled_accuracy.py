@@ -31,8 +31,8 @@ def accuracy_note(preset: Preset, patch_size: int) -> str:
         found = [(None if accuracy is None else 100 * accuracy, "MNIST")]
     parts = [f"{accuracy:.1f}\u00a0% ({name})" for accuracy, name in found if accuracy is not None]
     note = f"Test accuracy {', '.join(parts)}." if parts else ""
-    if preset.name not in EVERYDAY_PHOTOS:
+    count, accuracies = EVERYDAY_PHOTOS.get(preset.name, (0, {}))
+    if patch_size not in accuracies:
         return note
-    count, accuracies = EVERYDAY_PHOTOS[preset.name]
     share = f"{accuracies[patch_size]:.1f}\u00a0%"
     return " ".join((f"Right on {share} of {count} everyday photos.", note))
