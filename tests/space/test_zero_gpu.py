@@ -13,6 +13,7 @@ import gradio
 import numpy as np
 import pytest
 from gradio_client import Client, handle_file
+from huggingface_hub import SpaceCard
 
 import vit_demo
 from vit_demo.web.components.pad import example_picture
@@ -31,6 +32,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def space(tmp_path_factory, free_port):
     """The address of a running Space, its process, and the requests to the service that lends GPUs."""
+    suggested = SpaceCard((ROOT / "README.md").read_text(encoding="utf-8")).data["suggested_hardware"]
+    assert suggested == "zero-a10g", "this is the hardware that the Space asks for"
     folder = tmp_path_factory.mktemp("zero")
     (folder / "cgroup").write_text("1:devices:/a\n0::/b\n")
     with device_api() as (api, requests):
