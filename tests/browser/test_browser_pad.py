@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from vit_demo.images import to_mnist
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.packing import pack
@@ -135,6 +136,76 @@ def test_examples_and_pens(page: Page, address: str) -> None:
     assert (ink_of(wait_for(page, 2))[140] > 0.5).sum() > 28
 
 
+def test_a_stroke_on_a_chosen_example_starts_a_new_drawing_and_undo_brings_the_example_back(
+    page: Page, address: str
+) -> None:
+    open_pad(page, address)
+    page.get_by_role("button", name="Example 3").click()
+    assert wait_for(page, 1) == "digit-3"
+    draw(page, DOWN)
+    alone = ink_of(wait_for(page, 2))
+    assert alone[:, :110].max() == alone[:, 170:].max() == 0, "nothing of the 3 is left"
+    page.keyboard.press("Control+z")
+    assert wait_for(page, 3) == "digit-3"
+
+
+def test_undo_works_wherever_the_pad_was_used_last_and_only_there(page: Page, address: str) -> None:
+    open_pad(page, address)
+    draw(page, DOWN)
+    one = ink_of(wait_for(page, 1))
+    page.get_by_role("button", name="Example 1").click()
+    page.get_by_role("button", name="Thick pen").click()
+    assert wait_for(page, 2) == "digit-1"
+    page.keyboard.press("Control+z")
+    assert np.array_equal(ink_of(wait_for(page, 3)), one)
+    page.get_by_role("button", name="Clear").click()  # it is disabled then, and has no focus any more
+    page.keyboard.press("Control+z")
+    page.wait_for_function("document.querySelector('#pad [data-action=undo]').disabled === false")
+    assert paper_ink(page) > 0
+    page.locator("#preset").focus()
+    page.keyboard.press("Control+z")
+    page.wait_for_timeout(100)
+    assert paper_ink(page) > 0, "another part of the page was used since"
+
+
+def test_the_eraser_takes_ink_away_from_a_drawing_and_from_an_example(page: Page, address: str) -> None:
+    open_pad(page, address)
+    draw(page, DOWN)
+    whole = ink_of(wait_for(page, 1))
+    page.get_by_role("button", name="Eraser").click()
+    draw(page, ACROSS)
+    cut = ink_of(wait_for(page, 2))
+    assert cut[140].max() == 0 and np.array_equal(cut[:100], whole[:100]) and np.array_equal(cut[180:], whole[180:])
+    assert page.evaluate("document.querySelector('#pad .paper').getContext('2d').getImageData(0, 0, 1, 1).data[3]") == 0
+    page.wait_for_timeout(400)  # the address follows what is drawn
+    shared = page.url
+    page.get_by_role("button", name="Example 1").click()
+    wait_for(page, 3)
+    draw(page, ACROSS)
+    assert ink_of(wait_for(page, 4))[60, 140] > 0.5, "the rest of the example stays"
+    page.get_by_role("button", name="Clear").click()
+    draw(page, ACROSS)
+    page.wait_for_timeout(100)
+    assert len(received) == 4, "there is nothing to erase"
+    page.goto("about:blank")
+    open_pad(page, address + "#" + shared.partition("#")[2])
+    assert np.array_equal(ink_of(wait_for(page, 1)), cut), "a link holds it"
+
+
+def test_the_hint_is_for_an_empty_paper_and_the_tab_leaves_a_drawing_alone(page: Page, address: str) -> None:
+    open_pad(page, address)
+    hint = "getComputedStyle(document.querySelector('#pad .hint')).opacity"
+    page.wait_for_function(f"{hint} === '0'")  # not over a digit
+    draw(page, DOWN)
+    one = wait_for(page, 1)
+    ink = paper_ink(page)
+    page.get_by_role("tab", name="Draw a digit").click()
+    page.wait_for_timeout(100)
+    assert paper_ink(page) == ink and received == [one] and page.evaluate(hint) == "0"
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_function(f"{hint} === '1'")
+
+
 def test_a_click_is_a_dot(page: Page, address: str) -> None:
     open_pad(page, address)
     draw(page, [(0.5, 0.5)])
@@ -172,6 +243,15 @@ def test_the_first_stroke_replaces_the_opening_digit_after_a_reload_too(page: Pa
     open_pad(page, f"{address}#tab=digits&digit=7")
     draw(page, ACROSS)
     assert ink_of(wait_for(page, 1))[:100].max() == 0
+
+
+def test_the_opening_digit_is_centred_as_those_of_mnist_are() -> None:
+    """They are 28 x 28 pixels with the centre of mass in the middle."""
+    ink = 1 - np.asarray(example_picture(7)) / 255
+    centre = [(ink.sum(axis) * (np.arange(280) + 0.5)).sum() / ink.sum() / 280 for axis in (0, 1)]
+    assert centre == pytest.approx([0.5, 0.5], abs=0.5 / 28)
+    assert ink[:14].max() == ink[-14:].max() == ink[:, :14].max() == ink[:, -14:].max() == 0
+    assert to_mnist(example_picture(7))[-1].max() == 0, "the model sees its foot"
 
 
 def test_a_finger_draws_and_does_not_scroll(phone: Page, address: str) -> None:

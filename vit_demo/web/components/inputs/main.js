@@ -7,7 +7,7 @@ import { followHistory } from "../shared/browserHistory.js";
 import { retryResult } from "../shared/channels.js";
 import { english, languageChange } from "../shared/language.js";
 import { FITS, firstState } from "../shared/link.js";
-import { PUSH, pageState, REPLACE, RESTORE } from "../shared/pageState.js";
+import { PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { sendRequest } from "../stage/requests.js";
 import { takeFromAnywhere } from "./anywhere.js";
 import { createMenu } from "./menu.js";
@@ -58,10 +58,9 @@ export function mount({ element, server, upload, ...constants }) {
 
   const opening = followHistory(element, pageState, page, menu.linked);
 
-  function show(state, how) {
-    const isOpeningDigit = how === RESTORE && state.digits.picture?.digit === page.first.digits.picture.digit;
+  function show(state) {
     tabs.show(state.task);
-    pad.show(state.digits.picture, isOpeningDigit);
+    pad.show(state.digits.picture);
     photo.show(state.photos.picture, state.task === "photos");
     fits.set(
       FITS.map((fit, i) => [fit, FIT_NAMES[i]]),

@@ -4,13 +4,12 @@ import { modelInput } from "../shared/channels.js";
 import { languageChange, translate } from "../shared/language.js";
 import { rounded } from "../shared/strokeCodec.js";
 import { createPaper, extendStroke, followPointer } from "./paper.js";
-import { followKeys } from "./penKeys.js";
+import { followKeys, followUndo } from "./penKeys.js";
 import { drawStrokes, exampleStrokes, PENS } from "./strokes.js";
 
 /**
  * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
- * undo and clear; the picture is {strokes}, {digit} or null. `show(picture)` puts another picture on the paper, and
- * `isOpening` tells that it is the example that the page opened with, which the first stroke replaces.
+ * undo and clear; the picture is {strokes}, {digit} or null. `show(picture)` puts another picture on the paper.
  */
 export function createPad(element, { digits, onChange }) {
   const find = (selector) => element.querySelector(selector);
@@ -21,12 +20,11 @@ export function createPad(element, { digits, onChange }) {
   let history = [];
   let pen = "medium";
   let live = null; // the stroke being drawn
-  let isOpening = false;
 
   const strokesOf = ({ digit, strokes: drawn }) => drawn ?? (digit === undefined ? [] : exampleStrokes(digits, digit));
 
   function refresh() {
-    find(".hint").classList.toggle("faded", Boolean(strokes.length) && !isOpening);
+    find(".hint").classList.toggle("faded", Boolean(strokes.length));
     find("[data-action=undo]").disabled = !history.length;
     find("[data-action=clear]").disabled = !strokes.length;
     for (const button of element.querySelectorAll("[data-pen]")) {
@@ -41,7 +39,6 @@ export function createPad(element, { digits, onChange }) {
     picture = next;
     strokes = strokesOf(next ?? {});
     live = null;
-    isOpening = false;
     refresh();
   }
 
@@ -70,15 +67,17 @@ export function createPad(element, { digits, onChange }) {
 
   const pointer = {
     begin(point) {
-      live = { width: PENS[pen], points: [point] };
-      // The first stroke replaces the digit that the page opened with, but nothing that the visitor drew.
-      strokes = [...(isOpening ? [] : strokesOf(picture ?? {})), live];
-      isOpening = false;
+      // A stroke on an example starts a new drawing; the eraser changes the example.
+      const isNew = picture?.digit !== undefined && pen !== "eraser";
+      const before = isNew ? [] : strokesOf(picture ?? {});
+      live = before.length || pen !== "eraser" ? { width: PENS[pen], points: [point] } : null;
+      if (!live) return;
+      strokes = [...before, live];
       refresh();
       paper.show(strokes);
     },
     extend(points) {
-      if (!live) return; // it was undone while it was drawn
+      if (!live) return; // it was undone while it was drawn, or erases nothing
       extendStroke(live, points);
       paper.show(strokes);
     },
@@ -89,6 +88,7 @@ export function createPad(element, { digits, onChange }) {
   followKeys(canvas, find(".nib"), { ...pointer, undo, clear }); // first: a pointer ends the keyboard's stroke
   followPointer(canvas, pointer);
 
+  followUndo(element, undo);
   find("[data-action=undo]").addEventListener("click", undo);
   find("[data-action=clear]").addEventListener("click", clear);
   for (const button of element.querySelectorAll("[data-pen]")) {
@@ -119,12 +119,10 @@ export function createPad(element, { digits, onChange }) {
   showModelInput(modelInput.latest()); // the stage may have been first
   languageChange.follow(element, refresh);
 
-  function show(next, opening = false) {
+  function show(next) {
     if (next === picture) return;
     history = [];
     put(next);
-    isOpening = opening;
-    refresh();
     paper.show(strokes);
   }
 

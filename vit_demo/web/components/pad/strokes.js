@@ -1,7 +1,8 @@
 // A drawing is a list of strokes; a stroke is {width, points}, all lengths as fractions of the pad's side.
-// The screen at any density, undo and the picture for the model all use the same list.
+// The screen at any density, undo and the picture for the model all use the same list. A stroke as wide as the eraser takes
+// away the ink of those before it.
 
-export const PENS = { thin: 0.055, medium: 1 / 12, thick: 0.115 };
+export const PENS = { thin: 0.055, medium: 1 / 12, thick: 0.115, eraser: 0.14 };
 const INK = "#16171b";
 
 /** Traces a smooth curve along the points: quadratic pieces that meet halfway between neighbours. */
@@ -30,6 +31,7 @@ export function drawStrokes(context, strokes, side, { ink = INK, progress = 1 } 
   context.strokeStyle = ink;
   for (const { width, points } of strokes) {
     if (left <= 0) break;
+    context.globalCompositeOperation = width === PENS.eraser ? "destination-out" : "source-over";
     context.lineWidth = width * side;
     context.setLineDash(progress < 1 ? [left * side, 2 * side * points.length] : []);
     tracePath(context, points, side);
@@ -37,6 +39,7 @@ export function drawStrokes(context, strokes, side, { ink = INK, progress = 1 } 
     left -= pathLength(points);
   }
   context.setLineDash([]);
+  context.globalCompositeOperation = "source-over";
 }
 
 /** The strokes of an example digit, drawn with the medium pen. */
@@ -51,8 +54,9 @@ export function toDataUrl(strokes) {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = PICTURE_SIDE;
   const context = canvas.getContext("2d", { willReadFrequently: true });
+  drawStrokes(context, strokes, PICTURE_SIDE, { ink: "#000" });
+  context.globalCompositeOperation = "destination-over"; // the paper is below what the eraser left
   context.fillStyle = "#fff";
   context.fillRect(0, 0, PICTURE_SIDE, PICTURE_SIDE);
-  drawStrokes(context, strokes, PICTURE_SIDE, { ink: "#000" });
   return canvas.toDataURL("image/png");
 }
