@@ -70,13 +70,17 @@ def test_removing_the_photo_removes_its_prediction(opened: Page):
     opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
 
 
-def test_what_is_no_picture_gets_a_sentence_and_leaves_the_rest(opened: Page, tmp_path: Path):
+def test_what_is_no_picture_gets_a_sentence_in_its_place_and_the_way_back_leads_to_the_photo(
+    opened: Page, tmp_path: Path
+):
     (tmp_path / "notes.txt").write_text("words")
     opened.get_by_role("tab", name="Photo").click()
     opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
     opened.locator("#photo input[type=file]").first.set_input_files(tmp_path / "notes.txt")
-    opened.get_by_text("This is not a picture: choose a photo.").wait_for()
-    assert opened.locator(".stage").get_attribute("data-top1") == LION
+    opened.locator(".message", has_text="This is not a picture: choose a photo.").wait_for()
+    assert opened.locator("#photo .invitation").is_visible()
+    opened.go_back()
+    opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
 
 
 def test_examples_have_names_and_their_source_is_shown(opened: Page):

@@ -11,7 +11,11 @@ from PIL import Image
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SECTIONS = {"Features": ".tokens", "Step by step": ".card.steps", "Compare": ".compare", "Attention": ".picture"}
+OTHER_SECTIONS = ("Features", "Step by step", "Compare")
+
+
+def choose_file(page: Page, name: str, kind: str, content: bytes) -> None:
+    page.locator("#photo .file").set_input_files([{"name": name, "mimeType": kind, "buffer": content}])
 
 
 @pytest.fixture
@@ -21,20 +25,35 @@ def refused(opened: Page) -> Page:
     opened.locator("#model-view .part").wait_for()
     buffer = io.BytesIO()
     Image.new("RGB", (1, 1), "red").save(buffer, "PNG")
-    file = {"name": "dot.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
-    opened.locator("#photo .file").set_input_files([file])
-    opened.locator(".result-status", has_text="too small").wait_for()
+    choose_file(opened, "dot.png", "image/png", buffer.getvalue())
+    opened.locator(".message", has_text="too small").wait_for()
     return opened
 
 
-def test_every_section_says_so_and_marks_the_photo_before_as_old(refused: Page) -> None:
-    opacity = "element => Number(getComputedStyle(element).opacity)"
-    for section, part in SECTIONS.items():
+def visible_texts(page: Page, words: str) -> int:
+    boxes = [each.bounding_box() for each in page.get_by_text(words).all()]
+    return sum(box["width"] > 2 for box in boxes if box)
+
+
+def test_one_message_is_where_the_picture_would_be_and_nothing_is_left_of_the_one_before(refused: Page) -> None:
+    assert visible_texts(refused, "too small") == 1
+    assert refused.locator(".view .retry").is_hidden(), "the same photo stays too small"
+    for part in (".picture", "#model-view figure", ".caption .back"):
+        assert refused.locator(part).is_hidden()
+    assert refused.locator(".headline").text_content() == refused.locator(".predictions .note").inner_text() == ""
+    for section in OTHER_SECTIONS:
         refused.locator(".sections").get_by_role("button", name=section, exact=True).click()
-        assert refused.locator(".result-status", has_text="too small").is_visible()
-        assert refused.locator(part).evaluate(opacity) == 0.45
-    assert refused.locator("#model-view .part").evaluate(opacity) == 0.45
-    assert refused.get_by_role("button", name="Retry").is_hidden(), "the same photo stays too small"
+        bar = refused.locator(".result-status", has_text="too small")
+        assert bar.is_visible() and visible_texts(refused, "too small") == 1
+        below = refused.locator(".stage > .card:visible").first.bounding_box()
+        box = bar.bounding_box()
+        assert box and below and box["y"] + box["height"] <= below["y"], "it covers nothing"
+    refused.locator(".sections").get_by_role("button", name="Attention", exact=True).click()
+    choose_file(refused, "notes.txt", "text/plain", b"words")
+    refused.locator(".message", has_text="not a picture").wait_for()
+    assert visible_texts(refused, "not a picture") == 1 and visible_texts(refused, "too small") == 0
+    refused.go_back()
+    refused.locator(".message", has_text="too small").wait_for()
 
 
 def test_after_a_reload_there_is_no_result_of_another_tab(refused: Page) -> None:
@@ -45,7 +64,7 @@ def test_after_a_reload_there_is_no_result_of_another_tab(refused: Page) -> None
     assert refused.locator(".sections [aria-current=true]").inner_text() == "Compare"
     assert refused.locator(".compare .column").count() == 0
     refused.locator(".sections").get_by_role("button", name="Attention", exact=True).click()
-    assert refused.locator(".message").inner_text() == "There is no result for this picture."
+    assert "too small" in refused.locator(".message").inner_text()
     assert refused.locator("#model-view figure").is_hidden()
 
 
@@ -64,3 +83,15 @@ def test_a_lost_connection_leaves_the_result_of_the_photo(opened: Page) -> None:
     opened.get_by_role("radio", name="15").check()
     opened.locator(".result-status", has_text="connection").wait_for()
     assert opened.locator(".stage").get_attribute("data-top1") == top
+    opened.unroute("**/component_server/")
+
+
+def test_a_lost_connection_shows_nothing_of_the_picture_before(opened: Page) -> None:
+    opened.route("**/component_server/", lambda route: route.abort())
+    opened.get_by_role("button", name="Example 3").click()
+    opened.locator(".message", has_text="connection").wait_for()
+    assert opened.locator(".picture").is_hidden() and visible_texts(opened, "Trying again") == 1
+    opened.unroute("**/component_server/")
+    opened.locator(".view .retry").click()
+    opened.wait_for_selector('.stage[data-top1="3"][data-state="done"]')
+    assert opened.locator(".view .retry").is_hidden() and opened.locator(".message").inner_text() == ""

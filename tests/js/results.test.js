@@ -1,4 +1,4 @@
-// One result for the newest state of the page: late replies are dropped, failures keep what is shown.
+// One result for the newest state of the page: late replies are dropped, failures keep the result of the same picture alone.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -114,21 +114,37 @@ test("a failure keeps the result and can be retried; a lost connection is retrie
   assert.deepEqual([shown.at(-1).payload, resultStatus.latest().state], ["seven", "done"]);
 });
 
-test("a photo that is refused leaves the photo before, but not the digit of the other tab", async () => {
+test("of a photo that is refused there is one sentence, and nothing of the picture before", async () => {
   const { pageState, held, shown } = heldResults();
-  pageState.showPicture("photos", { upload: "/uploads/a.png", name: "a.png" });
-  held[0].reply({ error: "Too small.", retry: false });
-  await settle();
-  assert.deepEqual(resultStatus.latest(), { state: "failed", sentence: "Too small.", canRetry: false });
-  assert.ok(shown.at(-1).payload.empty);
+  const empty = (message) => ({ empty: true, message });
+  for (const sentence of ["Too small.", "No photo."]) {
+    pageState.showPicture("photos", { upload: `/uploads/${sentence}.png`, name: "a.png" });
+    held.at(-1).reply({ error: sentence, retry: false });
+    await settle();
+    assert.deepEqual(shown.at(-1).payload, empty(sentence));
+    assert.deepEqual(resultStatus.latest(), { state: "failed", sentence, canRetry: false });
+  }
+  pageState.showPicture("photos", { refused: "This is not a picture." });
+  assert.deepEqual(shown.at(-1).payload, empty("This is not a picture."));
+  pageState.showPicture("photos", { refused: "Too large." });
+  assert.deepEqual([shown.at(-1).payload, held.length], [empty("Too large."), 2]);
   pageState.showPicture("photos", { example: "lion" });
-  held[1].reply({ result: "lion" });
+  held[2].reply({ result: "lion" });
   await settle();
   assert.deepEqual([shown.at(-1).payload, resultStatus.latest().state], ["lion", "done"]);
-  pageState.showPicture("photos", { upload: "/uploads/a.png", name: "a.png" });
-  held[2].reply({ error: "Too small.", retry: false });
+});
+
+test("while the connection is lost nothing of another picture is shown", async () => {
+  const { pageState, held, shown } = heldResults();
+  pageState.changeTab("digits", { picture: { digit: 3 } });
+  held[0].reply(undefined);
   await settle();
-  assert.deepEqual([shown.at(-1).payload, resultStatus.latest().state], ["lion", "failed"]);
+  assert.deepEqual([shown.length, shown[0].payload], [1, { empty: true, message: LOST }]);
+  assert.equal(resultStatus.latest().state, "lost");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  held[1].reply({ result: "three" });
+  await settle();
+  assert.deepEqual([shown.at(-1).payload, resultStatus.latest().state], ["three", "done"]);
 });
 
 test("what a link restores is said to be restored, even if it is still being computed", async () => {

@@ -17,9 +17,9 @@ const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(lic
 
 /**
  * Starts the photo input in its element. `upload(file)` resolves to {path}; `exampleUrl(name, size)` is the address of a
- * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name},
- * {example} or null; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of
- * the state, and whether its tab is open.
+ * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name}, {example}, null, or {refused} with a
+ * sentence; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of the state,
+ * and whether its tab is open.
  */
 export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture, onMessage }) {
   const find = (selector) => element.querySelector(selector);
@@ -28,7 +28,8 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   const webcam = createWebcam(find("video"));
   const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
   const local = new Map(); // from the path of an upload to the photo in this browser
-  let picture = null;
+  let chosen = null; // the picture of the state
+  let picture = null; // the same, unless it was refused
 
   const say = (sentence) => {
     problem.textContent = sentence;
@@ -38,15 +39,15 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   async function take(file) {
     closeWebcam();
     if (!file) return;
-    if (file.type && !file.type.startsWith("image/")) return say(NO_PICTURE);
-    if (file.size > MOST_BYTES) return say(TOO_LARGE);
+    if (file.type && !file.type.startsWith("image/")) return choose({ refused: NO_PICTURE });
+    if (file.size > MOST_BYTES) return choose({ refused: TOO_LARGE });
     const isCurrent = uploads.start();
     say("");
     const timer = setTimeout(() => isCurrent() && say(english("Uploading …")), SLOW_UPLOAD);
     const sent = await upload(file).catch(() => null);
     clearTimeout(timer);
     if (!isCurrent()) return;
-    if (!sent?.path) return say(NOT_UPLOADED);
+    if (!sent?.path) return choose({ refused: NOT_UPLOADED });
     say("");
     local.set(sent.path, URL.createObjectURL(file));
     onPicture({ upload: sent.path, name: file.name.slice(0, 100) });
@@ -120,19 +121,20 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   }
 
   function show(next, isOpen = true) {
-    if (!isOpen || next !== picture) closeWebcam(); // nobody sees it, or a newer picture has come
-    picture = next;
-    const example = examples.find(({ name }) => name === next?.example);
-    const address = next && addressOf(next);
+    if (!isOpen || next !== chosen) closeWebcam(); // nobody sees it, or a newer picture has come
+    chosen = next;
+    picture = next?.refused ? null : next;
+    const example = examples.find(({ name }) => name === picture?.example);
+    const address = picture && addressOf(picture);
     image.hidden = !address;
     if (address && image.src !== address) image.src = address;
-    image.alt = example?.title ?? (next ? english("Your photo") : "");
-    remove.hidden = !next;
-    find(".invitation").hidden = Boolean(next);
+    image.alt = example?.title ?? (picture ? english("Your photo") : "");
+    remove.hidden = !picture;
+    find(".invitation").hidden = Boolean(picture);
     setText(find(".credit"), example ? `${translate(example.title)}: ${creditOf(example)}` : "");
     buttons.forEach((button, i) => {
       button.title = `${translate(examples[i].title)}. ${creditOf(examples[i])}`;
-      button.setAttribute("aria-pressed", String(examples[i].name === next?.example));
+      button.setAttribute("aria-pressed", String(examples[i].name === picture?.example));
       if (examples[i] === example) reveal(button);
     });
   }
@@ -148,9 +150,9 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   image.addEventListener("error", () => {
     if (!picture?.upload) return;
     local.delete(picture.upload);
-    show(picture);
+    show(chosen);
   });
-  shownResult.follow(element, () => show(picture));
+  shownResult.follow(element, () => show(chosen));
 
   return { show, take };
 }

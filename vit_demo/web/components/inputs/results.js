@@ -10,8 +10,6 @@ const PROMPTS = {
   photos: english("Drop, paste or take a photo to see the model’s prediction."),
 };
 
-const NO_RESULT = english("There is no result for this picture.");
-
 const KEPT = 6; // results for the way back
 const LONGEST_PAUSE = 8000; // milliseconds
 export const LOST = english("The connection to the server was lost. Trying again …");
@@ -26,10 +24,10 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
   const cache = new Map(); // from a source to its payload, the latest last
   let newest = { key: keyOf(opening), state: opening, restored: false, isDone: true };
   let shownKey = newest.key;
-  let shownTask = opening?.task;
+  let shownPicture = pictureOf(opening);
 
   function sourceOf({ task, [task]: { picture, preset, patchSize, fit } }) {
-    if (!picture) return null;
+    if (!picture || picture.refused) return null;
     return { ...pictureField(picture), preset, patch_size: patchSize, fit: fit ?? "crop", dropped: [] };
   }
 
@@ -39,7 +37,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
   }
 
   function keyOf(state) {
-    return state && JSON.stringify([state.task, sourceOf(state)]);
+    return state && JSON.stringify([state.task, sourceOf(state), refusalOf(state)]);
   }
 
   function follow(state, how) {
@@ -60,19 +58,19 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const key = newest.key;
     const isNewest = () => newest.key === key;
     shownKey = key;
-    shownTask = newest.state.task;
+    shownPicture = pictureOf(newest.state);
     const onShown = () => isNewest() && publishStatus("done");
     newResult.publish({ payload, view: newest.state.view, restored: newest.restored, isNewest, onShown });
   }
 
-  /** The last result of the tab stays, marked as old; that of the other tab does not. */
-  function fail({ error, retry = true }) {
-    publishStatus("failed", error, retry);
+  /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */
+  function fail(status, sentence, canRetry = true) {
+    publishStatus(status, sentence, canRetry);
     const { key, state, restored } = newest;
-    if (state.task === shownTask) return;
-    shownKey = shownTask = null;
+    if (pictureOf(state) === shownPicture) return;
+    shownKey = shownPicture = null;
     const isNewest = () => newest.key === key;
-    newResult.publish({ payload: { empty: true, message: NO_RESULT }, view: state.view, restored, isNewest });
+    newResult.publish({ payload: { empty: true, message: sentence }, view: state.view, restored, isNewest });
   }
 
   const publishStatus = (state, sentence = "", canRetry = true) => resultStatus.publish({ state, sentence, canRetry });
@@ -81,6 +79,8 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     const isCurrent = ids.start();
     const { key, state } = newest;
     const source = sourceOf(state);
+    const refused = refusalOf(state);
+    if (refused) return fail("failed", refused, false);
     if (key === shownKey) return show(null);
     if (!source) return show({ empty: true, message: PROMPTS[state.task] });
     if (cache.has(key)) return show(cache.get(key));
@@ -93,8 +93,8 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
         show(reply.result);
         return;
       }
-      if (!reply.lost) return fail(reply);
-      publishStatus("lost", LOST);
+      if (!reply.lost) return fail("failed", reply.error, reply.retry);
+      fail("lost", LOST);
       await pause(wait);
       if (!isCurrent()) return;
     }
@@ -108,3 +108,9 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
 
   return { follow, retry: () => newest.isDone || load() };
 }
+
+/** What tells one picture from another. */
+const pictureOf = (state) => state && JSON.stringify([state.task, state[state.task].picture]);
+
+/** Why the photo that the visitor chose is none; undefined for others. */
+const refusalOf = ({ task, [task]: { picture } }) => picture?.refused;

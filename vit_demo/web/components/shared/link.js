@@ -45,7 +45,7 @@ export function encodeLink(state, models) {
 const readable = (value) => encodeURIComponent(value).replace(/%(2F|3A|2C|40)/g, (code) => decodeURIComponent(code));
 
 function pictureFields(picture) {
-  if (!picture) return { picture: "none" };
+  if (!picture || picture.refused) return { picture: "none" };
   if (picture.strokes) return { strokes: encodeStrokes(picture.strokes, WIDTHS) };
   return { digit: picture.digit, photo: picture.example };
 }

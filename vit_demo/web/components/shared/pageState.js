@@ -2,7 +2,8 @@
 //
 //   task     "digits" or "photos", the open tab
 //   digits   {picture, preset, patchSize}; a picture is {digit} (an example), {strokes} or null
-//   photos   {picture, preset, patchSize, fit}; a picture is {example}, {upload, name} or null
+//   photos   {picture, preset, patchSize, fit}; a picture is {example}, {upload, name}, null or {refused}, which
+//            is a sentence about a file that cannot be used
 //   view     what the stage shows of a result, as FIRST_VIEW in viewLink.js
 //
 // A state is never changed in place, so parts that are the same object are the same.

@@ -6,7 +6,8 @@ import { english } from "../shared/language.js";
 
 /**
  * Follows `resultStatus`. Its states: "done"; "pending", the result of before is marked as old; "failed" and "lost", a
- * sentence in every section, with a button that tries again where that may help.
+ * sentence in every section, with a button that tries again where that may help. Where the picture would be, if there is
+ * none, the stage has the sentence already, and only the button is added.
  */
 export function followStatus(element, stage) {
   const text = make("span");
@@ -15,13 +16,14 @@ export function followStatus(element, stage) {
   const spoken = make("p", { className: "visually-hidden" });
   spoken.setAttribute("role", "status");
   stage.append(bar, spoken);
-  retry.addEventListener("click", () => retryResult.publish());
+  const buttons = [retry, element.querySelector(".retry")];
+  for (const button of buttons) button.addEventListener("click", () => retryResult.publish());
 
   function show({ state, sentence, canRetry = true }) {
     stage.classList.toggle("old", state !== "done");
     stage.dataset.state = state;
     bar.hidden = !sentence;
-    retry.hidden = !canRetry;
+    for (const button of buttons) button.hidden = !sentence || !canRetry;
     setText(text, sentence);
     setText(spoken, sentence);
   }
