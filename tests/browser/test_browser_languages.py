@@ -78,7 +78,6 @@ def settle(page: Page) -> None:
 
 def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: str) -> None:
     page = open_page(browser, address, "en")
-    page.locator(".more-methods").click()
     problems: dict[str, list[str]] = {}
     for section in SECTIONS:
         open_section(page, section)
@@ -87,6 +86,7 @@ def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: st
             page.wait_for_selector('.stage[data-state="done"]')
             for language in CODES:
                 page.locator("#language").select_option(language)
+                page.evaluate("document.querySelector('.all').hidden = false")
                 page.wait_for_selector(f"html[lang={language}]")
                 settle(page)
                 translations = read_language(language)
@@ -119,7 +119,6 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
             if re.search(r"[^\W\d_]{2}", rest):
                 forgotten.add(text)
 
-    page.locator(".more-methods").click()
     for details in (".about details", ".logit-lens"):
         page.locator(f"{details} > summary").click()
     page.locator(".about .text p").first.wait_for()
@@ -128,6 +127,8 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     page.locator(".findings .randomization b, .findings .randomization:not(:empty)").first.wait_for()
     canvas = page.locator(".look canvas")
     for name in ("attention", "rollout", "norm_attention", "relevance", "attnlrp", "occlusion"):
+        if page.locator(".all").is_hidden():
+            page.locator(".more-methods").click()
         page.locator(f".all input[data-value={name}]").check()
         canvas.hover(position={"x": 30, "y": 30})
         collect()

@@ -78,6 +78,7 @@ def test_other_blocks_and_methods(frame: Frame, result: Any) -> None:
     frame.locator(".more-methods").click()
     frame.locator(".all input[data-value=norm_attention]").check()
     near(frame, result.heatmap("norm_attention", block=1))
+    frame.locator(".more-methods").click()
     frame.locator(".all input[data-value=relevance]").check()
     near(frame, result.relevance())
     frame.locator(".predictions button").nth(1).click()

@@ -15,6 +15,7 @@ SIZES = {
     "large tablet": (820, 1180),
     "small tablet": (768, 1024),
     "phone": (390, 844),
+    "small phone": (360, 640),
     "laptop at 200 %": (640, 360),
     "desktop at 200 %": (720, 450),
 }
@@ -23,7 +24,8 @@ FIRST_TASK = {
     "laptop": ["#tabs", "#model .size-text", ".look", ".predictions", ".about"],
     "large tablet": ["#tabs", "#model", ".look .headline", ".look .picture", ".look .controls"],
     "small tablet": ["#tabs", "#model", ".look .headline", ".look .picture"],
-    "phone": ["#tabs", ".look .headline"],
+    "phone": ["#tabs", ".look .headline", ".look .picture"],
+    "small phone": ["#tabs", ".look .headline"],
     "laptop at 200 %": [".look .headline"],
     "desktop at 200 %": [".look .headline", ".look .picture"],
 }
@@ -37,9 +39,10 @@ new PerformanceObserver((list) => {
 
 def open_page(browser: Browser, address: str, name: str) -> Page:
     width, height = SIZES[name]
-    touch = "tablet" in name or name == "phone"
+    is_phone = "phone" in name
+    touch = "tablet" in name or is_phone
     context = browser.new_context(
-        viewport={"width": width, "height": height}, has_touch=touch, is_mobile=name == "phone", reduced_motion="reduce"
+        viewport={"width": width, "height": height}, has_touch=touch, is_mobile=is_phone, reduced_motion="reduce"
     )
     page = context.new_page()
     page.add_init_script(OBSERVE)
@@ -66,20 +69,54 @@ def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address:
         digit = "true" if tab.startswith("Draw") else "false"
         page.wait_for_function(f"document.querySelector('.stage').__stage.current()?.pixelated === {digit}")
         page.wait_for_selector('.stage[data-state="done"]')
-        beyond = {
-            what: bottom
-            for what, bottom in bottoms(page, FIRST_TASK[name]).items()
-            if bottom > SIZES[name][1] and not (name == "phone" and what == "#tabs" and digit == "false")
-        }
+        beyond = {what: bottom for what, bottom in bottoms(page, FIRST_TASK[name]).items() if bottom > SIZES[name][1]}
         assert not beyond, tab
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     page.context.close()
 
 
-def test_on_a_phone_most_of_the_picture_is_in_sight(browser: Browser, address: str) -> None:
-    page = open_page(browser, address, "phone")
+@pytest.mark.parametrize("name", ["phone", "small phone"])
+def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_own_card(
+    browser: Browser, address: str, name: str
+) -> None:
+    page = open_page(browser, address, name)
+    height = SIZES[name][1]
+    assert bottoms(page, [".look .picture"])[".look .picture"] <= height
+    line = page.locator("#header p")
+    assert line.is_visible() and line.evaluate("element => element.scrollWidth <= element.clientWidth"), "what this is"
+    page.get_by_role("tab", name="Photo").click()
+    page.wait_for_function("document.querySelector('.stage').__stage.current()?.pixelated === false")
     box = page.locator(".look .picture").bounding_box()
-    assert box and box["y"] + 0.8 * box["height"] < 844
+    assert box and box["y"] + 0.7 * box["height"] < height
+    for section, card in {"Features": ".tokens", "Step by step": ".steps", "Build": ".build"}.items():
+        page.locator(".sections").get_by_role("button", name=section, exact=True).tap()
+        page.wait_for_selector(f".stage {card}:visible")
+        tops = [page.locator(part).bounding_box()["y"] for part in (".sections", f".stage {card}", "#tabs")]
+        assert tops == sorted(tops) and tops[1] < 200, section
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", ["laptop", "phone"])
+def test_more_methods_open_over_the_page_and_close_by_themselves(browser: Browser, address: str, name: str) -> None:
+    page = open_page(browser, address, name)
+    more, methods = page.locator(".more-methods"), page.locator(".all")
+    more.scroll_into_view_if_needed()
+    tops = "[...document.querySelectorAll('.controls > :not(.all), .card')].map(e => e.getBoundingClientRect().top)"
+    for leave in (
+        lambda: methods.get_by_text("Rollout", exact=True).click(),
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.mouse.click(5, 5),
+        lambda: page.locator("#language").focus(),
+    ):
+        before = page.evaluate(tops)
+        more.click()
+        assert methods.is_visible() and page.evaluate(tops) == before, "it moves nothing"
+        box = methods.bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= SIZES[name][0]
+        leave()
+        methods.wait_for(state="hidden")
+        assert more.get_attribute("aria-expanded") == "false"
+    assert page.evaluate("document.querySelector('.stage').__stage.choices.method") == "rollout"
     page.context.close()
 
 

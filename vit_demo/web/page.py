@@ -28,7 +28,8 @@ OPENING_DIGIT = 7
 """The example that is explained when the page opens."""
 
 HEADER = """
-<header><h1 translate="no">vit_demo</h1><p>See a Vision Transformer think</p>{source}<span class="badge">{device}</span>
+<header><h1 translate="no">vit_demo</h1><p>See how a Vision Transformer looks at a picture</p>
+{source}<span class="badge">{device}</span>
 <select id="language" aria-label="Language"></select>
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>
 """

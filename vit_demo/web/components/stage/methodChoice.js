@@ -39,11 +39,7 @@ export function createMethodChoice(host, list, methods, { group, sectionNames, o
   list.id = group("all");
   list.replaceChildren(...rows.map(({ face }) => face));
   more.setAttribute("aria-controls", list.id);
-  more.addEventListener("click", () => {
-    list.hidden = !list.hidden;
-    more.setAttribute("aria-expanded", String(!list.hidden));
-  });
-  more.setAttribute("aria-expanded", "false");
+  openBeside(more, list);
 
   // A choice sends failed requests again, even the choice of what is chosen.
   for (const each of [plainHost, list]) {
@@ -70,6 +66,37 @@ export function createMethodChoice(host, list, methods, { group, sectionNames, o
   }
 
   return { update };
+}
+
+/** A button that opens a list over what is beside it; a choice, Escape, or the use of anything else closes it. */
+function openBeside(button, list) {
+  function open(isOpen) {
+    list.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  function leave() {
+    open(false);
+    button.focus({ preventScroll: true });
+  }
+
+  const isOutside = (node) => !list.contains(node) && !button.contains(node);
+  button.addEventListener("click", () => open(list.hidden));
+  list.addEventListener("click", ({ detail }) => detail && open(false)); // not the arrow keys' clicks
+  for (const each of [button, list]) {
+    each.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && isOutside(relatedTarget) && open(false));
+    each.addEventListener("keydown", (event) => {
+      const isLeft = event.key === "Escape" || (event.key === "Enter" && each === list);
+      if (isLeft && !list.hidden) leave();
+    });
+  }
+  const stopped = new AbortController();
+  const outside = ({ target }) => {
+    if (!list.isConnected) stopped.abort();
+    else if (isOutside(target)) open(false);
+  };
+  document.addEventListener("pointerdown", outside, { signal: stopped.signal });
+  open(false);
 }
 
 function sectionButton(section, words, onChange) {

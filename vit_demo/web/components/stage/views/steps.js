@@ -22,6 +22,10 @@ export const html = `
     <div class="top">
       <h2></h2>
       <nav class="dots" aria-label="Steps"></nav>
+      <div class="walk">
+        <button type="button" class="quiet previous">Back</button>
+        <button type="button" class="quiet next">Next</button>
+      </div>
     </div>
     <h3 class="title"></h3>
     <div class="sentences"></div>
@@ -35,10 +39,6 @@ export const html = `
     </div>
     <div class="shapes"></div>
     <div class="code"></div>
-    <div class="walk">
-      <button type="button" class="quiet previous">Back</button>
-      <button type="button" class="quiet next">Next</button>
-    </div>
     <p class="visually-hidden spoken" aria-live="polite"></p>
   </section>`;
 
