@@ -195,3 +195,30 @@ def test_copy_link_says_what_is_not_in_it(browser: Browser, address: str):
     page.get_by_text("without your photo").wait_for()
     assert "upload" not in page.evaluate("navigator.clipboard.readText()") and "vit_demo-" not in page.url
     context.close()
+
+
+def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, browser: Browser):
+    opened.locator(".drop").click()
+    picture = opened.locator("#stage .picture")
+    for x in (20, 120):
+        picture.click(position={"x": x, "y": 20})
+    opened.wait_for_function(f"{STAGE}.current().dropped.length === 2")
+    opened.wait_for_function("location.hash.includes('removed=')")
+    dropped = opened.evaluate(f"{STAGE}.current().dropped")
+    other = open_page(browser.new_context().new_page(), opened.url)
+    other.wait_for_function(f"{STAGE}.current().dropped.length === 2")
+    assert other.evaluate(f"{STAGE}.current().dropped") == dropped
+    assert shown(other)["predictions"] == shown(opened)["predictions"]
+    other.locator(".restore").click()
+    other.wait_for_function(f"{STAGE}.current().dropped.length === 0 && !location.hash.includes('removed=')")
+    other.context.close()
+
+
+def test_the_last_line_names_api_source_and_licence_and_no_menu_of_gradio_is_left(opened: Page, address: str):
+    assert opened.locator("footer").count() == 1, "Gradio's own is off"
+    assert opened.get_by_role("button", name="Settings").count() == 0
+    before = opened.url
+    links = opened.locator("footer a")
+    assert {link.get_attribute("target") for link in links.all()} == {"_blank"}, "the page and its address stay"
+    assert opened.request.get(f"{address}{links.first.get_attribute('href').removeprefix('./')}").ok
+    assert "MIT" in opened.locator("footer").inner_text() and opened.url == before

@@ -100,6 +100,7 @@ test("a link gives back its state", () => {
       block: 2,
       head: 1,
       direction: "to",
+      dropped: [4, 5, 30],
       pinned: 8,
       label: 4,
       opacity: 0.35,
@@ -145,9 +146,35 @@ test("a link holds no upload", () => {
   assert.doesNotMatch(encodeLink(state, models), /secret|cat/);
 });
 
-test("dropped patches are in no link", () => {
-  assert.equal(leftOut(page.first, { dropped: [3, 4] }), "dropped");
-  assert.equal(leftOut(page.first, { dropped: [] }), null);
+test("dropped patches are in a link, and belong to their picture", () => {
+  const state = { ...page.first, view: { ...page.first.view, dropped: [0, 1, 2, 6, 8, 9] } };
+  assert.match(encodeLink(state, models), /(^|&)removed=1-3,7,9-10(&|$)/);
+  assert.deepEqual(decodeLink(encodeLink(state, models), page).state, state);
+  for (const wrong of [
+    "",
+    "x",
+    "0",
+    "3-",
+    "-3",
+    "1-2-3",
+    "1-99999",
+    "5-4",
+    "1;2",
+    `1${",1".repeat(600)}x`.slice(0, 9),
+  ]) {
+    const { view } = decodeLink(`tab=digits&removed=${wrong}`, page).state;
+    assert.ok(view.dropped === null || (wrong.startsWith("1,1") && view.dropped.length === 1), wrong);
+  }
+  const pageState = createPageState();
+  for (const change of [
+    () => pageState.chooseTask("photos"),
+    () => pageState.changeTab("digits", { patchSize: 7 }),
+    () => pageState.showPicture("digits", { digit: 3 }),
+  ]) {
+    pageState.restore(state);
+    change();
+    assert.equal(pageState.get().view.dropped, null);
+  }
 });
 
 test("a second picture of one's own is in no link, and an unfinished number of a network neither", () => {

@@ -13,7 +13,7 @@ from PIL import Image
 
 from vit_demo.web import launch
 from vit_demo.web.head import DESCRIPTION, TITLE
-from vit_demo.web.page import header
+from vit_demo.web.page import footer
 
 
 class Head(HTMLParser):
@@ -71,10 +71,10 @@ def test_previews_read_our_title_description_and_picture_and_nothing_of_gradios(
         ({"SPACE_ID": "someone/vit"}, "https://huggingface.co/spaces/someone/vit/tree/main"),
     ],
 )
-def test_the_header_links_to_the_source_where_its_address_is_known(monkeypatch, environment, link) -> None:
+def test_the_last_line_links_to_the_source_where_its_address_is_known(monkeypatch, environment, link) -> None:
     for name in ("VIT_DEMO_SOURCE_URL", "SPACE_ID"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    html = header()
-    assert (f'href="{link}"' in html) if link else ("<a " not in html)
+    html = footer()
+    assert (f'href="{link}"' in html) if link else ("Source" not in html)

@@ -12,6 +12,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.engine import DEFAULT_PRESET
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine
+from vit_demo.version import __version__
 from vit_demo.web import requests, settings
 from vit_demo.web.batch import ENDPOINTS
 from vit_demo.web.components.inputs import Inputs
@@ -29,11 +30,16 @@ OPENING_DIGIT = 7
 
 HEADER = """
 <header><h1 translate="no">vit_demo</h1><p>See how a Vision Transformer looks at a picture</p>
-{source}<span class="badge">{device}</span>
+<span class="badge">{device}</span>
 <select id="language" aria-label="Language"></select>
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>
 """
-SOURCE_LINK = '<a class="source" href="{}" target="_blank" rel="noopener">Source</a>'
+FOOTER = """
+<footer><a href="./api" target="_blank" rel="noopener">API</a>{source}
+<a href="https://opensource.org/license/mit" target="_blank" rel="noopener">MIT licence</a>
+<span translate="no">vit_demo {version}</span></footer>
+"""
+SOURCE_LINK = '<a href="{}" target="_blank" rel="noopener">Source</a>'
 
 
 def build_page() -> gr.Blocks:
@@ -51,14 +57,19 @@ def build_page() -> gr.Blocks:
                 Inputs(on_request=handle, digits_preset=preset.name, opening_digit=OPENING_DIGIT, elem_id="choices")
             with gr.Column(elem_id="result", min_width=320):
                 Stage(example, on_request=handle, elem_id="stage")
+        gr.HTML(footer(), elem_id="footer")
     return page
 
 
 def header() -> str:
-    """The header: name, source if its address is known, device, menu of languages, switch of the theme."""
+    """The header: name, what this is, device, menu of languages, switch of the theme."""
+    return HEADER.format(device=get_engine().device_name)
+
+
+def footer() -> str:
+    """The last line of the page: API, source if its address is known, licence, version."""
     source = settings.source_url()
-    link = SOURCE_LINK.format(escape(source)) if source else ""
-    return HEADER.format(source=link, device=get_engine().device_name)
+    return FOOTER.format(source=SOURCE_LINK.format(escape(source)) if source else "", version=__version__)
 
 
 def initial_stage(preset: Preset, source: Source) -> dict[str, Any]:

@@ -81,6 +81,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
             max_file_size=MAX_UPLOAD_BYTES,
             run_history=False,
             enable_monitoring=False,
+            footer_links=[],
             app_kwargs={"routes": routes, "lifespan": _guarded},
         )
     except OSError as error:
@@ -111,6 +112,7 @@ def asgi_app() -> FastAPI:
         max_file_size=MAX_UPLOAD_BYTES,
         run_history=False,
         enable_monitoring=False,
+        footer_links=[],
     )
 
 

@@ -1,6 +1,5 @@
 // "Copy link": a link to what is on the page, for places where the address bar does not show it.
 
-import { shownResult } from "../shared/channels.js";
 import { copyText } from "../shared/clipboard.js";
 import { english } from "../shared/language.js";
 import { encodeLink, leftOut } from "../shared/link.js";
@@ -11,7 +10,6 @@ const WITHOUT = {
     "Link copied, without your photo: links never contain photos, and the server deletes yours an hour after its last use.",
   ),
   drawing: english("Link copied, without the drawing, which is too long for one."),
-  dropped: english("Link copied, without the dropped patches: a link holds the whole picture."),
   second: english("Link copied, without the second picture: a link can hold only example pictures."),
 };
 
@@ -23,7 +21,7 @@ export function createShare(element, pageState, models) {
     const { href } = new URL(`#${encodeLink(state, models)}`, location.href);
     const isCopied = await copyText(href);
     if (!isCopied) message.textContent = href;
-    else message.textContent = WITHOUT[leftOut(state, shownResult.latest()?.source)] ?? COPIED;
+    else message.textContent = WITHOUT[leftOut(state)] ?? COPIED;
   }
 
   element.querySelector("[data-share]").addEventListener("click", share);

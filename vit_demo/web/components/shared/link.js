@@ -51,13 +51,12 @@ function pictureFields(picture) {
 }
 
 /**
- * What no link holds, of a state and the source of the result on the stage: "photo", "drawing" (one that is too long),
- * "dropped" (patches), "second" (a second picture of one's own) or null.
+ * What no link holds, of a state: "photo", "drawing" (one that is too long), "second" (a second picture of one's own) or
+ * null.
  */
-export function leftOut({ task, [task]: { picture }, view }, source) {
+export function leftOut({ task, [task]: { picture }, view }) {
   if (picture?.upload) return "photo";
   if (picture?.strokes && encodeStrokes(picture.strokes, WIDTHS) === null) return "drawing";
-  if (source?.dropped?.length) return "dropped";
   return view.features.second?.own ? "second" : null;
 }
 

@@ -31,23 +31,24 @@ export function createPageState() {
   /** Opens the page with a state; a component that is mounted again gets the one that there is. */
   const open = (first) => set(state ?? first, RESTORE);
 
-  /** Opens a tab. A class and a patch belong to the picture of their tab. */
+  /** Opens a tab. A class and patches belong to the picture of their tab. */
   function chooseTask(task) {
     if (task === state.task) return;
-    set({ ...state, task, view: { ...state.view, pinned: null, label: null } }, PUSH);
+    set({ ...state, task, view: { ...state.view, pinned: null, label: null, dropped: null } }, PUSH);
   }
 
-  /** Changes a tab. A class that was chosen for one picture does not stay for the next. */
+  /** Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped. */
   function changeTab(task, part, how = PUSH) {
     if (isSubset(part, state[task])) return;
     const isNewPicture = "picture" in part && task === state.task;
-    const view = isNewPicture ? { ...state.view, label: null } : state.view;
+    const view =
+      task !== state.task ? state.view : { ...state.view, dropped: null, ...(isNewPicture && { label: null }) };
     set({ ...state, [task]: { ...state[task], ...part }, view }, how);
   }
 
   /** Changes the picture of a tab, and opens it. */
   function showPicture(task, picture) {
-    const view = { ...state.view, label: null, pinned: task === state.task ? state.view.pinned : null };
+    const view = { ...state.view, label: null, dropped: null, pinned: task === state.task ? state.view.pinned : null };
     set({ ...state, task, [task]: { ...state[task], picture }, view }, PUSH);
   }
 

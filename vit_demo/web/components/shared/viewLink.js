@@ -9,6 +9,7 @@ export const FIRST_VIEW = {
   direction: "from",
   pinned: null, // a patch
   label: null, // the index of a class
+  dropped: null, // a list of patches in their order, or null for none
   opacity: 0.8,
   // `pinned` {picture, patch}, where picture 1 is the second; `second` {example}, or {own} for one that no link holds.
   features: { mode: "similarity", block: null, k: 5, background: false, opacity: 0.75, pinned: null, second: null },
@@ -20,6 +21,7 @@ export const FIRST_VIEW = {
 export const VIEW_FIELDS = Object.keys(FIRST_VIEW);
 export const FEATURE_MODES = ["similarity", "pca", "segments", "norms", "classes"];
 export const MOST_COLUMNS = 4;
+const MOST_RANGES = 500;
 
 const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 const MODEL = /^[\w.-]{1,96}(\/[\w.-]{1,96}(@[\w.-]{1,100})?)?$/;
@@ -55,6 +57,7 @@ export function encodeView(view, numBlocks) {
     direction: unless(view.direction, FIRST_VIEW.direction),
     patch: plusOne(view.pinned),
     class: view.label,
+    removed: view.dropped?.length ? encodePatches(view.dropped) : null,
     opacity: percent(view.opacity, FIRST_VIEW.opacity),
     features: unless(features.mode, first.mode),
     features_block: plusOne(features.block),
@@ -98,6 +101,7 @@ export function decodeView(fields) {
     direction: get("direction") === "to" ? "to" : "from",
     pinned: place("patch", 10_000),
     label: number("class", 0, LARGEST),
+    dropped: decodePatches(get("removed")),
     opacity: percent("opacity", FIRST_VIEW.opacity),
     features: {
       mode: FEATURE_MODES.includes(get("features")) ? get("features") : first.mode,
@@ -119,6 +123,27 @@ export function decodeView(fields) {
     compare: decodeColumns(get("columns")),
     network: decodeNetwork(get("network")),
   };
+}
+
+/** Patches as numbers and ranges: [0, 1, 2, 6] is "1-3,7". */
+function encodePatches(patches) {
+  const ranges = [];
+  for (const patch of patches) {
+    const last = ranges.at(-1);
+    if (last?.[1] === patch - 1) last[1] = patch;
+    else ranges.push([patch, patch]);
+  }
+  return ranges.map(([first, last]) => (first === last ? first + 1 : `${first + 1}-${last + 1}`)).join(",");
+}
+
+function decodePatches(text) {
+  const patches = new Set();
+  for (const range of text.split(",", MOST_RANGES)) {
+    const [first, last, ...rest] = range.split("-").map((part) => integer(part, 1, 10_000));
+    if (!first || last === null || rest.length) return null;
+    for (let patch = first; patch <= (last ?? first); patch++) patches.add(patch - 1);
+  }
+  return patches.size ? [...patches].sort((a, b) => a - b) : null;
 }
 
 /** A patch, and in which of two pictures. */

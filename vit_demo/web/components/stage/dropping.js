@@ -5,8 +5,8 @@ import { createRequestIds } from "./requests.js";
 import { openResult } from "./result.js";
 
 /**
- * `prepare(result)` is awaited before `show(result)` gets the result without the dropped patches; `onChange()` is called
- * when a patch is dropped or restored, or cannot be.
+ * `prepare(result)` is awaited before `show(result)` gets the result without the dropped patches; `onChange(part)` is
+ * called with the choices that follow when a patch is dropped or restored, or cannot be.
  */
 export function createDropping(request, { prepare, show, onChange, open = openResult }) {
   const requests = createRequestIds();
@@ -14,6 +14,10 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
   let dropped = new Set();
   let confirmed = new Set(); // the patches that the shown result is without
   let error = "";
+
+  const listed = () => [...dropped].sort((a, b) => a - b);
+
+  const changed = () => onChange({ pinned: null, dropped: dropped.size ? listed() : null });
 
   /** Begins with a result, which has all its patches, or is shown where they cannot be restored. */
   function start(result) {
@@ -24,12 +28,22 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     error = "";
   }
 
+  /** Drops the patches of a link, or of a step of the history, and no others. */
+  function restore(patches) {
+    const wanted = (patches ?? []).filter((patch) => patch < whole.numPatches);
+    const isSame = wanted.length === dropped.size && wanted.every((patch) => dropped.has(patch));
+    if (isSame || wanted.length === whole.numPatches) return;
+    dropped = new Set(wanted);
+    error = "";
+    update();
+  }
+
   /** Ends with the result: a reply that is still to come shows nothing. */
   const cancel = () => requests.start();
 
   async function update() {
     const isCurrent = requests.start();
-    const patches = [...dropped].sort((a, b) => a - b);
+    const patches = listed();
     const next = patches.length ? await resultWithout(patches, isCurrent) : whole;
     if (next && isCurrent()) await prepare(next);
     if (!next || !isCurrent()) return;
@@ -51,13 +65,13 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
   function setDropped(patches) {
     dropped = patches;
     error = "";
-    onChange();
+    changed();
     update();
   }
 
   function setError(sentence) {
     error = sentence;
-    onChange();
+    changed();
   }
 
   /** Drops or restores a patch under a brush; the model runs when the brush is lifted (`commit`). */
@@ -68,7 +82,7 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     if (patches.size === whole.numPatches) return setError(english("At least one patch must stay."));
     dropped = patches;
     error = "";
-    onChange();
+    changed();
   }
 
   /** Drops a patch, or restores it. */
@@ -81,6 +95,7 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
 
   return {
     start,
+    restore,
     cancel,
     toggle,
     brush,

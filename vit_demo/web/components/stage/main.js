@@ -42,7 +42,7 @@ export async function mount({ element, props, server, watch, upload, ...constant
   const request = (fields, options) => sendRequest(server, fields, options);
   const mapRequests = createMapRequests(request, () => change({}));
   const blockTraces = createBlockTraces(request, (owner) => owner === result && render());
-  const dropping = createDropping(request, { prepare, show: showResult, onChange: () => change({ pinned: null }) });
+  const dropping = createDropping(request, { prepare, show: showResult, onChange: change });
   const sectionNames = viewModules.flatMap(({ sections = [FIRST_SECTION] }) => sections);
   const controls = createControls(element, methods, element.id, { onChange: change, retry, sectionNames });
   const caption = createCaption(element, blockTraces);
@@ -243,6 +243,7 @@ export async function mount({ element, props, server, watch, upload, ...constant
       if (!isOpen) dropping.start(next);
       showResult(next, restored ? null : shape);
       if (view) publishView(choices, REPLACE);
+      if (view) dropping.restore(choices.dropped);
     } catch (error) {
       console.error(error);
       if (isCurrent()) showEmpty(english("This result could not be shown."));
