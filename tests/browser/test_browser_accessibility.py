@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import vit_demo
+from vit_demo.web.components.pad import example_picture
+
 from .choosing import method_button
 
 if TYPE_CHECKING:
@@ -156,3 +159,89 @@ def test_terms_are_explained_on_hover_and_with_the_keyboard(page: Page, address:
     assert "One layer of the network" in tooltip.inner_text()
     page.keyboard.press("Escape")
     tooltip.wait_for(state="hidden")
+
+
+SMALL = """() => [...document.querySelectorAll("#header *, #columns *, #footer *")]
+  .filter((element) => element.matches("button, select, summary, a, input"))
+  .filter((element) => element.getClientRects().length && !element.matches("#skip, .term, .file"))
+  .filter((element) => (element.closest("label") ?? element).getBoundingClientRect().height < 43.5)
+  .map((element) => element.outerHTML.slice(0, 100))"""
+
+
+def test_whatever_a_finger_touches_is_44_pixels_high(phone: Page, address: str) -> None:
+    phone.goto(address)
+    phone.wait_for_selector('.stage[data-ready="true"]')
+    for section, content in {"Attention": ".bars .first", **SECTIONS}.items():
+        phone.locator(".sections").get_by_role("button", name=section, exact=True).tap()
+        phone.locator(content).first.wait_for()
+        assert phone.evaluate(SMALL) == [], section
+    phone.get_by_role("tab", name="Photo").tap()
+    assert phone.evaluate(SMALL) == []
+
+
+def focused(page: Page, presses: int) -> list[str]:
+    """What has the focus after each press of Tab."""
+    found = []
+    for _ in range(presses):
+        page.keyboard.press("Tab")
+        name = "(e => e.id || e.dataset.control || e.className || e.ariaLabel || e.innerText)(document.activeElement)"
+        found.append(page.evaluate(name))
+    return found
+
+
+def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    order = focused(page, 50)
+    parts = ("skip", "language", "theme", "tab-digits", "paper", "preset", "Attention", "picture")
+    controls = ("quiet more-methods", "-block", "-opacity", "quiet drop")
+    places = [next(i for i, name in enumerate(order) if name.endswith(part)) for part in (*parts, *controls)]
+    assert places == sorted(places) and places[0] == 0
+    assert page.locator("#skip").bounding_box()["height"] >= 44
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.innerText") == "Attention"
+
+
+def test_the_map_is_a_table_too_which_names_the_strongest_patch(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"]')
+    page.get_by_text("The map as a table").click()
+    expected = 100 * vit_demo.explore(example_picture(7), "digits-small", 4).attention()
+    cells = page.locator(".map-table td").all_inner_texts()
+    found = [float(text.replace("%", "").replace("\u00a0", "").replace("<", "")) for text in cells]
+    assert found == pytest.approx(expected.ravel().tolist(), abs=0.06)
+    row, column = divmod(int(expected.argmax()), 7)
+    assert f"row {row + 1}, column {column + 1}" in page.locator(".peak-place").inner_text()
+    assert page.get_by_role("table").get_by_role("rowheader").count() == 7
+    method_button(page, "Rollout").check()
+    page.wait_for_function("document.querySelector('.map-table caption').innerText.includes('rollout')")
+
+
+SPEAKING = """() => {
+  window.spoken = [];
+  const regions = document.querySelectorAll("[aria-live], [role=status], [role=alert]");
+  const listen = (region) => new MutationObserver(() => {
+    if (region.textContent.trim() && region.getClientRects().length) window.spoken.push(region.className);
+  }).observe(region, { childList: true, characterData: true, subtree: true });
+  regions.forEach(listen);
+}"""
+
+
+def test_one_region_speaks_at_a_time(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    page.evaluate(SPEAKING)
+    actions = (
+        lambda: page.locator("#patch-size").get_by_text("7", exact=True).click(),
+        lambda: page.get_by_role("button", name="Example 3").click(),
+        lambda: page.get_by_role("tab", name="Photo").click(),
+    )
+    for action in actions:
+        page.evaluate("window.spoken.length = 0")
+        run = page.locator(".stage").get_attribute("data-run")
+        action()
+        page.wait_for_selector(f'.stage[data-state="done"]:not([data-run="{run}"])')
+        page.wait_for_timeout(300)
+        assert set(page.evaluate("window.spoken")) <= {"visually-hidden spoken"}
+    assert page.evaluate("window.spoken"), "the prediction"

@@ -217,8 +217,7 @@ def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, browser: Br
 def test_the_last_line_names_api_source_and_licence_and_no_menu_of_gradio_is_left(opened: Page, address: str):
     assert opened.locator("footer").count() == 1, "Gradio's own is off"
     assert opened.get_by_role("button", name="Settings").count() == 0
-    before = opened.url
     links = opened.locator("footer a")
     assert {link.get_attribute("target") for link in links.all()} == {"_blank"}, "the page and its address stay"
     assert opened.request.get(f"{address}{links.first.get_attribute('href').removeprefix('./')}").ok
-    assert "MIT" in opened.locator("footer").inner_text() and opened.url == before
+    assert "MIT" in opened.locator("footer").inner_text()

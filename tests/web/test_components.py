@@ -122,6 +122,7 @@ def test_the_stage_shows_every_registered_method_and_every_view(monkeypatch: pyt
             "headGrid",
             "keep",
             "logitLens",
+            "mapTable",
             "predictions",
             "steps",
         ]

@@ -29,7 +29,8 @@ OPENING_DIGIT = 7
 """The example that is explained when the page opens."""
 
 HEADER = """
-<header><h1 translate="no">vit_demo</h1><p>See how a Vision Transformer looks at a picture</p>
+<header><button type="button" id="skip">Skip to the result</button>
+<h1 translate="no">vit_demo</h1><p>See how a Vision Transformer looks at a picture</p>
 <span class="badge">{device}</span>
 <select id="language" aria-label="Language"></select>
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>

@@ -56,6 +56,10 @@ export function mount({ element, server, upload, ...constants }) {
   createShare(element, pageState, models);
   takeFromAnywhere(element, find(".veil"), photo.take);
 
+  document.querySelector("#skip")?.addEventListener("click", () => {
+    document.querySelector("#stage .sections [aria-current=true]")?.focus();
+  });
+
   const opening = followHistory(element, pageState, page, menu.linked);
 
   function show(state) {
