@@ -71,6 +71,7 @@ def fixture() -> dict[str, Any]:
         "maps": {"encoded": {name: encode(array) for name, array in maps.items()}}
         | {name: array.tolist() for name, array in maps.items()},
         "payload": sent,
+        "probability": float(result.probabilities.max()),
         "dropped": [0, 2 * result.grid[1] + 3],
         "blocks": [1],
         "query": query[0] * result.grid[1] + query[1],

@@ -53,7 +53,4 @@ def device_name(device: torch.device) -> str:
     """The device in a few words for people."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    if device.type == "mps":
-        return "Apple GPU"
-    threads = torch.get_num_threads()
-    return f"CPU, {threads} thread{'s' * (threads > 1)}"
+    return "Apple GPU" if device.type == "mps" else "CPU"

@@ -81,10 +81,11 @@ def result(run: str) -> dict[str, Any]:
         "num_heads": HEADS,
         "trace_bytes": 1000,
         "photo": None,
-        "predictions": [
-            {"index": 7, "label": "seven", "probability": 0.9},
-            {"index": 1, "label": "one", "probability": 0.0004},
-        ],
+        "predictions": {
+            "indices": encode(np.uint16([7, 1])),
+            "probabilities": encode(np.float32([0.9, 0.0004])),
+            "labels": ["seven", "one"],
+        },
         "dropped": [],
         "note": "",
         "attention_maps": {
@@ -92,6 +93,7 @@ def result(run: str) -> dict[str, Any]:
             "peaks": encode(peak.astype(np.float32)),
         },
         "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint16)), "peaks": encode(np.float32([0.25]))},
+        "operations": 1_200_000,
         "milliseconds": 1.5,
         "device": "cpu",
     }
@@ -108,6 +110,8 @@ def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
             if request["block"] == 0:
                 raise RuntimeError("lost")
             return {"result": trace_of(request["block"])}
+        if request["kind"] == "attention_maps":
+            return {"result": {"maps": result("any")["attention_maps"]}}
         other_requests.append(request)
         if broken.is_set():
             raise RuntimeError("lost")

@@ -26,7 +26,7 @@ def compare(page: Page, address: str) -> Iterator[Page]:
 
 def wait_for(page: Page, count: int) -> None:
     page.wait_for_function(
-        "n => document.querySelectorAll('.compare .column dl dd').length === 7 * n"
+        "n => document.querySelectorAll('.compare .column dl dd').length === 8 * n"
         " && !document.querySelector('.compare .pending')",
         arg=count,
     )

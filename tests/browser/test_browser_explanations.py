@@ -79,7 +79,7 @@ def test_dropped_patches_change_the_prediction_and_every_map(page: Page, address
     open_page(page, address)
     whole = shown_result(page)
     dropped = [(2, 2), (2, 3), (6, 2)]
-    page.get_by_role("button", name="Drop patches").click()
+    page.get_by_role("button", name="Remove patches").click()
     drop(page, dropped, whole.grid)
     left = whole.drop_patches(dropped)
     label, probability = left.top(1)[0]
@@ -88,7 +88,7 @@ def test_dropped_patches_change_the_prediction_and_every_map(page: Page, address
     attention = map_when(page, "class token")
     np.testing.assert_allclose(attention, left.attention(), atol=2e-3)
     assert all(attention[patch] == 0 for patch in dropped)
-    page.get_by_role("button", name="Drop patches").click()  # out of the mode, without the patches
+    page.get_by_role("button", name="Remove patches").click()  # out of the mode, without the patches
     for query, direction in (((3, 3), "from"), ((6, 3), "to")):
         row, col = query
         view: dict[str, Any] = {"query": row * whole.grid[1] + col, "direction": direction}
@@ -123,18 +123,37 @@ def test_faithfulness_and_randomization_are_those_of_the_package(page: Page, add
     assert page.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
 
 
+def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(page: Page, address: str):
+    open_page(page, address)
+    result = shown_result(page)
+    page.locator(".bars button").nth(1).click()
+    map_when(page, f"for {result.top(2)[1][0]} ")
+    method_button(page, "Attention").check()
+    page.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} ").wait_for()
+    page.get_by_role("button", name="Test this heatmap").click()
+    page.get_by_role("button", name="Tested").wait_for()
+    found = result.faithfulness("attention")
+    assert f"{found.deletion_area:.2f} against" in page.locator(".measurements").inner_text()
+    assert page.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]}")
+
+
 def test_every_method_is_compared_in_one_table_and_for_each_baseline(page: Page, address: str):
     open_page(page, address)
     result = shown_result(page)
     page.get_by_role("radio", name="blur").check()
+    page.locator(".all-classes summary").click()
+    page.get_by_label("Search the classes").fill("4")
+    page.locator(".all-classes li button").click()
+    page.locator(".look .subject", has_text="for 4 ").wait_for()
     page.get_by_role("button", name="Compare all methods").click()
     page.locator(".every tr.random").wait_for(timeout=90_000)
+    assert page.locator(".every caption").inner_text() == "Tested on 4, every method on the same class"
     rows = page.locator(".every tbody tr")
     assert rows.count() == len(METHODS) + 1
     for i, name in enumerate(METHODS):
         if METHODS[name].is_slow:
             continue
-        found = result.faithfulness(name, baseline="blur")
+        found = result.faithfulness(name, label="4", baseline="blur")
         areas = [float(cell.split()[0]) for cell in rows.nth(i).locator("td").all_inner_texts()]
         assert areas == pytest.approx([found.deletion_area, found.insertion_area], abs=0.0051), name
     page.get_by_role("radio", name="black").check()
@@ -152,7 +171,7 @@ def test_a_comparison_and_a_test_can_be_cancelled(page: Page, address: str):
 def test_a_brush_drops_the_patches_it_passes_and_restores_them(page: Page, address: str):
     open_page(page, address)
     rows, columns = shown_result(page).grid
-    page.get_by_role("button", name="Drop patches").click()
+    page.get_by_role("button", name="Remove patches").click()
     box = page.locator(".picture").bounding_box()
     assert box
 
@@ -189,7 +208,7 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address
     method_button(phone, "Relevance").check()
     phone.get_by_role("button", name="Test this heatmap").tap()
     phone.get_by_text("Prediction after each block (logit lens)").tap()
-    phone.get_by_role("button", name="Drop patches").tap()
+    phone.get_by_role("button", name="Remove patches").tap()
     phone.locator(".charts svg").nth(2).wait_for()
     phone.locator(".logit-lens li").first.wait_for()
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")

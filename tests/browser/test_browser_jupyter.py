@@ -35,5 +35,5 @@ def test_the_stage_reacts_in_an_exported_notebook(page: Page, tmp_path: Path, mo
     frame.wait_for_selector(".predictions .first")
     frame.wait_for_function("() => document.querySelector('.stage').__stage.scene()?.map")
     before = frame.evaluate(MAP)
-    frame.locator(".picture").hover(position={"x": 60, "y": 60})
+    frame.locator(".picture").click(position={"x": 60, "y": 60})
     frame.wait_for_function(f"(before) => ({MAP})() !== before", arg=before)

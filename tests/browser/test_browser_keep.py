@@ -1,4 +1,4 @@
-"""The card "Keep" on the real page: every file holds the map that the package computes, and the copied code runs."""
+"""The card "Download": every file holds the map that the package computes, and the copied code runs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from PIL import Image
 import vit_demo
 from vit_demo.cli import main
 from vit_demo.web.components.pad import example_picture
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+
+from .choosing import method_button
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -30,7 +33,7 @@ def relevance(page: Page, address: str) -> Iterator[Page]:
         "document.querySelector('.stage')?.__stage?.scene()?.map"
         " && document.querySelector('.stage')?.__stage?.choices.method === 'relevance'"
     )
-    page.locator(".keep button").first.wait_for()
+    page.locator(".keep summary").wait_for()
     yield page
 
 
@@ -38,9 +41,12 @@ def expected() -> vit_demo.Exploration:
     return vit_demo.explore(example_picture(3), "digits-tiny", 7)
 
 
-def saved(page: Page, name: str) -> bytes:
+def saved(page: Page, name: str, into: Path | None = None) -> bytes:
+    page.locator(".keep summary").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name=name, exact=True).click()
+        page.locator(".files button", has=page.get_by_text(name, exact=True)).click()
+    if into is not None:
+        download.value.save_as(into / download.value.suggested_filename)
     return download.value.path().read_bytes()
 
 
@@ -53,13 +59,18 @@ def copied(page: Page, name: str) -> str:
 def test_the_files_hold_the_packages_values(relevance: Page) -> None:
     result = expected()
     values = json.loads(saved(relevance, "JSON"))
-    np.testing.assert_allclose(values["map"], result.relevance(), rtol=1e-5)
+    np.testing.assert_array_equal(np.float32(values["map"]), result.relevance())
+    assert values["precision"] == "float32"
     assert (values["preset"], values["patch_size"], values["method"]) == ("digits-tiny", 7, "relevance")
     assert values["label"] == result.top(1)[0][0] and values["class_specific"] is True
     with np.load(io.BytesIO(saved(relevance, "NPZ"))) as arrays:
-        assert set(arrays) == {"map", "probabilities"} and arrays["map"].dtype == np.float32
-        np.testing.assert_allclose(arrays["map"], result.relevance(), rtol=1e-5)
-        np.testing.assert_allclose(arrays["probabilities"], [p for _, p in result.top(5)], atol=1e-6)
+        assert set(arrays) == {"map", "probabilities", "labels"} and arrays["map"].dtype == np.float32
+        np.testing.assert_array_equal(arrays["map"], result.relevance())
+        np.testing.assert_array_equal(arrays["probabilities"], result.probabilities)
+        assert tuple(arrays["labels"]) == result.labels
+    method_button(relevance, "Rollout").check()
+    relevance.locator(".look .subject", has_text="rollout").wait_for()
+    np.testing.assert_array_equal(np.float32(json.loads(saved(relevance, "JSON"))["map"]), result.rollout())
     assert np.array_equal(Image.open(io.BytesIO(saved(relevance, "Input picture"))), result.image)
 
 
@@ -90,7 +101,7 @@ def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) 
     words = "deletion {:.2f} (random order {:.2f}), insertion {:.2f} (random order {:.2f})".format(*areas)
     for name in ("SVG", "HTML report"):
         assert words in saved(relevance, name).decode()
-    assert Image.open(io.BytesIO(saved(relevance, "PNG"))).height == 896 + 40 + 4 * 30
+    assert Image.open(io.BytesIO(saved(relevance, "PNG"))).height == 896 + 40 + 5 * 30
     relevance.locator(".bars button").nth(1).click()
     relevance.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for ')")
     relevance.wait_for_function("document.querySelector('.stage').__stage.scene().view.label !== null")
@@ -98,7 +109,7 @@ def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) 
 
 
 def test_the_copied_code_gives_the_same_map(relevance: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "drawing.png").write_bytes(saved(relevance, "Input picture"))
+    saved(relevance, "Input picture", into=tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(copied(relevance, "Copy as Python"), names)
@@ -116,7 +127,7 @@ def test_the_copied_command_has_the_options_of_the_map(
     relevance.wait_for_function("document.querySelector('.stage')?.__stage?.choices.head === 0")
     code = copied(relevance, "Copy as Python")
     assert "block=1, head=0, query=(1, 1)" in code
-    (tmp_path / "drawing.png").write_bytes(saved(relevance, "Input picture"))
+    saved(relevance, "Input picture", into=tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     exec(code, names)
@@ -128,9 +139,25 @@ def test_the_copied_command_has_the_options_of_the_map(
 
 
 def test_dropped_patches_are_left_to_the_python_code(relevance: Page) -> None:
-    relevance.get_by_role("button", name="Drop patches").click()
+    relevance.get_by_role("button", name="Remove patches").click()
     relevance.locator(".picture").click(position={"x": 5, "y": 5})
     relevance.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
     relevance.get_by_role("button", name="Copy as command", exact=True).click()
-    relevance.get_by_text("cannot drop patches").wait_for()
+    relevance.get_by_text("cannot remove patches").wait_for()
     assert "ex = ex.drop_patches([(0, 0)])" in copied(relevance, "Copy as Python")
+
+
+def test_the_input_of_a_photo_is_saved_as_the_model_saw_it(
+    page: Page, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{address}#tab=photos&model=photos-tiny&patch_size=12&photo=lion&method=relevance")
+    page.wait_for_function("document.querySelector('.stage')?.__stage?.scene()?.map")
+    saved(page, "Input picture", into=tmp_path)
+    (path,) = tmp_path.iterdir()
+    assert path.name == "lion-input-photos-tiny-12.png" and Image.open(path).size == (120, 120)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(copied(page, "Copy as Python"), names)
+    wanted = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny", 12)
+    np.testing.assert_allclose(names["values"], wanted.relevance(), rtol=1e-4, atol=1e-6)

@@ -119,7 +119,7 @@ def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
 
     def look(page: Page) -> list[object]:
         page.wait_for_function(
-            "document.querySelectorAll('.compare .column dl dd').length === 14"
+            "document.querySelectorAll('.compare .column dl dd').length === 16"
             " && !document.querySelector('.compare .pending')"
         )
         values = page.locator(".compare select").evaluate_all("all => all.map(each => each.value)")

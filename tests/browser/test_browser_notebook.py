@@ -53,22 +53,22 @@ def near(frame: Frame, expected: np.ndarray) -> None:
     )
 
 
-def hover(frame: Frame, row: int, col: int, grid: tuple[int, int]) -> None:
+def click(frame: Frame, row: int, col: int, grid: tuple[int, int]) -> None:
     box = frame.locator(".picture").bounding_box()
     assert box
     x, y = box["x"] + (col + 0.5) / grid[1] * box["width"], box["y"] + (row + 0.5) / grid[0] * box["height"]
-    frame.page.mouse.move(x, y)
+    frame.page.mouse.click(x, y)
 
 
-def test_the_prediction_and_the_attention_under_the_pointer(frame: Frame, result: Any) -> None:
+def test_the_prediction_and_the_attention_of_a_clicked_patch(frame: Frame, result: Any) -> None:
     assert frame.locator(".predictions .label").all_inner_texts() == [label for label, _ in result.top(5)]
     near(frame, result.attention())
     canvas = frame.locator(".picture")
     before = canvas.evaluate("canvas => canvas.toDataURL()")
-    hover(frame, 2, 4, result.grid)
+    click(frame, 2, 4, result.grid)
     near(frame, result.attention(query=(2, 4)))
     assert canvas.evaluate("canvas => canvas.toDataURL()") != before
-    hover(frame, 5, 3, result.grid)
+    click(frame, 5, 3, result.grid)
     near(frame, result.attention(query=(5, 3)))
 
 
@@ -87,7 +87,7 @@ def test_other_blocks_and_methods(frame: Frame, result: Any) -> None:
 
 def test_what_needs_the_server_is_not_offered(frame: Frame) -> None:
     visible = " ".join(frame.locator("button:visible").all_inner_texts())
-    assert not any(word in visible for word in ("Drop", "Restore", "Test this heatmap"))
+    assert not any(word in visible for word in ("Remove", "Restore", "Test this heatmap"))
     assert frame.locator("input[data-value=patch_dropping]").count() == 0
     frame.locator(".method-docs summary").click()
     frame.wait_for_function("() => document.querySelector('.method-docs .text').textContent.length > 200")
@@ -105,5 +105,5 @@ def test_a_block_that_did_not_fit_is_said_to_be_missing(page: Page, tmp_path: Pa
     frame = shown(page, result, tmp_path)
     frame.locator("[data-control=block]").fill("1")
     near(frame, result.attention(block=0))
-    hover(frame, 4, 8, result.grid)
+    click(frame, 4, 8, result.grid)
     frame.get_by_text("could not be loaded").wait_for()

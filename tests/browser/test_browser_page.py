@@ -111,8 +111,9 @@ def test_the_digit_that_the_model_sees_is_shown_beside_the_pad(opened: Page):
 HAS_TRACE = "block => document.querySelector('.stage').__stage.current().traces.has(block)"
 
 
-def test_hovering_changes_the_heatmap_and_sends_no_request(opened: Page):
+def test_the_heatmap_follows_the_pointer_and_sends_no_request(opened: Page):
     opened.wait_for_function(HAS_TRACE, arg=5)  # loaded once the page has come to rest
+    opened.get_by_role("button", name="Follow pointer").click()
     opened.wait_for_timeout(300)
     requests = []
     opened.on("request", lambda r: requests.append(r.url))

@@ -60,8 +60,15 @@ def test_looking_around_sends_no_request(stage: Page) -> None:
     stage.on("request", lambda request: requests.append(request.url) if "heartbeat" not in request.url else None)
     for column in range(COLUMNS):
         stage.mouse.move(*point_at(stage, 1, column))
+    assert subject(stage).startswith("class token "), "pointing reads the map that is there"
+    expected = 100 * ATTENTION[-1, :, 0, 1 + COLUMNS + 4].mean()
+    value = stage.locator("#stage .value").inner_text()
+    assert float(value.split("with ")[1].split()[0]) == pytest.approx(expected, abs=0.06)
+    stage.get_by_role("button", name="Follow pointer").click()
+    for column in range(COLUMNS):
+        stage.mouse.move(*point_at(stage, 1, column))
     assert subject(stage).startswith("patch row 2, column 5 ")
-    stage.get_by_role("radio", name="who looks at it").check()
+    stage.get_by_role("radio", name="attended to by").check()
     stage.get_by_label("Opacity").fill("30")
     stage.get_by_role("radio", name="2", exact=True).check()
     method_button(stage, "Rollout").check()
@@ -75,7 +82,7 @@ def test_click_pins_keys_move_and_escape_returns(stage: Page) -> None:
     assert subject(stage).startswith("patch row 1, column 4 ")
     value = stage.locator("#stage .value").inner_text()
     expected = 100 * ATTENTION[-1, :, 1 + 3, 1 + 2 * COLUMNS + 2].mean()
-    assert float(value.split("gives ")[1].split()[0]) == pytest.approx(expected, abs=0.06)
+    assert float(value.split("with ")[1].split()[0]) == pytest.approx(expected, abs=0.06)
     for key in ("ArrowUp", "ArrowRight", "ArrowRight", "ArrowDown"):  # held at the edges
         stage.keyboard.press(key)
     assert subject(stage).startswith("patch row 2, column 5 ")

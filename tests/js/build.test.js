@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
+import { formatCount } from "../../vit_demo/web/components/shared/language.js";
 import { networkOf, problemOf, stagesOf, totalsOf } from "../../vit_demo/web/components/stage/build/network.js";
-import { formatBytes, formatCount } from "../../vit_demo/web/components/stage/build/numbers.js";
+import { formatBytes } from "../../vit_demo/web/components/stage/build/numbers.js";
 import { pythonCode } from "../../vit_demo/web/components/stage/build/python.js";
 import { fixture } from "./helpers.js";
 
@@ -59,15 +59,10 @@ test("the code holds the fields that differ from the defaults", () => {
 });
 
 test("counts are short", () => {
-  assert.deepEqual([0, 1642, 9999, 10_000, 5_717_416, 999_999, 1_253_683_200].map(formatCount), [
-    "0",
-    "1,642",
-    "9,999",
-    "10.0\u00a0k",
-    "5.72\u00a0M",
-    "1.00\u00a0M",
-    "1.25\u00a0G",
-  ]);
+  assert.deepEqual(
+    [0, 1642, 9999, 10_000, 5_717_416, 999_999, 1_253_683_200].map((count) => formatCount(count)),
+    ["0", "1,642", "9,999", "10.0\u00a0k", "5.72\u00a0M", "1.00\u00a0M", "1.25\u00a0G"],
+  );
   assert.equal(formatBytes(465_708), "466\u00a0kB");
 });
 

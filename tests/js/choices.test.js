@@ -44,8 +44,9 @@ test("until a block's trace is here, its class token is shown", () => {
   assert.deepEqual([loaded.query, loaded.direction, loaded.isComplete], [4, "to", true]);
 });
 
-test("a pinned patch comes before a hovered one, and a dropped patch has no attention", () => {
-  const choices = { ...firstChoices(), block: 5, hovered: 3 };
+test("pointing at a patch reads the map; it is the query if that is chosen, and a dropped patch never is", () => {
+  assert.equal(viewOf(result, { ...firstChoices(), block: 5, hovered: 3 }).query, null);
+  const choices = { ...firstChoices(), block: 5, hovered: 3, follows: true };
   assert.equal(viewOf(result, choices).query, 3);
   assert.equal(viewOf(result, { ...choices, pinned: 8 }).query, 8);
   assert.equal(viewOf(result, { ...choices, pinned: 9 }).query, null);
@@ -131,7 +132,7 @@ test("every registered method is on the page, one without words of its own too",
   assert.equal(method.subject(result, view), "for *one* · New method");
   assert.equal(method.sentence(result, view), "What is new.");
   assert.equal(method.reading(result, view, 0, 0.5), "*0.50*");
-  assert.equal(method.cost, "one extra pass and its gradient");
+  assert.equal(method.cost, "one more run and its gradient");
   assert.deepEqual(method.uses, ["block"]);
   assert.deepEqual(method.style({ numTokens: 50 }), { signed: true, floor: 0.01 });
 });

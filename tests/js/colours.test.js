@@ -102,14 +102,14 @@ test("a map of zeros has the colour of 0, not an undefined one", () => {
 });
 
 test("the legend shows what is painted on paper, and runs over 0 for a map with signs", () => {
-  const words = (colour) => `rgb\\(${colour.join(" ")}\\)`;
+  const words = (colour) => `rgb\\(${colour.join(", ")}\\)`;
   for (const signed of [false, true]) {
     const [first, last] = [signed ? -1 : 0, 1].map((share) =>
       words(paintedColour(share, 0.7, { signed, paper: true })),
     );
     const gradient = heatGradient(0.7, { signed, paper: true });
     assert.match(gradient, new RegExp(`to right, ${first}.*${last}\\)$`));
-    if (signed) assert.match(gradient, /rgb\(252 252 252\)/);
+    if (signed) assert.match(gradient, /rgb\(252, 252, 252\)/);
   }
 });
 

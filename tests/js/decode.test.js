@@ -39,5 +39,9 @@ test("a payload becomes a result with one token for each patch that is left", ()
   for (const patch of dropped) assert.equal(tokenOf[patch], -1);
   assert.equal(result.rollout.levels.length, numPatches);
   assert.deepEqual([...result.traces.keys()].sort(), fixture.blocks);
-  assertClose(result.predictions[0].probability, fixture.payload.predictions[0].probability, 0);
+  assertClose(result.predictions[0].probability, fixture.probability, 0);
+  assert.deepEqual(
+    result.predictions.map(({ label }) => label),
+    fixture.payload.predictions.labels,
+  );
 });

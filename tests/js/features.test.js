@@ -133,7 +133,7 @@ test("every mode has two sentences and a reading", () => {
     assert.equal(shown.colours(0.5).length, tokens.count);
   }
   assert.match(readingOf("norms", tokens, 1, null), /outlier/);
-  assert.equal(readingOf("norms", tokens, -1, null), "this patch is dropped");
+  assert.equal(readingOf("norms", tokens, -1, null), "this patch is removed");
   assert.equal(formatCosine(-0.001), "0.00");
   assert.equal(formatCosine(-0.251), "−0.25");
 });

@@ -75,7 +75,7 @@ test("numbers are written as in the language", () => {
   assert.equal(formatInteger(1_234_567), "1.234.567");
   assert.equal(formatDecimals(-0.5, 2), "−0,50");
   assert.equal(formatProbability(0.9734), "97,3\u00a0%");
-  assert.equal(formatNumber(0.0001234), "1,2e−4");
+  assert.equal(formatNumber(0.0001234), "0,00012");
   useCatalogue("zh", read("zh"));
   assert.equal(percent(97.34, 1), "97.3%");
 });

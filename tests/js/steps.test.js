@@ -105,7 +105,7 @@ test("each step has a title, two sentences and two shapes, for every network", (
       assert.equal(words.length, 2);
       for (const sentence of words) assert.match(sentence, /^[A-Z*].*\.$/);
       for (const [shape, meaning] of [before(each), after(each)]) {
-        assert.match(shape, /^\[1(, \d+)+\]$/);
+        assert.match(shape, /^\[1(, \d+)+\]$|^\d+ × \d+$/);
         assert.ok(meaning);
       }
       assert.ok(![...words, before(each), after(each)].join().match(/undefined|NaN|null/));

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { describeFit } from "../../vit_demo/web/components/model_view/modelView.js";
 import { axisTop } from "../../vit_demo/web/components/stage/charts.js";
 import { faithfulnessText, randomizationText } from "../../vit_demo/web/components/stage/conclusions.js";
+import { testedClass } from "../../vit_demo/web/components/stage/methods.js";
 import {
   formatArea,
   formatNumber,
@@ -37,7 +38,9 @@ test("a small share has two decimals", () => {
 test("numbers have two or three significant digits and a true minus", () => {
   const cases = [
     [0, "0"],
-    [0.0001234, "1.2e−4"],
+    [0.0001234, "0.00012"],
+    [0.00000001, "<0.000001"],
+    [-0.00000001, ">−0.000001"],
     [-0.01234, "−0.012"],
     [0.456, "0.46"],
     [12.345, "12.3"],
@@ -63,6 +66,12 @@ test("a class that is not among the predictions gives way to the first of them",
   assert.equal(targetOf(result, 1).index, 1);
   assert.equal(targetOf(result, 5).index, 7);
   assert.equal(targetOf(result, null).index, 7);
+});
+
+test("a map that is about no class is tested on the predicted one", () => {
+  const result = { predictions: [{ index: 7 }, { index: 1 }] };
+  assert.equal(testedClass(result, { classSpecific: true }, 1).index, 1);
+  assert.equal(testedClass(result, { classSpecific: false }, 1).index, 7);
 });
 
 test("a heatmap is faithful where it does better than random orders on both sides", () => {

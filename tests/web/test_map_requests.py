@@ -135,8 +135,31 @@ def test_a_result_without_some_patches_takes_further_requests(result, source):
     sent = send({**source, "dropped": [5, 6]}, "result")
     left = result.drop_patches([(1, 1), (1, 2)])
     assert sent["dropped"] == sent["source"]["dropped"] == [5, 6]
-    assert sent["predictions"][0]["probability"] == pytest.approx(left.top(1)[0][1])
+    assert shares(sent)[0] == pytest.approx(left.top(1)[0][1])
     np.testing.assert_array_equal(map_values(sent["source"], method="relevance"), left.relevance())
+
+
+def shares(sent):
+    """The probabilities of all classes, highest first."""
+    return np.frombuffer(base64.b64decode(sent["predictions"]["probabilities"]), "<f4")
+
+
+def test_every_block_and_head_of_a_patch_come_in_one_reply(result, source):
+    found = send(source, "attention_maps", query=6)["maps"]
+    peaks = np.frombuffer(base64.b64decode(found["peaks"]), "<f4").reshape(6, -1)
+    levels = np.frombuffer(base64.b64decode(found["levels"]), "<u2").reshape(*peaks.shape, *result.grid)
+    wanted = result.attention_maps((1, 2))
+    np.testing.assert_array_equal(peaks, wanted.max((2, 3)))
+    np.testing.assert_allclose(levels / 65535 * peaks[..., None, None], wanted, atol=1e-5)
+    assert "no patch" in complete({"kind": "attention_maps", "source": source, "query": 99})["error"]
+
+
+def test_curves_of_one_class_for_every_method(result, source):
+    """A map that is the same for every class is tested on the class that is asked for, as the others are."""
+    for method in ("attention", "relevance"):
+        found = send(source, "faithfulness", method=method, label=8)["deletion"]
+        wanted = result.faithfulness(result.heatmap(method, 8 if method == "relevance" else None), label=8, seeds=0)
+        np.testing.assert_allclose(found["curve"], wanted.deletion, atol=1e-6)
 
 
 def test_a_block_request_returns_the_trace_of_that_block(result, source):
@@ -208,7 +231,7 @@ def test_a_drawing_gives_the_result_of_the_package(source):
     sent = {**source, "digit": None, "drawing": to_data_url(example_picture(5))}
     found = send(sent, "result")
     wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
-    assert [p["label"] for p in found["predictions"]] == [label for label, _ in wanted.top(5)]
+    assert found["predictions"]["labels"] == [label for label, _ in wanted.top(50)]
     assert found["source"]["digit"] and "drawing" not in found["source"], "other requests repeat the digit"
     np.testing.assert_array_equal(map_values(found["source"], method="relevance"), wanted.relevance())
 
@@ -224,13 +247,13 @@ def test_an_example_photo_is_identified_by_its_name_in_any_process(name):
     sent = {"example": name, "preset": "photos-tiny", "patch_size": 20, "fit": "crop", "dropped": []}
     found = send(sent, "result")
     wanted = vit_demo.explore(EXAMPLE_PHOTOS[name].path, "photos-tiny", 20)
-    assert found["predictions"][0]["label"] == wanted.top(1)[0][0] and found["source"] == sent
+    assert found["predictions"]["labels"][0] == wanted.top(1)[0][0] and found["source"] == sent
 
 
 def test_an_example_digit_is_drawn_alike_on_every_server():
     sent = {"example": "digit-5", "preset": "digits-tiny", "patch_size": 7, "fit": "crop", "dropped": []}
     wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
-    assert send(sent, "result")["predictions"][0]["probability"] == pytest.approx(wanted.top(1)[0][1])
+    assert shares(send(sent, "result"))[0] == pytest.approx(wanted.top(1)[0][1])
 
 
 def test_the_menu_gets_a_model_and_what_it_costs():

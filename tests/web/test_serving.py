@@ -185,5 +185,5 @@ def test_a_damaged_checkpoint_is_a_message_and_the_rest_works(damaged):
             pass
         return found
 
-    assert reply("digits-tiny")["result"]["predictions"][0]["label"] == "3"
+    assert reply("digits-tiny")["result"]["predictions"]["labels"][0] == "3"
     assert re.search(r"digits-small.*damaged", reply("digits-small")["error"])

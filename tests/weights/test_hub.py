@@ -144,7 +144,7 @@ def test_without_a_network_the_message_offers_the_bundled_preset(hub, preset, mo
     with pytest.raises(CheckpointError) as refused:
         vit_demo.explore(torch.zeros(70, 80, 3, dtype=torch.uint8).numpy(), "vit-ti16")
     sentence = str(refused.value)
-    assert {"closed": "the Hub does not respond", "offline": "HF_HUB_OFFLINE is set"}[how] in sentence
+    assert {"closed": "the Hub does not respond", "offline": "set to work offline"}[how] in sentence
     assert "bundled photos-tiny" in sentence and "\n" not in sentence and "Error" not in sentence
     assert not hub.seen
 

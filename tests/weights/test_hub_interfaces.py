@@ -125,7 +125,7 @@ def test_custom_models_can_be_disabled(cats, photo, upload, monkeypatch, setting
 def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch):
     ex = vit_demo.explore(photo, headless)
     shown = payload(ex, ResultRequest(Source("it", lambda: None), headless, ex.patch_size, "crop"))
-    assert shown["predictions"] == [] and shown["note"] == "" and shown["num_prefix_tokens"] == 5
+    assert shown["predictions"]["labels"] == [] and shown["note"] == "" and shown["num_prefix_tokens"] == 5
     assert "class token + 4 registers = *21 tokens*" in model_info.patch_size_summary(find_preset(headless), 7)
     preset = replace(PRESETS["dinov2-s14"], **{
         field: getattr(find_preset(headless), field)

@@ -70,7 +70,9 @@ def add_map_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--block", type=int, metavar="N", help="from 0, negative from the end (the last)")
     group.add_argument("--head", type=int, metavar="N", help="from 0 (the mean of all)")
     group.add_argument("--query", type=patch, metavar="ROW,COL", help="the patch the map is about (the class token)")
-    group.add_argument("--direction", choices=DIRECTIONS, help="where the query looks, or what looks at it (from)")
+    group.add_argument(
+        "--direction", choices=DIRECTIONS, help="what the query attends to (from), or what attends to it"
+    )
 
 
 def patch(text: str) -> tuple[int, int]:

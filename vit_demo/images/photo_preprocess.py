@@ -9,7 +9,7 @@ from PIL import Image
 
 from vit_demo.errors import ImageError, PresetError
 from vit_demo.images.geometry import Box, Geometry, Mode
-from vit_demo.images.limits import MIN_PHOTO_SIDE
+from vit_demo.images.limits import MAX_SIDE, MIN_PHOTO_SIDE
 
 PLAIN_DEVIATION = 0.02
 """Standard deviation of normalised pixels below which a picture is one plain colour: a few of 255 levels."""
@@ -19,12 +19,17 @@ def check_photo(image: Image.Image) -> None:
     """Refuses a picture with too few pixels to show anything.
 
     Raises:
-        ImageError: A side has fewer than `MIN_PHOTO_SIDE` pixels.
+        ImageError: A side has fewer than `MIN_PHOTO_SIDE` pixels, perhaps only because the other was so long that the
+            whole had to be reduced.
     """
-    if min(image.size) < MIN_PHOTO_SIDE:
-        width, height = image.size
-        least = f"choose one with at least {MIN_PHOTO_SIDE} pixels on each side"
-        raise ImageError(f"The picture is too small, {width} x {height} pixels: {least}.")
+    if min(image.size) >= MIN_PHOTO_SIDE:
+        return
+    if max(image.size) >= MAX_SIDE:
+        most = MAX_SIDE // MIN_PHOTO_SIDE
+        raise ImageError(f"The picture is too narrow: choose one that is at most {most} times as long as wide.")
+    width, height = image.size
+    least = f"choose one with at least {MIN_PHOTO_SIDE} pixels on each side"
+    raise ImageError(f"The picture is too small, {width} x {height} pixels: {least}.")
 
 
 def is_plain(pixels: torch.Tensor) -> bool:

@@ -1,18 +1,23 @@
 """The numbers behind the page's guided tour: what one forward pass does to one patch, step by step.
 
-Every function runs one pass with a trace and takes the numbers from that trace or from the network's own modules, so
-they are those of the model and not of a second implementation.
+Every function runs one pass and takes the numbers from what goes into the network's own modules and what comes out of
+them. Scores and attention weights are the exception, because the fused kernel never writes them down: they are computed
+from the queries and keys of that pass, as for every attention map.
 """
 
 from __future__ import annotations
 
-from typing import cast
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from vit_demo.model import Trace, ViT
+from vit_demo.methods.attention_rows import attention_rows, attention_scores
+from vit_demo.model import ViT
 from vit_demo.model.resample import resample_patch_embed
 from vit_demo.model.vit import Block
 
@@ -32,6 +37,33 @@ NUM_KEYS = 4
 
 NUM_CLASSES = 5
 """Most likely classes whose logits are returned."""
+
+
+class Call(NamedTuple):
+    """What went into a module and what came out of it."""
+
+    given: Tensor
+    returned: Tensor
+
+
+@contextmanager
+def record_calls(**modules: nn.Module) -> Iterator[dict[str, Call]]:
+    """Records the last call of some modules in this thread; other threads may run the same network meanwhile."""
+    thread, calls = threading.get_ident(), dict[str, Call]()
+
+    def hook_of(name: str) -> Any:
+        def hook(module: nn.Module, given: tuple[Any, ...], returned: Tensor) -> None:
+            if threading.get_ident() == thread:
+                calls[name] = Call(given[0], returned)
+
+        return hook
+
+    handles = [module.register_forward_hook(hook_of(name)) for name, module in modules.items()]
+    try:
+        yield calls
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @torch.inference_mode()
@@ -59,8 +91,11 @@ def describe_network(model: ViT, pixels: Tensor, *, patch_size: int, kept_patche
           to the last; ``alike`` ``[rows * cols]``: cosine similarity of each patch's last token to the class token, or
           to the mean of all tokens where there is none; 0 for a dropped patch.
     """
-    trace = Trace(record_tokens=True)
-    output = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)
+    blocks = {f"block{index}": block for index, block in enumerate(model.blocks)}
+    with record_calls(norm=model.norm, head=model.head, **blocks) as calls:
+        output = model(pixels, patch_size=patch_size, kept_patches=kept_patches)
+    depths = [calls["block0"].given, *(calls[name].returned for name in blocks)]
+    grid = grid_of(pixels, patch_size)
     kernel = model.patch_embed.kernels.get(model.patch_embed.proj.weight, patch_size, resample_patch_embed)
     filters = _largest_filters(kernel)
     _, bias = model.patch_embed.proj.parameters()
@@ -68,18 +103,21 @@ def describe_network(model: ViT, pixels: Tensor, *, patch_size: int, kept_patche
         "filters": filters,
         "kernel": kernel[filters],
         "bias": bias[filters],
-        "positions": compress(model.pos_embed_for(trace.grid)[0, model.num_pos_embed_prefix :]),
-        "contrast": _on_grid(_contrast(pixels, patch_size), trace, only_kept=True),
-        "pooled": trace.out["pre_logits"][0],
+        "positions": compress(model.pos_embed_for(grid)[0, model.num_pos_embed_prefix :]),
+        "contrast": _on_grid(_contrast(pixels, patch_size), grid, kept_patches, only_kept=True),
+        "pooled": calls["head"].given[0],
     }
-    pooled = torch.cat([model.forward_head(model.norm(x), pre_logits=True) for x in trace.tokens])  # [blocks + 1, F]
+    pooled = torch.cat([model.forward_head(model.norm(x), pre_logits=True) for x in depths])  # [blocks + 1, F]
     if model.config.num_classes:
         found |= _classes(model.head(pooled), output[0])
     else:
-        tokens = trace.out["encoded"][0]  # [N, D]
+        tokens = calls["norm"].returned[0]  # [N, D]
         reference = tokens[:1] if model.config.class_token else tokens.mean(0, keepdim=True)
-        alike = F.cosine_similarity(tokens[trace.num_prefix_tokens :], reference)
-        found |= {"depth_similarity": F.cosine_similarity(pooled, pooled[-1:]), "alike": _on_grid(alike, trace)}
+        alike = F.cosine_similarity(tokens[model.config.num_prefix_tokens :], reference)
+        found |= {
+            "depth_similarity": F.cosine_similarity(pooled, pooled[-1:]),
+            "alike": _on_grid(alike, grid, kept_patches),
+        }
     return _to_cpu(found)
 
 
@@ -101,16 +139,17 @@ def describe_patch(
         position embedding; ``token`` ``[D]``: their sum, which enters the first block; ``class_token`` ``[D]``, with
         its position, if the model has one.
     """
-    trace = Trace(record_tokens=True)
-    model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)
-    row, col = divmod(patch, trace.grid[1])
+    with record_calls(embed=model.patch_embed, block=cast("Block", model.blocks[0])) as calls:
+        model(pixels, patch_size=patch_size, kept_patches=kept_patches)
+    grid = grid_of(pixels, patch_size)
+    row, col = divmod(patch, grid[1])
     top, left = row * patch_size, col * patch_size
-    first = trace.out["with_posemb"][0]  # [N, D]
+    first = calls["block"].given[0]  # [N, D]
     found = {
         "pixels": pixels[0, :, top : top + patch_size, left : left + patch_size],
-        "embedded": trace.out["stem"][0, patch],
-        "position": model.pos_embed_for(trace.grid)[0, model.num_pos_embed_prefix + patch],
-        "token": first[token_of(trace, patch)],
+        "embedded": calls["embed"].returned[0, patch],
+        "position": model.pos_embed_for(grid)[0, model.num_pos_embed_prefix + patch],
+        "token": first[token_of(model, patch, kept_patches)],
     }
     if model.config.class_token:
         found["class_token"] = first[0]
@@ -149,45 +188,49 @@ def describe_block(
         - ``hidden``: ``[hidden]``: the MLP's activations after the GELU; ``mlp`` ``[D]``: what the MLP adds; ``after``
           ``[D]``: the token after the block.
     """
-    trace = Trace(record_tokens=True)
-    model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)
-    token = 0 if patch is None else token_of(trace, patch)
+    token = 0 if patch is None else token_of(model, patch, kept_patches)
     part = cast("Block", model.blocks[block])
-    q, k, v = (recorded[block][0] for recorded in (trace.q, trace.k, trace.v))  # each [H, N, d]
-    scores = (q[:, token : token + 1] @ k.mT)[:, 0] / q.shape[-1] ** 0.5  # [H, N]
-    weights = scores.softmax(-1)
-    outputs = (weights[:, None] @ v)[:, 0]  # [H, d]
-    concatenated = outputs.flatten()  # [D]
+    names = {"norm1": part.norm1, "qkv": part.attn.qkv, "proj": part.attn.proj, "ls1": part.ls1, "norm2": part.norm2}
+    with record_calls(block=part, fc2=part.mlp.fc2, ls2=part.ls2, **names) as calls:
+        model(pixels, patch_size=patch_size, kept_patches=kept_patches)
+    given = {name: call.given[0, token] for name, call in calls.items()}
+    returned = {name: call.returned[0, token] for name, call in calls.items()}
+    heads = model.config.num_heads
+    q, k, v = calls["qkv"].returned[0].unflatten(1, (3, heads, -1)).permute(1, 2, 0, 3)  # each [H, N, d]
+    scores = attention_scores(q[:, token : token + 1], k)[:, 0]  # [H, N]
+    weights = attention_rows(q[:, token : token + 1], k)[:, 0]
     keyed = weights[head].argsort(descending=True, stable=True)[:NUM_KEYS]
-    before = trace.tokens[block][0, token]
-    between = trace.out[f"{part.name}/+sa"][0, token]
-    hidden = F.gelu(part.mlp.fc1(part.norm2(between)))
     return _to_cpu(
         {
-            "before": before,
-            "normed": part.norm1(before),
+            "before": given["block"],
+            "normed": returned["norm1"],
             "query": q[head, token],
             "scores": scores[head],
             "weights": weights[head],
             "keyed": keyed,
             "keys": k[head, keyed],
             "values": v[head, keyed],
-            "head_output": outputs[head],
+            "head_output": given["proj"].unflatten(0, (heads, -1))[head],
             "all_weights": weights,
-            "concatenated": concatenated,
-            "attention": part.ls1(part.attn.proj(concatenated)),
-            "between": between,
-            "hidden": hidden,
-            "mlp": part.ls2(part.mlp.fc2(hidden)),
-            "after": trace.out[f"{part.name}/+mlp"][0, token],
+            "concatenated": given["proj"],
+            "attention": returned["ls1"],
+            "between": given["norm2"],
+            "hidden": given["fc2"],
+            "mlp": returned["ls2"],
+            "after": returned["block"],
         }
     )
 
 
-def token_of(trace: Trace, patch: int) -> int:
+def grid_of(pixels: Tensor, patch_size: int) -> tuple[int, int]:
+    """Rows and columns of patches."""
+    return pixels.shape[2] // patch_size, pixels.shape[3] // patch_size
+
+
+def token_of(model: ViT, patch: int, kept_patches: Tensor | None) -> int:
     """The index of a kept patch's token in the sequence."""
-    order = None if trace.kept_patches is None else trace.kept_patches[0].tolist()
-    return trace.num_prefix_tokens + (patch if order is None else order.index(patch))
+    order = None if kept_patches is None else kept_patches[0].tolist()
+    return model.config.num_prefix_tokens + (patch if order is None else order.index(patch))
 
 
 def compress(positions: Tensor) -> Tensor:
@@ -241,12 +284,12 @@ def _classes(depths: Tensor, logits: Tensor) -> Numbers:
     }
 
 
-def _on_grid(values: Tensor, trace: Trace, *, only_kept: bool = False) -> Tensor:
+def _on_grid(values: Tensor, shape: tuple[int, int], kept_patches: Tensor | None, *, only_kept: bool = False) -> Tensor:
     """Values of the kept patches ``[K]`` (of all patches with ``only_kept``) on the grid, with 0 at dropped ones."""
-    if trace.kept_patches is None:
+    if kept_patches is None:
         return values
-    kept = trace.kept_patches[0]
-    grid = values.new_zeros(trace.grid[0] * trace.grid[1])
+    kept = kept_patches[0]
+    grid = values.new_zeros(shape[0] * shape[1])
     grid[kept] = values[kept] if only_kept else values
     return grid
 

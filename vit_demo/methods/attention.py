@@ -16,7 +16,7 @@ from vit_demo.model import Trace
     class_specific=False,
     cost="trace",
     unit="share of attention",
-    recommended="Where it looks",
+    recommended="What it attends to",
     options=[BLOCK, HEAD, QUERY, DIRECTION],
 )
 def attention(

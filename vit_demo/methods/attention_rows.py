@@ -27,6 +27,12 @@ CACHE_LINE = 16
 """Float32 values in a cache line of 64 bytes; rows padded to a multiple start on one, so their products are faster."""
 
 
+def attention_scores(q: Tensor, k: Tensor) -> Tensor:
+    """``q k^T / sqrt(d)``, of which the softmax is the attention; arguments as in ``attention_rows``."""
+    with torch.autocast(q.device.type, enabled=False):
+        return (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
+
+
 def attention_rows(q: Tensor, k: Tensor) -> Tensor:
     """Attention of some queries over all tokens.
 
@@ -37,9 +43,7 @@ def attention_rows(q: Tensor, k: Tensor) -> Tensor:
     Returns:
         ``[..., Q, N]`` float32; each row sums to 1.
     """
-    with torch.autocast(q.device.type, enabled=False):
-        scores = (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
-        return scores.softmax(-1)
+    return attention_scores(q, k).softmax(-1)
 
 
 def queries_per_chunk(q: Tensor) -> int:

@@ -25,6 +25,9 @@ from vit_demo.weights import PRESETS, Preset
 
 T = TypeVar("T")
 
+OPTIONS = ("block", "head", "query")
+"""The options of a method that /explain and /overlay take; the query as row and col."""
+
 
 def presets() -> list[PresetEntry]:
     """Lists the models: name, title, task, labels, image and patch sizes, size of the network.
@@ -52,12 +55,15 @@ def presets() -> list[PresetEntry]:
 
 
 def methods() -> list[MethodEntry]:
-    """Lists the explanation methods: name, title, whether they are class-specific, cost, unit, options.
+    """Lists the explanation methods: name, title, whether they are class-specific, cost, unit, options of explain.
 
     Returns:
         One object a method.
     """
-    return [cast(MethodEntry, method.to_dict()) for method in METHODS.values()]
+    return [
+        cast(MethodEntry, {**method.to_dict(), "options": [o.to_dict() for o in method.options if o.name in OPTIONS]})
+        for method in METHODS.values()
+    ]
 
 
 @with_gradio_errors

@@ -20,7 +20,7 @@ from vit_demo.web.components import modules
 
 TITLE = "vit_demo: see a Vision Transformer think"
 DESCRIPTION = (
-    "Draw a digit or choose a photo, and see how a Vision Transformer cuts it into patches, where each patch looks, "
+    "Draw a digit or choose a photo, and see how a Vision Transformer cuts it into patches, what each attends to, "
     "which of them are evidence for the prediction, and whether a heatmap is faithful."
 )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from vit_demo.weights import PRESETS, Preset, is_on_machine
-from vit_demo.weights.bundled_accuracy import accuracy_note
-from vit_demo.weights.resampled_accuracy import resampling_note
+from vit_demo.weights.bundled_accuracy import EVERYDAY_PHOTOS, accuracy_note, bundled_accuracy
+from vit_demo.weights.limits import num_operations, num_tokens
+from vit_demo.weights.resampled_accuracy import PUBLISHED_TOP1, resampling_note
 
 BYTES_PER_PARAMETER = 4
 """The Hub's weights are float32."""
@@ -38,7 +39,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
     Returns:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
         download), ``num_classes``, ``num_blocks``, ``default_patch_size``, ``summary`` (a sentence), and ``sizes``: a
-        list of ``{"size", "text"}`` for each patch size, where the text says what is special about it.
+        list of what each patch size trades (``describe_patch_size``), and ``test_set``: what its accuracy is about.
     """
     return {
         "name": name or preset.name,
@@ -50,29 +51,56 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "num_blocks": preset.num_blocks,
         "default_patch_size": preset.default_patch_size,
         "summary": " ".join((f"{preset.num_blocks} blocks · {preset.num_heads} heads.", preset.note)).rstrip(),
-        "sizes": [{"size": size, "text": patch_size_summary(preset, size)} for size in preset.patch_sizes],
+        "sizes": [describe_patch_size(preset, size) for size in preset.patch_sizes],
+        "test_set": _test_set(preset),
     }
 
 
+def describe_patch_size(preset: Preset, patch_size: int) -> dict[str, Any]:
+    """What a patch size trades, for a square picture.
+
+    Returns:
+        ``size``; ``side``: patches along a side of the map; ``tokens``; ``operations``: multiplications with an
+        addition in one pass; ``accuracy`` in %, None if it is not known; ``text``: parameters and tokens;
+        ``accuracy_text``: sentences about the accuracy of centre crops.
+    """
+    tokens = num_tokens(preset.config, patch_size)
+    published = PUBLISHED_TOP1.get(preset.name, {}).get(patch_size)
+    return {
+        "size": patch_size,
+        "side": preset.image_size // patch_size,
+        "tokens": tokens,
+        "operations": num_operations(preset.config, tokens),
+        "accuracy": bundled_accuracy(preset, patch_size) if preset.source == "bundled" else published,
+        "text": patch_size_summary(preset, patch_size),
+        "accuracy_text": accuracy_note(preset, patch_size) if preset.source == "bundled" else "",
+    }
+
+
+def _test_set(preset: Preset) -> str:
+    if preset.source != "bundled":
+        return "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
+    return "everyday photos" if preset.name in EVERYDAY_PHOTOS else "MNIST test"
+
+
 def patch_size_summary(preset: Preset, patch_size: int) -> str:
-    """Parameters, tokens of a square picture, and test accuracy at a patch size; *stars* make words bold."""
+    """Parameters, and tokens of a square picture, at a patch size; *stars* make words bold."""
     count = preset.num_parameters_at(patch_size)
     side = preset.image_size // patch_size
     num_registers = preset.config.num_registers
-    num_tokens = side * side + preset.config.num_prefix_tokens
+    total = num_tokens(preset.config, patch_size)
     if preset.config.class_token and num_registers:
-        tokens = f"{side} × {side} patches + class token + {num_registers} registers = *{num_tokens} tokens*."
+        tokens = f"{side} × {side} patches + class token + {num_registers} registers = *{total} tokens*."
     elif preset.config.class_token:
-        tokens = f"{side} × {side} patches + class token = *{num_tokens} tokens*."
+        tokens = f"{side} × {side} patches + class token = *{total} tokens*."
     elif num_registers:
-        tokens = f"{side} × {side} patches + {num_registers} registers = *{num_tokens} tokens*."
+        tokens = f"{side} × {side} patches + {num_registers} registers = *{total} tokens*."
     else:
-        tokens = f"{side} × {side} patches = *{num_tokens} tokens*."
+        tokens = f"{side} × {side} patches = *{total} tokens*."
     parameters = f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
     sentences = [
         tokens,
         f"{parameters} parameters.",
         resampling_note(preset, patch_size),
-        accuracy_note(preset, patch_size),
     ]
     return " ".join(sentence for sentence in sentences if sentence)

@@ -16,12 +16,16 @@ from vit_demo.errors import InputError
 from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.weights.limits import num_operations
 
 if TYPE_CHECKING:
     from vit_demo.model import Trace
     from vit_demo.web.requests import ResultRequest
 
 _runs = count(1)
+
+MAX_CLASSES = 1000
+"""Classes that a visitor can ask about: all of ImageNet-1k, and the most likely ones of ImageNet-21k."""
 
 FULL_LEVEL = 65535
 """The level of a map's peak. Half a step is at most 0.001 % of attention; the page shows no more than 0.01 %."""
@@ -37,8 +41,8 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
     return result_payload(result, source_of(result, request))
 
 
-def result_payload(result: Exploration, source: dict[str, Any]) -> dict[str, Any]:
-    """As ``payload``; ``source`` is what requests about the result repeat."""
+def result_payload(result: Exploration, source: dict[str, Any], num_classes: int = MAX_CLASSES) -> dict[str, Any]:
+    """As ``payload``; ``source`` is what requests about the result repeat, ``num_classes`` how many can be chosen."""
     preset = result.preset
     trace = result.trace
     return {
@@ -55,10 +59,11 @@ def result_payload(result: Exploration, source: dict[str, Any]) -> dict[str, Any
         "num_heads": trace.num_heads,
         "trace_bytes": _trace_bytes(trace),
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
-        "predictions": _predictions(result),
+        "predictions": _predictions(result, num_classes),
         "note": _note(result),
-        "attention_maps": _quantized(result.attention_maps()),
-        "rollout": _quantized(result.rollout()),
+        "attention_maps": quantized(result.attention_maps()),
+        "rollout": quantized(result.rollout()),
+        "operations": num_operations(preset.config, trace.num_tokens),
         "milliseconds": 1000 * result.seconds,
         "device": result.device,
     }
@@ -117,11 +122,15 @@ def empty(message: str) -> dict[str, Any]:
     return {"empty": True, "message": message}
 
 
-def _predictions(result: Exploration) -> list[dict[str, Any]]:
-    """The five most likely classes."""
+def _predictions(result: Exploration, count: int) -> dict[str, Any]:
+    """The most likely classes, highest first."""
     probabilities = result.probabilities
-    order = np.argsort(-probabilities, kind="stable")[:5]
-    return [{"index": int(i), "label": result.labels[i], "probability": float(probabilities[i])} for i in order]
+    order = np.argsort(-probabilities, kind="stable")[:count]
+    return {
+        "indices": encode(order.astype(np.uint16)),
+        "probabilities": encode(probabilities[order]),
+        "labels": [result.labels[i] for i in order],
+    }
 
 
 def _note(result: Exploration) -> str:
@@ -147,7 +156,7 @@ def _photo(result: Exploration) -> dict[str, Any] | None:
     }
 
 
-def _quantized(maps: NDArray[np.float32]) -> dict[str, str]:
+def quantized(maps: NDArray[np.float32]) -> dict[str, str]:
     """Maps ``[..., rows, cols]`` as levels: value = levels / FULL_LEVEL * peaks, with one peak for each map."""
     peaks = np.atleast_1d(maps.max((-2, -1)))
     shares = maps / np.maximum(peaks, np.finfo(np.float32).tiny)[..., None, None]
@@ -160,9 +169,16 @@ def encode(array: NDArray[Any]) -> str:
     return base64.b64encode(np.ascontiguousarray(little).tobytes()).decode("ascii")
 
 
-def data_url(image: Image.Image) -> str:
-    """A picture as a data URL: PNG for a grey one, WebP otherwise."""
-    kind, options = ("png", {}) if image.mode == "L" else ("webp", {"quality": 75})
+def model_input(result: Exploration) -> Image.Image:
+    """The network's input without its normalization: grey or RGB, at its own size."""
+    mean, std = (np.array(values, np.float32)[:, None, None] for values in (result.preset.mean, result.preset.std))
+    levels = (255 * (result.pixels[0].numpy() * std + mean)).round().clip(0, 255).astype(np.uint8)  # [C, H, W]
+    return Image.fromarray(levels[0] if len(levels) == 1 else np.ascontiguousarray(levels.transpose(1, 2, 0)))
+
+
+def data_url(image: Image.Image, *, lossless: bool = False) -> str:
+    """A picture as a data URL: PNG for a grey one and where nothing may be lost, WebP otherwise."""
+    kind, options = ("png", {}) if lossless or image.mode == "L" else ("webp", {"quality": 75})
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
     return f"data:image/{kind};base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

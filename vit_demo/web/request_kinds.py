@@ -11,7 +11,7 @@ import numpy as np
 from vit_demo.errors import EmptyDrawingError
 from vit_demo.web import requests, steps
 from vit_demo.web.faithfulness_requests import CurveRequest, curves, random_map
-from vit_demo.web.payload import block_payload, empty, encode, payload
+from vit_demo.web.payload import block_payload, data_url, empty, encode, model_input, payload, quantized
 from vit_demo.web.requested import Json, MapRequest, RequestedResult
 from vit_demo.web.token_requests import TokenRequest, tokens_result
 
@@ -43,6 +43,11 @@ def parse_map(fields: Json, source: requests.ResultRequest) -> MapRequest:
 def parse_block(fields: Json, source: requests.ResultRequest) -> int:
     """The number of a block, from 0."""
     return requests.integer(fields.get("block"), "block")
+
+
+def parse_query(fields: Json, source: requests.ResultRequest) -> int:
+    """The index of a patch, row by row."""
+    return requests.integer(fields.get("query"), "query")
 
 
 def parse_curves(fields: Json, source: requests.ResultRequest) -> CurveRequest:
@@ -100,6 +105,17 @@ def block_result(requested: RequestedResult, block: int) -> Json:
     return block_payload(requested.explore(), block)
 
 
+def attention_maps_result(requested: RequestedResult, query: int) -> Json:
+    """What one patch attends to in every block and head, as the payload has it of the class token."""
+    result = requested.explore()
+    return {"maps": quantized(result.attention_maps(divmod(query, result.grid[1])))}
+
+
+def input_result(requested: RequestedResult, request: None) -> Json:
+    """``{"image": data URL}``: what the model saw, as a PNG with one pixel for each of its input."""
+    return {"image": data_url(model_input(requested.explore()), lossless=True)}
+
+
 def steps_result(requested: RequestedResult, request: None) -> Json:
     """What the guided tour shows of the network as a whole."""
     return steps.network_steps(requested.explore())
@@ -119,8 +135,10 @@ KINDS: dict[str, Kind] = {
     "result": Kind(exploration_result),
     "map": Kind(map_result, parse_map),
     "block": Kind(block_result, parse_block),
+    "attention_maps": Kind(attention_maps_result, parse_query),
     "logit_lens": Kind(logit_lens_result),
     "tokens": Kind(tokens_result, TokenRequest.parse),
+    "input": Kind(input_result),
     "steps": Kind(steps_result),
     "steps_patch": Kind(steps_patch_result, parse_step),
     "steps_block": Kind(steps_block_result, parse_step),

@@ -14,6 +14,7 @@ import torch
 from vit_demo.errors import InputError
 from vit_demo.inference import steps
 from vit_demo.inference.exploration import Exploration
+from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ViT
 from vit_demo.web import requests
 from vit_demo.web.payload import encode
@@ -102,14 +103,19 @@ def block_steps(result: Exploration, request: StepRequest) -> Json:
 
 
 def step_code() -> list[list[dict[str, str]]]:
-    """The lines of the network that each of the eight steps shows, as written in ``vit_demo/model``."""
+    """The lines that each of the eight steps shows, as they stand in the package and run for every picture.
+
+    The fused kernel of the fourth step writes no attention down; after its call come the lines that compute the maps.
+    """
     return [
-        [_excerpt(ViT.forward_features, "p = self.patch_size", "height, width", "if p < 1", "raise", "grid = ")],
+        [_excerpt(ViT.forward_features, "p = self.patch_size", "height, width", "grid = ")],
         [_excerpt(PatchEmbed.forward, "kernel =", "if patch_size", "kernel =", "x = F.conv2d", "return x")],
-        [_excerpt(ViT.embed, "prefix =", "if self.config", "x = torch.cat", "else:", "x = torch.cat")],
+        [_excerpt(ViT.embed, "prefix =", "pos_embed =", "if self.config", "x = torch.cat", "else:", "x = torch.cat")],
         [
             _excerpt(Attention.forward, "qkv = ", "q, k, v = "),
-            _excerpt(Attention._attention, "scores = (q", "return scores.softmax"),
+            _excerpt(Attention._attention, "return F.scaled_dot_product_attention"),
+            _excerpt(attention_scores, "return (q.float()"),
+            _excerpt(attention_rows, "return attention_scores"),
         ],
         [
             _excerpt(Attention.forward, "x = x.transpose", "return F.dropout"),
@@ -125,21 +131,9 @@ def step_code() -> list[list[dict[str, str]]]:
 
 
 def _excerpt(function: Callable[..., Any], *starts: str) -> dict[str, str]:
-    """The lines of a function that begin with these words, in this order, and where they stand.
-
-    Raises:
-        LookupError: If the source has no such line.
-    """
-    source = inspect.getsource(function).splitlines()
-    found: list[str] = []
-    line = -1
-    for start in starts:
-        matching = (i for i in range(line + 1, len(source)) if source[i].strip().startswith(start))
-        following = next(matching, None)
-        if following is None:
-            raise LookupError(f"{function.__qualname__} has no line that begins with {start!r}.")
-        line = following
-        found.append(source[line])
+    """The lines of a function that begin with these words, in this order, and where they stand."""
+    lines = iter(inspect.getsource(function).splitlines())
+    found = [line for start in starts for line in [next((x for x in lines if x.strip().startswith(start)), "")] if line]
     path = function.__module__.replace(".", "/") + ".py"
     return {"where": f"{path}, {function.__qualname__}", "code": textwrap.dedent("\n".join(found))}
 

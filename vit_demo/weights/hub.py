@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import logging
 import os
 import re
 from collections.abc import Callable
@@ -181,7 +182,9 @@ def _megabytes(size: int) -> str:
 
 def _unreachable(repo: str, error: Exception) -> CheckpointError:
     is_offline = isinstance(error, OfflineModeIsEnabled)
-    why = "HF_HUB_OFFLINE is set" if is_offline else "the Hub does not respond"
+    if is_offline:  # for the operator; a visitor can do nothing about it
+        logging.getLogger(__name__).warning("HF_HUB_OFFLINE is set, so %s is not downloaded.", repo)
+    why = "this machine is set to work offline" if is_offline else "the Hub does not respond"
     return CheckpointError(f"{repo} cannot be downloaded, because {why}: go online, or {FALLBACK}.")
 
 

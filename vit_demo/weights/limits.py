@@ -103,16 +103,21 @@ def is_affordable(config: ViTConfig, patch_size: int) -> bool:
 
 def forward_flops(config: ViTConfig, patch_size: int) -> float:
     """Multiplications and additions of the blocks in one forward pass; embedding and head add about 1 %."""
-    tokens, width = _num_tokens(config, patch_size), config.embed_dim
-    linear = 2 * tokens * width**2 * (4 + 2 * config.mlp_ratio)  # q, k, v and projection; the MLP's two maps
-    attention = 4 * tokens**2 * width
-    return config.depth * (linear + attention)
+    return 2 * num_operations(config, num_tokens(config, patch_size))
+
+
+def num_operations(config: ViTConfig, tokens: int) -> int:
+    """Multiply-accumulates of the blocks on a sequence of so many tokens; embedding and head add about 1 %."""
+    width = config.embed_dim
+    linear = tokens * width**2 * (4 + 2 * config.mlp_ratio)  # q, k, v and projection; the MLP's two maps
+    return round(config.depth * (linear + 2 * tokens**2 * width))
 
 
 def trace_bytes(config: ViTConfig, patch_size: int) -> int:
     """Bytes of queries, keys, values and tokens of all blocks, float32."""
-    return 4 * config.depth * _num_tokens(config, patch_size) * config.embed_dim * 4
+    return 4 * config.depth * num_tokens(config, patch_size) * config.embed_dim * 4
 
 
-def _num_tokens(config: ViTConfig, patch_size: int) -> int:
+def num_tokens(config: ViTConfig, patch_size: int) -> int:
+    """Tokens of a square picture at a patch size, prefix tokens included."""
     return (config.image_size // patch_size) ** 2 + config.num_prefix_tokens

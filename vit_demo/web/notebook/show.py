@@ -20,11 +20,14 @@ from vit_demo.web.payload import block_payload, encode, result_payload
 
 HERE = Path(__file__).parent
 
-MAX_BYTES = 300_000
+MAX_BYTES = 320_000
 """Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit, if any."""
 
 MAX_PARAMETERS = 10_000_000
 """Maps that take a pass of the network each are computed for smaller networks only, so that no notebook waits long."""
+
+NUM_CLASSES = 5
+"""Classes whose maps are computed now."""
 
 IN_BROWSER = ("attention", "rollout")
 """The methods that the stage computes itself, from the trace."""
@@ -57,7 +60,7 @@ def document(result: Exploration) -> str:
     content: dict[str, Any] = {
         "script": bundle.script(),
         "start": bundle.START,
-        "value": {**result_payload(result, {}), "run": "1", "trace": {}},
+        "value": {**result_payload(result, {}, NUM_CLASSES), "run": "1", "trace": {}},
         "replies": replies,
         "constants": {
             "registered": [{**method.to_dict(), "many_passes": method.is_slow} for method in methods],
@@ -94,7 +97,7 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         fields: list[dict[str, int]] = [{}]
         if method.class_specific:
-            fields = [{"label": result.labels.index(label)} for label, _ in result.top(5)]
+            fields = [{"label": result.labels.index(label)} for label, _ in result.top(NUM_CLASSES)]
         elif method.offers("block"):
             fields = [{"block": block} for block in range(result.trace.num_blocks)]
         for chosen in fields:

@@ -6,7 +6,7 @@ import { currentLanguage, english, formatInteger, translate } from "../shared/la
 import { sizeOf } from "../shared/link.js";
 import { PUSH } from "../shared/pageState.js";
 import { createModelJob, jobText } from "./modelJob.js";
-import { createRadios } from "./radios.js";
+import { createPatchSizes } from "./patchSizes.js";
 
 const OWN = "own";
 const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with safetensors weights.");
@@ -21,7 +21,7 @@ const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with
 export function createMenu(element, { pageState, server, models, offer, customModels, remember }) {
   const find = (selector) => element.querySelector(selector);
   const [select, custom, box, job, offered] = ["#preset", ".custom", ".custom input", ".job", ".offer"].map(find);
-  const sizes = createRadios(find("#patch-size"), "patch-size-title", (value) => {
+  const sizes = createPatchSizes(find("#patch-size"), "patch-size-title", (value) => {
     const { task } = pageState.get();
     pageState.changeTab(task, { patchSize: value });
   });
@@ -106,12 +106,11 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     const canAsk = isAsking && state.task === "photos";
     custom.hidden = !canAsk;
     setText(find(".summary"), canAsk ? CUSTOM_HINT : model.summary);
-    sizes.set(
-      model.sizes.map(({ size }) => [size, String(size)]),
-      patchSize,
-    );
-    const text = model.sizes.find(({ size }) => size === patchSize)?.text ?? "";
-    setText(find(".size-text"), fit === "keep" ? withGrid(text, gridOf(state.photos)) : text);
+    const isMeasured = state.task === "digits" || fit === "crop";
+    sizes.set(model, patchSize, isMeasured);
+    const { text = "", accuracy_text: accuracy = "" } = model.sizes.find(({ size }) => size === patchSize) ?? {};
+    const aboutSize = fit === "keep" ? withGrid(text, gridOf(state.photos)) : text;
+    setText(find(".size-text"), isMeasured ? `${aboutSize} ${accuracy}`.trim() : aboutSize);
     showOffer(state.task === "photos" && !canAsk ? model : null);
   }
 

@@ -144,3 +144,17 @@ export const formatSignificant = (value, digits) =>
 
 /** A whole number in groups of three digits. */
 export const formatInteger = (value) => formatter({}).format(value);
+
+const UNITS = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** A large count with some significant digits and a unit: 5.72 M. Below 10,000 all digits. */
+export function formatCount(value, digits = 3) {
+  if (value < 10_000) return formatInteger(value);
+  const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995);
+  return `${formatSignificant(value / size, digits)}\u00a0${unit}`;
+}

@@ -17,12 +17,18 @@ export function attentionMap(result, view) {
 
 /** Attention from the class token to each patch (from the mean of all tokens, where there is no class token). */
 export function classTokenMap(result, block, head) {
-  const { levels, peaks } = result.attentionMaps;
-  return overHeads(result, head, result.numPatches, (h) => {
-    const index = block * result.numHeads + h;
-    const values = levels.subarray(index * result.numPatches, (index + 1) * result.numPatches);
-    return Float32Array.from(values, (level) => (level / FULL_LEVEL) * peaks[index]);
-  });
+  return overHeads(result, head, result.numPatches, (h) =>
+    mapOfLevels(result.attentionMaps, block * result.numHeads + h, result.numPatches),
+  );
+}
+
+/** The maps that came as levels: those of every head of the first block, then of the next. */
+export const mapsOfLevels = (maps, numPatches) =>
+  Array.from(maps.peaks, (_, index) => mapOfLevels(maps, index, numPatches));
+
+function mapOfLevels({ levels, peaks }, index, numPatches) {
+  const values = levels.subarray(index * numPatches, (index + 1) * numPatches);
+  return Float32Array.from(values, (level) => (level / FULL_LEVEL) * peaks[index]);
 }
 
 export function rolloutMap({ rollout }) {

@@ -4,7 +4,7 @@ import { setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./colours.js";
 import { formatProbability, percent } from "./numbers.js";
-import { defaultQueryName, queryName } from "./text.js";
+import { defaultQueryName, placeOf, queryName } from "./text.js";
 
 /**
  * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
@@ -78,8 +78,8 @@ export function createCaption(element, { hasFailed }) {
         : translate("The attention of this patch is loading.");
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result) })}`;
     }
-    if (choices.hovered === null) return peakText(method, map, method.style(result));
-    if (result.tokenOf[choices.hovered] < 0) return english("this patch is dropped");
+    if (choices.hovered === null) return peakText(method, map, result, view);
+    if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
 
@@ -97,12 +97,29 @@ export function createCaption(element, { hasFailed }) {
   return { update, clear, announceNext };
 }
 
-/** The strongest value; if it is below the floor of its unit, that the map is faint for this reason. */
-function peakText({ format }, map, style) {
-  const values = { peak: format(peakOf(map)), floor: format(style.floor) };
-  return isFaint(map, style)
-    ? translate("faint: strongest patch {peak}, below {floor}", values)
-    : translate("strongest patch {peak}", values);
+/** The strongest value and its place; if it is below the floor of its unit, that nothing stands out. */
+function peakText(method, map, result, view) {
+  const style = method.style(result);
+  const peak = peakOf(map);
+  const place = placeOf(
+    result,
+    map.findIndex((value) => Math.abs(value) === peak),
+  );
+  const values = { peak: method.format(peak), floor: method.format(style.floor), place };
+  if (!isFaint(map, style))
+    return translate("strongest: {peak} at {place}", values) + restText(method, map, result, view);
+  return method.isShare
+    ? translate("nothing stands out: no patch gets more than an even share ({floor})", values)
+    : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);
+}
+
+/** Of a map whose values are shares of one whole, the part that is on no patch. */
+function restText({ isShare, format }, map, { numTokens, numPatches, dropped, hasClassToken }, { direction }) {
+  const numPrefix = numTokens - numPatches + dropped.length;
+  if (!isShare || direction === "to" || !numPrefix) return "";
+  const values = { rest: format(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
+  if (!hasClassToken) return ` · ${translate("registers: {rest}", values)}`;
+  return ` · ${numPrefix > 1 ? translate("class token and registers: {rest}", values) : translate("class token: {rest}", values)}`;
 }
 
 /** The colour scale as it is painted in the picture, with the values at its ends. */

@@ -18,15 +18,17 @@ function svg(tag, attributes, ...children) {
  * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `ends` label the axis.
  */
 export function lineChart({ title, places, curve, randoms, ends, legend }) {
-  const top = axisTop(Math.max(...curve, ...randoms.flat()));
-  const point = (place, value) =>
-    [place * WIDTH, HEIGHT * (1 - Math.max(0, value) / top)].map((number) => number.toFixed(1));
+  const values = [...curve, ...randoms.flat()];
+  const top = axisTop(Math.max(...values));
+  const bottom = Math.min(...values) < 0 ? -axisTop(-Math.min(...values)) : 0;
+  const heightOf = (value) => (HEIGHT * (top - value)) / (top - bottom);
+  const point = (place, value) => [place * WIDTH, heightOf(value)].map((number) => number.toFixed(1));
   const path = (values) => `M${values.map((value, i) => point(places[i], value).join(" ")).join("L")}`;
   const label = `${title}: ${legend.join(", ")}`;
   const viewBox = `-2 -2 ${WIDTH + 4} ${HEIGHT + 4}`;
   const drawing = svg("svg", { viewBox, role: "img", "aria-label": label });
-  for (const share of [0, 0.5, 1]) {
-    const y = HEIGHT * share;
+  for (const value of bottom ? [top, 0, bottom] : [top, top / 2, 0]) {
+    const y = heightOf(value);
     drawing.append(svg("line", { class: "rule", x1: 0, x2: WIDTH, y1: y, y2: y }));
   }
   if (randoms.length) {
@@ -39,7 +41,9 @@ export function lineChart({ title, places, curve, randoms, ends, legend }) {
   }
   drawing.append(svg("path", { class: "curve", d: path(curve) }));
   const key = legend.map((words, i) => make("span", { className: i ? "random" : "curve" }, make("i"), words));
-  const [highest, lowest] = [axisLabel(top), "0"].map((textContent) => make("small", { textContent }));
+  const [highest, lowest] = [axisLabel(top), bottom ? axisLabel(bottom) : "0"].map((textContent) =>
+    make("small", { textContent }),
+  );
   return make(
     "figure",
     {},

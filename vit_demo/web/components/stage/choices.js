@@ -7,6 +7,7 @@ export const firstChoices = () => ({
   ...FIRST_VIEW,
   hovered: null, // a patch
   dropping: false, // whether a click drops a patch
+  follows: false, // whether the map is about the patch under the pointer; else pointing reads the map
 });
 
 /** Whether a choice is a step of the browser's history; sliders, numbers and the pointer change the step they are in. */
@@ -46,8 +47,8 @@ export const viewIn = (choices) =>
   Object.fromEntries(VIEW_FIELDS.filter((name) => name in choices).map((name) => [name, choices[name]]));
 
 /** What can be shown of the choices now: until a block's trace is here, its class token. */
-export function viewOf(result, { block, head, direction, dropping, pinned, hovered, label }) {
-  const patch = dropping ? null : (pinned ?? hovered);
+export function viewOf(result, { block, head, direction, dropping, follows, pinned, hovered, label }) {
+  const patch = dropping ? null : (pinned ?? (follows ? hovered : null));
   const query = patch === null || result.tokenOf[patch] < 0 ? null : patch; // a dropped patch has no attention
   const view = { block, head, direction, query, label };
   const isComplete = hasMap(result, view) || result.traces.has(block);

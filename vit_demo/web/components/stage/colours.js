@@ -50,14 +50,16 @@ export function heatCanvas(map, grid, opacity, canvas = document.createElement("
   return canvas;
 }
 
-/** The colour scale as a CSS gradient, as it is painted over paper, or over the grey of an average photo. */
-export function heatGradient(opacity, { signed = false, paper = false } = {}) {
-  const stops = Array.from({ length: LEGEND_STOPS + 1 }, (_, i) => {
+/** The colours along the scale, from its low end to its high one, as CSS writes them. */
+export function heatStops(opacity, { signed = false, paper = false } = {}) {
+  return Array.from({ length: LEGEND_STOPS + 1 }, (_, i) => {
     const place = i / LEGEND_STOPS;
-    return `rgb(${paintedColour(signed ? 2 * place - 1 : place, opacity, { signed, paper }).join(" ")})`;
+    return `rgb(${paintedColour(signed ? 2 * place - 1 : place, opacity, { signed, paper }).join(", ")})`;
   });
-  return `linear-gradient(to right, ${stops.join(", ")})`;
 }
+
+/** The colour scale as a CSS gradient, as it is painted over paper, or over the grey of an average photo. */
+export const heatGradient = (opacity, style) => `linear-gradient(to right, ${heatStops(opacity, style).join(", ")})`;
 
 /** The colour that a share of the scale's end has in the picture, over paper or grey. */
 export function paintedColour(share, opacity, { signed, paper }) {

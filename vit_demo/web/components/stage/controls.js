@@ -34,8 +34,8 @@ export function createControls(element, methods, idPrefix, { onChange, retry, se
     retry,
   });
   const directions = [
-    ["from", english("where it looks")],
-    ["to", english("who looks at it")],
+    ["from", english("attends to")],
+    ["to", english("attended to by")],
   ];
   const direction = choice(control("direction"), english("Direction"), group("direction"), directions, (value) =>
     onChange({ direction: value }),

@@ -13,7 +13,7 @@ export const decodeUint32 = (text) => new Uint32Array(decodeBytes(text).buffer);
 
 export const decodeInt16 = (text) => new Int16Array(decodeBytes(text).buffer);
 
-const decodeUint16 = (text) => new Uint16Array(decodeBytes(text).buffer);
+export const decodeUint16 = (text) => new Uint16Array(decodeBytes(text).buffer);
 
 export function decodeFloat16(text) {
   float16Table ??= Float32Array.from({ length: 1 << 16 }, (_, bits) => float16ToNumber(bits));

@@ -8,9 +8,56 @@ const TERMS = [
   [
     english("class token|class tokens"),
     english(
-      "A token beside those of the patches. It belongs to no patch and gathers from all of them; after the last block, the output is read from it.",
+      "A token beside those of the patches. It belongs to no patch and gathers from all of them; after the last block, the prediction is read from it.",
     ),
   ],
+  [
+    english("register|registers"),
+    english("A token beside those of the patches that the network uses as scratch space; nothing is read from it."),
+  ],
+  [
+    english("patch size"),
+    english("Smaller patches give a finer map, but more tokens, and attention compares every pair of them."),
+  ],
+  [
+    english("patch|patches"),
+    english(
+      "A square of the picture. A Vision Transformer cuts the picture into patches and reads them as a sequence.",
+    ),
+  ],
+  [
+    english("token|tokens"),
+    english("The list of numbers that stands for a patch inside the network; every block writes it anew."),
+  ],
+  [
+    english("attention"),
+    english(
+      "How a token reads from the others: it divides its attention among all tokens, itself included, so its shares sum to 100 %. No class enters the calculation, so attention is the same for every class.",
+    ),
+  ],
+  [
+    english("rank correlation"),
+    english("How alike two maps order the patches: 1 for the same order, 0 for unrelated orders, −1 for the reverse."),
+  ],
+  [
+    english("deletion"),
+    english(
+      "Patches are removed, the strongest of the heatmap first. If the heatmap is faithful, the probability falls quickly.",
+    ),
+  ],
+  [
+    english("insertion"),
+    english(
+      "Patches return to an empty picture, the strongest of the heatmap first. If the heatmap is faithful, the probability rises quickly.",
+    ),
+  ],
+  [
+    english("logit lens"),
+    english("The classifier head is applied to the tokens of an earlier block, as if that were the last."),
+  ],
+  [english("logit|logits"), english("The score of a class, before softmax turns all scores into probabilities.")],
+  [english("PCA"), english("Principal component analysis: the directions in which the tokens differ most.")],
+  [english("norm|norms"), english("The length of a token: the root of the sum of its squared numbers.")],
   [
     english("rollout"),
     english("Attention of all blocks multiplied, so that it reaches from the output back to the image."),
@@ -32,6 +79,16 @@ const TERMS = [
     ),
   ],
 ];
+
+/** All terms with their explanations, as a list of definitions. */
+export function createTermList(host) {
+  host.replaceChildren(
+    ...TERMS.flatMap(([words, explanation]) => {
+      const [word] = translate(words).split("|");
+      return [make("dt", { textContent: word }), make("dd", { textContent: translate(explanation) })];
+    }),
+  );
+}
 
 /** Sets text as `setText` does, and makes the first of each term a button with its explanation. */
 export function setExplainedText(node, text, tooltip) {

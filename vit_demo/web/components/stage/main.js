@@ -98,8 +98,8 @@ export async function mount({ element, props, server, watch, upload, ...constant
     const newMap = entry ? entry.map : chosenMethod.map(result, chosenView);
     if (newMap || scene?.result !== result) scene = { result, method: chosenMethod, view: chosenView, map: newMap };
     const { method, view, map } = scene;
-    const { opacity, hovered, pinned } = choices;
-    const queried = method.uses.includes("patch") && !choices.dropping ? (pinned ?? hovered) : null;
+    const { opacity, hovered } = choices;
+    const queried = method.uses.includes("patch") ? view.query : null;
     const size = fitCanvas(canvas, picture, result.size);
     paintResult(canvas, size, result, {
       map,
@@ -119,6 +119,8 @@ export async function mount({ element, props, server, watch, upload, ...constant
   function updatePicture(entry) {
     setProgress(find(".view .progress"), Boolean(entry?.slow && !entry.map && !entry.error), entry?.progress);
     find(".drop").setAttribute("aria-pressed", String(choices.dropping));
+    find(".follow").setAttribute("aria-pressed", String(choices.follows));
+    find(".follow").disabled = !usesPatch() || choices.dropping;
     find(".restore").disabled = !dropping.dropped().size;
     stage.classList.toggle("dropping", choices.dropping);
   }
@@ -168,7 +170,7 @@ export async function mount({ element, props, server, watch, upload, ...constant
     dropping.toggle(patch);
     const place = placeOf(result, patch);
     const news = dropping.dropped().has(patch)
-      ? translate("Patch dropped: {place}.", { place })
+      ? translate("Patch removed: {place}.", { place })
       : translate("Patch restored: {place}.", { place });
     setText(find(".news"), news);
   }
@@ -279,6 +281,7 @@ export async function mount({ element, props, server, watch, upload, ...constant
   picture.addEventListener("pointerenter", () => change({})); // loads the trace before the pointer reaches a patch
   clickedPatch.follow(element, clickPatch);
   find(".drop").addEventListener("click", () => change({ dropping: !choices.dropping, pinned: null }));
+  find(".follow").addEventListener("click", () => change({ follows: !choices.follows, pinned: null }));
   find(".restore").addEventListener("click", () => dropping.restoreAll());
   find(".back").addEventListener("click", () => {
     pin(null);

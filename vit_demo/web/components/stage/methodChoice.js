@@ -1,4 +1,4 @@
-// The choice of a method: the recommended ones under plain words first, then all of them, with what each costs.
+// The choice of a method: the recommended ones first, then all of them, with what each costs.
 
 import { make, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
@@ -6,7 +6,7 @@ import { recommendedMethods } from "./methods.js";
 import { segmentChoice } from "./widgets.js";
 
 /** A plain choice that opens another section, where that section exists: [its name, words]. */
-const ELSEWHERE = ["features", english("What looks alike")];
+const ELSEWHERE = ["features", english("Similar patches")];
 
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
 
@@ -16,7 +16,7 @@ const NO_CLASSES = english("This model has no classifier head, so no map can be 
  */
 export function createMethodChoice(host, list, methods, { group, sectionNames, onChange, retry }) {
   const choose = (method) => onChange({ method });
-  const recommended = recommendedMethods(methods).map((name) => [name, methods[name].recommended]);
+  const recommended = recommendedMethods(methods).map((name) => [name, methods[name].label]);
   const plainHost = make("div", { className: "plain" });
   const more = make("button", { type: "button", className: "quiet more-methods" });
   const plain = segmentChoice(plainHost, english("Show"), group("recommended"), recommended, choose);
@@ -60,8 +60,9 @@ export function createMethodChoice(host, list, methods, { group, sectionNames, o
       face.title = result && input.disabled ? NO_CLASSES : "";
     }
     for (const input of plainHost.querySelectorAll("input")) {
-      input.disabled = !result || (methods[input.dataset.value].classSpecific && !hasClasses);
-      input.parentElement.title = result && input.disabled ? NO_CLASSES : "";
+      const { classSpecific, recommended: words } = methods[input.dataset.value];
+      input.disabled = !result || (classSpecific && !hasClasses);
+      input.parentElement.title = result && input.disabled ? NO_CLASSES : words;
     }
   }
 

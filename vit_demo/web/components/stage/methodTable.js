@@ -33,7 +33,7 @@ export function createMethodTable(panel, methods, curves) {
       const onProgress = (progress) => setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
       onProgress(0);
       const reply = name
-        ? await curves.ofMap(result, { ...fieldsOf(name), baseline }, { isCurrent, onProgress })
+        ? await curves.ofMap(result, { ...fieldsOf(name), label, baseline }, { isCurrent, onProgress })
         : await curves.ofRandomOrders(result, { label, baseline }, { isCurrent });
       if (!isCurrent()) return;
       if (reply.error) return stop(reply.error);
@@ -53,7 +53,9 @@ export function createMethodTable(panel, methods, curves) {
       make("th", { textContent, scope: "col" }),
     );
     const body = make("tbody");
-    table.replaceChildren(make("thead", {}, make("tr", {}, ...heads)), body);
+    const caption = make("caption");
+    setText(caption, translate("Tested on *{name}*, every method on the same class", { name: about.className }));
+    table.replaceChildren(caption, make("thead", {}, make("tr", {}, ...heads)), body);
     table.hidden = false;
     button.textContent = english("Cancel");
     return body;

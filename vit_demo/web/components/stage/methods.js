@@ -11,7 +11,7 @@
 // label the index of a class.
 
 import { english, translate } from "../shared/language.js";
-import { attentionMap, hasMap, rolloutMap } from "./attention.js";
+import { attentionMap, rolloutMap } from "./attention.js";
 import { formatNumber, formatProbability, formatShare } from "./numbers.js";
 import { blockName, className, headName, placeOf, queryName, targetOf } from "./text.js";
 
@@ -51,11 +51,11 @@ const ENTRIES = {
     sentence: ({ hasClassToken }, { block }) =>
       hasClassToken
         ? translate(
-            "What each patch *adds* to the class token in block {block}: attention times the length of the value vector. A patch that gets attention but has little to add gets little colour.",
+            "What each patch *adds* to the class token in block {block}: the length of the vector that all heads together bring from it, after the output projection. A patch that gets attention but has little to add gets little colour.",
             { block: block + 1 },
           )
         : translate(
-            "What each patch *adds* to the average of all tokens in block {block}: attention times the length of the value vector. A patch that gets attention but has little to add gets little colour.",
+            "What each patch *adds* to a token in block {block}, averaged over all tokens: the length of the vector that all heads together bring from it, after the output projection. A patch that gets attention but has little to add gets little colour.",
             { block: block + 1 },
           ),
     reading: (_result, _view, _patch, value) =>
@@ -113,10 +113,10 @@ const ENTRIES = {
 
 /** What a map costs, in words; the keys are those of the registry. */
 const COSTS = {
-  trace: english("no extra pass"),
-  forward: english("one extra pass"),
-  backward: english("one extra pass and its gradient"),
-  "many passes": english("many passes, some seconds"),
+  trace: english("no further run"),
+  forward: english("one more run"),
+  backward: english("one more run and its gradient"),
+  "many passes": english("hundreds of runs, some seconds"),
 };
 
 /**
@@ -147,6 +147,7 @@ function describe(method) {
     recommended: method.recommended,
     cost: COSTS[method.cost] ?? method.cost,
     faintReason: floor.reason,
+    isShare: floor.per_token,
     uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],
     /** How its maps are coloured; see colours.js. */
     style: ({ numTokens }) => ({ signed, floor: floor.per_token ? floor.value / numTokens : floor.value }),
@@ -181,6 +182,9 @@ export function mapFields(methods, result, { method, block, head, direction, pin
   return fields;
 }
 
+/** The class on which a heatmap is tested: the one it is about, and the predicted one for a map that is about none. */
+export const testedClass = (result, method, label) => targetOf(result, method.classSpecific ? label : null);
+
 /** Whether these fields describe the map that a method gives by default: the one that randomization is measured on. */
 export const isDefaultMap = (result, { block = result.numBlocks - 1, head = -1, query = null, direction = "from" }) =>
   block === result.numBlocks - 1 && head < 0 && query === null && direction === "from";
@@ -195,7 +199,7 @@ function attentionSentence(result, { block, head, direction, query }) {
       : translate("block {block}, head {head}", { block: block + 1, head: head + 1 });
   if (query === null && !result.hasClassToken) {
     return translate(
-      "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token.",
+      "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token. A token divides its attention among all tokens, itself included: 100 %.",
       { where },
     );
   }
@@ -203,37 +207,38 @@ function attentionSentence(result, { block, head, direction, query }) {
   if (direction === "to") {
     return query === null
       ? translate(
-          "Which patches look at the *class token* in {where}. The stronger its colour, the more of a patch's attention goes there.",
+          "What attends to the *class token* in {where}. The stronger its colour, the more of its own attention a patch gives to it.",
           values,
         )
       : translate(
-          "Which patches look at the *patch at {place}* in {where}. The stronger its colour, the more of a patch's attention goes there.",
+          "What attends to the *patch at {place}* in {where}. The stronger its colour, the more of its own attention a patch gives to it.",
           values,
         );
   }
   return query === null
     ? translate(
-        "Where the *class token* looks in {where}. The stronger its colour, the more attention a patch gets. After the last block, the output is read from the class token.",
+        "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %. After the last block, the prediction is read from the class token.",
         values,
       )
     : translate(
-        "Where the *patch at {place}* looks in {where}. The stronger its colour, the more attention a patch gets.",
+        "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
         values,
       );
 }
 
-function attentionReading(result, view, patch, value) {
+function attentionReading(_result, view, patch, value) {
   const values = { share: formatShare(value) };
   const isItself = view.query === patch;
-  if (hasMap(result, view)) return translate("*{share}* of the attention goes to this patch", values);
+  if (view.query === null && view.direction === "from")
+    return translate("attends to this patch with *{share}*", values);
   if (view.direction === "from") {
     return isItself
-      ? translate("gives *{share}* of its attention to itself", values)
-      : translate("gives *{share}* of its attention here", values);
+      ? translate("attends to itself with *{share}*", values)
+      : translate("attends to this patch with *{share}*", values);
   }
   return isItself
-    ? translate("gets *{share}* of its own attention", values)
-    : translate("gets *{share}* of this patch’s attention", values);
+    ? translate("is attended to by itself with *{share}*", values)
+    : translate("is attended to by this patch with *{share}*", values);
 }
 
 /** The value is a difference of log-probabilities; the two probabilities are easier to read. */

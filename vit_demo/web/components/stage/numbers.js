@@ -15,19 +15,22 @@ export function formatProbability(value) {
   return percent(100 * value, 1);
 }
 
+/** The result of a formula whose numbers are rounded: "≈ 12.3 %", "> 99.9 %". */
+export const relation = (text) => (/^[<>]/.test(text) ? `${text[0]} ${text.slice(1)}` : `≈ ${text}`);
+
 /** A share of attention, which is small on fine grids: two decimals below 1 %. */
 export function formatShare(value) {
   if (value > 0 && value < 0.0001) return `<${percent(0.01, 2)}`;
   return percent(100 * value, value < 0.01 ? 2 : 1);
 }
 
+const SMALLEST = 1e-6;
+
 /** A number without a unit: two or three significant digits. */
 export function formatNumber(value) {
-  if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 0.001) return formatSignificant(value, size < 1 ? 2 : 3);
-  const [digits, exponent] = value.toExponential(1).split("e");
-  return `${formatDecimals(Number(digits), 1)}e${exponent.replace("-", "−").replace("+", "")}`;
+  if (size > 0 && size < SMALLEST) return `${value < 0 ? ">−" : "<"}${formatDecimals(SMALLEST, 6)}`;
+  return value === 0 ? "0" : formatSignificant(value, size < 1 ? 2 : 3);
 }
 
 /** An area under a curve; areas are compared with each other, so all have two decimals. */

@@ -1,6 +1,6 @@
 // A result: the payload of one forward pass, decoded, with everything that can be drawn without another request.
 
-import { decodeMaps, decodeTrace } from "./decode.js";
+import { decodeFloat32, decodeMaps, decodeTrace, decodeUint16 } from "./decode.js";
 import { inkOnPaper } from "./ink.js";
 
 /**
@@ -37,8 +37,9 @@ export function decodeResult(payload) {
     hasClassToken: payload.class_token,
     dropped,
     tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),
-    predictions: payload.predictions,
+    predictions: decodePredictions(payload.predictions), // of every class, most likely first
     note: payload.note,
+    operations: payload.operations, // multiplications with an addition, of one pass
     milliseconds: payload.milliseconds,
     device: payload.device,
     attentionMaps: decodeMaps(payload.attention_maps),
@@ -46,6 +47,11 @@ export function decodeResult(payload) {
     traces: new Map(Object.entries(payload.trace ?? {}).map(([block, trace]) => [Number(block), decodeTrace(trace)])),
     attentionCache: new Map(),
   };
+}
+
+function decodePredictions({ indices, probabilities, labels }) {
+  const [index, probability] = [decodeUint16(indices), decodeFloat32(probabilities)];
+  return labels.map((label, i) => ({ index: index[i], label, probability: probability[i] }));
 }
 
 /** The index of each patch's token; -1 for a dropped patch. */

@@ -31,6 +31,7 @@ export function createSections(bar, cards, onChoose) {
   bar.hidden = offered.length < 2;
 
   function open(name) {
+    document.body.dataset.section = name; // for the inputs, of which some are not there in every section
     buttons.forEach((button, i) => {
       const isOpen = offered[i][0] === name;
       if (isOpen && button.getAttribute("aria-current") !== "true") showInBar(button);

@@ -20,7 +20,7 @@ export const headName = ({ numHeads }, head) =>
     ? translate("mean of {count} head|mean of {count} heads", { count: numHeads })
     : translate("head {head}", { head: head + 1 });
 
-/** The class that a heatmap is about: the chosen one if it is among the predictions, else the first of them. */
+/** The class that a heatmap is about: the chosen one if the model has it, else the predicted one. */
 export const targetOf = ({ predictions }, label) => predictions.find(({ index }) => index === label) ?? predictions[0];
 
 export const className = (result, { label }) => targetOf(result, label).label;

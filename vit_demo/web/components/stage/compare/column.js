@@ -2,7 +2,8 @@
 
 import { make, setProgress, setText } from "../../shared/dom.js";
 import { middlePatch, neighbour } from "../../shared/geometry.js";
-import { english, translate } from "../../shared/language.js";
+import { english, formatCount, translate } from "../../shared/language.js";
+import { testedClass } from "../methods.js";
 import { formatArea, formatProbability } from "../numbers.js";
 import { fitCanvas, paintResult } from "../picture.js";
 import { followPatches } from "../pointing.js";
@@ -78,6 +79,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
       choices.method,
     );
     const classes = (result?.predictions ?? []).map(({ index, label }) => [index, label]);
+    classes.sort(([, one], [, other]) => one.localeCompare(other));
     fill(selects.label, [[null, translate("predicted class")], ...classes], choices.label);
     selects.label.disabled = !methods[choices.method].classSpecific;
     selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
@@ -110,8 +112,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
           ],
           [english("Grid"), `${result.rows} × ${result.columns}`],
           [english("Tokens"), `${result.numTokens}`],
-          [english("Forward pass"), `${Math.round(result.milliseconds)}\u00a0ms`],
+          [english("Operations"), formatCount(result.operations)],
           [english("Attention of a block"), formatBytes(attentionBytes(result))],
+          ...(first ? [[english("Tested on"), testedClass(result, method, choices.label).label]] : []),
           [english("Deletion ↓"), areas ? formatArea(areas.deletion) : "–"],
           [english("Insertion ↑"), areas ? formatArea(areas.insertion) : "–"],
         ]

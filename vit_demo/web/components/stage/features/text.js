@@ -26,21 +26,21 @@ export function sentenceOf(mode, tokens, { block, k }, result) {
       );
     case "pca":
       return english(
-        "The three directions in which the tokens differ most are shown as *red*, *green* and *blue*. Patches of the same colour have similar tokens, although no label of a patch was ever given to the model.",
+        "PCA: the three directions in which the tokens differ most are shown as *red*, *green* and *blue*. Patches of the same colour have similar tokens, although no label of a patch was ever given to the model.",
       );
     case "segments":
       return translate(
-        "The patches are divided into *{k} groups* of similar tokens by k-means. The groups often follow the objects in the picture, although no label of a patch was ever given to the model.",
+        "The patches are divided into *{k} groups* of similar tokens by k-means. They may follow objects, colours, or only the place in the picture: no label of a patch was ever given to the model.",
         { k },
       );
     case "norms":
       return outliers.size
         ? translate(
-            "The stronger a patch’s colour, the *longer* its token. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
+            "The stronger a patch’s colour, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
             { outliers: outliers.size, all: count },
           )
         : english(
-            "The stronger a patch’s colour, the *longer* its token. Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
+            "The stronger a patch’s colour, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
           );
     default:
       return `${translate(
@@ -75,7 +75,7 @@ export function subjectOf(mode, tokens, { block, k, query, isPair }, result) {
 
 /** What the value of one patch means; `shown` is what its mode computed. */
 export function readingOf(mode, tokens, token, shown) {
-  if (token < 0) return english("this patch is dropped");
+  if (token < 0) return english("this patch is removed");
   switch (mode) {
     case "similarity":
       return translate("cosine similarity *{value}*", { value: formatCosine(shown.values[token]) });

@@ -2,9 +2,11 @@
 
 import { translate } from "../../shared/language.js";
 import { BASELINES } from "../faithfulnessTest.js";
-import { mapFields } from "../methods.js";
+import { mapFields, testedClass } from "../methods.js";
 import { formatArea, formatProbability } from "../numbers.js";
 import { targetOf } from "../text.js";
+
+const SENT_PRECISION = "attention within 0.0001, other maps float32";
 
 const plain = (text) => text.replaceAll("*", "");
 
@@ -41,20 +43,24 @@ const faithfulnessLine = ({ baseline, deletion, insertion }) => {
 function measuredOf(kept) {
   const { result, view, curves } = kept;
   if (!result.predictions.length) return [];
-  const { index: label } = targetOf(result, view.label);
+  const { index: label } = testedClass(result, kept.method, view.label);
   return curves.measured(result, { label, ...fieldsOf(kept).fields });
 }
 
 /** The fields of a map as they are in a request, and the class by name. */
-function fieldsOf({ result, view, methods, name }) {
+export function fieldsOf({ result, view, methods, name }) {
   const fields = mapFields(methods, result, { ...view, method: name, pinned: view.query });
   const target = methods[name].classSpecific ? targetOf(result, view.label).label : null;
   return { fields, target };
 }
 
-/** Everything about a map that a program needs: plain values for JSON; `map` is a list of rows. */
-export function valuesOf(kept) {
-  const { result, method, map } = kept;
+/**
+ * Everything about a map that a program needs: plain values for JSON; `map` is a list of rows. `exact` are the package's
+ * values; null where there is no server to ask, and the map has the precision in which it was sent.
+ */
+export function valuesOf(kept, exact) {
+  const { result, method } = kept;
+  const map = exact ?? kept.map;
   const { fields, target } = fieldsOf(kept);
   const { preset, patch_size, fit, dropped } = result.source;
   const faithfulness = measuredOf(kept).map(({ baseline, deletion, insertion }) => {
@@ -80,26 +86,43 @@ export function valuesOf(kept) {
     predictions: result.predictions.map(({ label, probability }) => ({ label, probability })),
     rows: result.rows,
     columns: result.columns,
+    precision: exact ? "float32" : SENT_PRECISION,
     map: rows,
   };
 }
 
-/** The file that the code reads: an example of the package, or one that the visitor has. */
-function fileOf({ source }) {
-  if (source.example)
-    return {
-      lines: ["from vit_demo.web.example_photos import EXAMPLE_PHOTOS"],
-      path: `EXAMPLE_PHOTOS["${source.example}"].path`,
-    };
-  return { lines: [], path: source.upload ? '"photo.jpg"  # your photo' : '"drawing.png"  # "Input picture" saves it' };
+const pictureOf = ({ result: { source, predictions, pixelated } }) =>
+  source.example ?? (pixelated ? `drawing-${predictions[0]?.label ?? ""}` : "photo");
+
+const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(/^-|-$/g, "");
+
+/** The name of a saved map without its extension: the picture, the method with its block, head and query, the model. */
+export function nameOf(kept) {
+  const { result, name } = kept;
+  const { fields, target } = fieldsOf(kept);
+  const { preset, patch_size: size } = result.source;
+  const parts = [pictureOf(kept), name];
+  if (target !== null) parts.push(target);
+  if ("block" in fields) parts.push(`block${fields.block}`);
+  if ("head" in fields) parts.push(fields.head < 0 ? "mean" : `head${fields.head}`);
+  if (fields.query !== undefined && fields.query !== null)
+    parts.push(`row${Math.floor(fields.query / result.columns)}`, `col${fields.query % result.columns}`);
+  if (fields.direction === "to") parts.push("to");
+  return [...parts, preset, String(size)].map(fileSafe).join("-");
 }
+
+/** The name of the file with the model's input; code and command read it. */
+export const nameOfInput = (kept) =>
+  `${fileSafe(pictureOf(kept))}-input-${fileSafe(kept.result.source.preset)}-${kept.result.source.patch_size}.png`;
+
+/** How that file becomes the input again: as it is. */
+const fitOf = ({ fit }) => (fit === "crop" ? "squash" : fit);
 
 /** Python code that computes the map. */
 export function pythonOf(kept) {
   const { result, name } = kept;
   const { fields, target } = fieldsOf(kept);
-  const { preset, patch_size: size, fit, dropped } = result.source;
-  const { lines, path } = fileOf(result);
+  const { preset, patch_size: size, dropped } = result.source;
   const place = (patch) => `(${Math.floor(patch / result.columns)}, ${patch % result.columns})`;
   const options = [`"${name}"`];
   if (target !== null) options.push(`label=${JSON.stringify(target)}`);
@@ -108,10 +131,11 @@ export function pythonOf(kept) {
   if (fields.query !== undefined && fields.query !== null) options.push(`query=${place(fields.query)}`);
   if (fields.direction === "to") options.push('direction="to"');
   const without = dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "";
-  return `${["import vit_demo", ...lines].join("\n")}
+  const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
+  return `import vit_demo
 
-image = ${path}
-ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}, fit="${fit}")
+image = "${nameOfInput(kept)}"  # Download, "Input picture"
+ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit})
 ${without}values = ex.heatmap(${options.join(", ")})
 ex.overlay(values, method="${name}").save("${name}.png")
 `;
@@ -121,14 +145,13 @@ ex.overlay(values, method="${name}").save("${name}.png")
 export function commandOf(kept) {
   const { result, name } = kept;
   const { fields, target } = fieldsOf(kept);
-  const { preset, patch_size: size, fit, dropped, upload, example } = result.source;
+  const { preset, patch_size: size, dropped } = result.source;
   if (dropped.length) return null;
-  const file = upload || example ? "photo.jpg" : "drawing.png";
   const label =
     target === null ? "" : ` --label ${/^\w+$/.test(target) ? target : `'${target.replaceAll("'", "'\\''")}'`}`;
-  const how = fit === "crop" ? "" : ` --fit ${fit}`;
+  const how = result.pixelated ? "" : ` --fit ${fitOf(result.source)}`;
   const options = how + label + mapOptionsOf(result, fields);
-  return `python -m vit_demo explain ${file} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
+  return `python -m vit_demo explain ${nameOfInput(kept)} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
 }
 
 /** The options of the command line that differ from its defaults: the last block, the mean of its heads, no query. */

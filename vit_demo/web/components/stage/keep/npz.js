@@ -4,18 +4,23 @@ const ENCODER = new TextEncoder();
 const ALIGNMENT = 64; // of the data in a .npy file
 const DOS_DATE = 0x0021; // 1 January 1980: equal arrays give equal files
 
-/** A Float32Array of a shape as the bytes of a .npy file. */
+/** A Float32Array, or a list of texts, of a shape as the bytes of a .npy file. */
 function npy(values, shape) {
   const tuple = shape.length === 1 ? `${shape[0]},` : shape.join(", ");
-  const header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${tuple}), }`;
+  const texts = values instanceof Float32Array ? null : values.map((text) => [...text]);
+  const width = texts ? Math.max(1, ...texts.map((text) => text.length)) : 1; // in units of 4 bytes
+  const header = `{'descr': '${texts ? `<U${width}` : "<f4"}', 'fortran_order': False, 'shape': (${tuple}), }`;
   const length = Math.ceil((10 + header.length + 1) / ALIGNMENT) * ALIGNMENT - 10;
-  const bytes = new Uint8Array(10 + length + 4 * values.length);
+  const bytes = new Uint8Array(10 + length + 4 * width * values.length);
   bytes.set([0x93, ...ENCODER.encode("NUMPY"), 1, 0, length & 255, length >> 8]);
   bytes.set(ENCODER.encode(`${header.padEnd(length - 1)}\n`), 10);
   const view = new DataView(bytes.buffer, 10 + length);
-  values.forEach((value, i) => {
-    view.setFloat32(4 * i, value, true);
-  });
+  for (const [i, value] of values.entries()) {
+    if (!texts) view.setFloat32(4 * i, value, true);
+    else
+      for (const [j, character] of texts[i].entries())
+        view.setUint32(4 * (i * width + j), character.codePointAt(0), true);
+  }
   return bytes;
 }
 

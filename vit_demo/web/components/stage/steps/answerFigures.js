@@ -2,7 +2,7 @@
 
 import { make } from "../../shared/dom.js";
 import { english, translate } from "../../shared/language.js";
-import { formatProbability } from "../numbers.js";
+import { formatProbability, relation } from "../numbers.js";
 import { bracketed, moreTerms } from "./patchFigures.js";
 import { readBy } from "./texts.js";
 import { short } from "./vectors.js";
@@ -52,7 +52,7 @@ export function classesFigure({ facts, shared, revealed, paint }) {
   const rest = facts.classes - Math.min(2, logits.length);
   const terms = [...logits.slice(0, 2)].map((logit) => `e^${bracketed(logit)}`);
   const more = rest > 0 ? moreTerms(rest) : "";
-  const written = `${terms[0]} / (${terms.join(" + ")}${more}) = ${formatProbability(probability(logits[0]))}`;
+  const written = `${terms[0]} / (${terms.join(" + ")}${more}) ${relation(formatProbability(probability(logits[0])))}`;
   return [
     vector,
     veil(make("ol", { className: "rows logits" }, ...rows), revealed),

@@ -67,7 +67,7 @@ function writtenScore(query, key, score, width) {
   const indices = [...query.keys()].sort((a, b) => Math.abs(query[b] * key[b]) - Math.abs(query[a] * key[a]));
   const terms = indices.slice(0, 2).map((i) => `${short(query[i])}·${bracketed(key[i])}`);
   const more = width > 2 ? moreTerms(width - 2) : "";
-  return `(${terms.join(" + ")}${more}) / √${width} = ${short(score)}`;
+  return `(${terms.join(" + ")}${more}) / √${width} ≈ ${short(score)}`;
 }
 
 function writtenShare(scores, keyed, weight) {
@@ -142,7 +142,7 @@ export function headsFigure({ result, facts, block, tour, paint, choose }) {
 function residual(paint, before, added, after, name) {
   const peak = largest(before, added, after);
   const most = added.reduce((best, v, i) => (Math.abs(v) > Math.abs(added[best]) ? i : best), 0);
-  const terms = `${short(before[most])} + ${bracketed(added[most])} = ${short(after[most])}`;
+  const terms = `${short(before[most])} + ${bracketed(added[most])} ≈ ${short(after[most])}`;
   const sum = translate("number {number}: {sum}", { number: most + 1, sum: terms });
   return [
     paint.vector(translate("token"), before, { peak, mark: most }),

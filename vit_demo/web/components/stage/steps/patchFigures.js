@@ -125,7 +125,7 @@ function writtenProduct(pixels, weights, bias, total) {
   const terms = indices.slice(0, 3).map((i) => `${short(pixels[i])}·${bracketed(weights[i])}`);
   const rest = pixels.length - terms.length;
   const more = rest > 0 ? moreTerms(rest) : "";
-  return `${terms.join(" + ")}${more} + ${translate("bias")} ${bracketed(bias)} = ${short(total)}`;
+  return `${terms.join(" + ")}${more} + ${translate("bias")} ${bracketed(bias)} ≈ ${short(total)}`;
 }
 
 /** The end of a sum of which some terms are not written. */
@@ -155,7 +155,7 @@ export function sequenceFigure({ result, facts, patch, tour, paint }) {
   ];
   if (classToken) vectors.push(paint.vector(translate("class token"), classToken, { peak: largest(classToken) }));
   const channel = embedded.reduce((best, v, i) => (Math.abs(v) > Math.abs(embedded[best]) ? i : best), 0);
-  const terms = `${short(embedded[channel])} + ${bracketed(position[channel])} = ${short(token[channel])}`;
+  const terms = `${short(embedded[channel])} + ${bracketed(position[channel])} ≈ ${short(token[channel])}`;
   const sum = translate("number {number}: {sum}", { number: channel + 1, sum: terms });
   return [
     make(

@@ -50,14 +50,14 @@ export const STEPS = [
         f,
       ),
       translate(
-        "Laid out row by row they form a sequence, and a Transformer handles them as it would the words of a sentence.",
+        "Laid out row by row they form a sequence, and a Transformer handles them as it would the words of a sentence. Nothing is copied: the convolution of the next step reads each patch in its place.",
       ),
     ],
     before: (f) => [
       shape(f.channels, ...f.inputSize),
       f.channels === 1 ? translate("one grey picture") : translate("red, green, blue"),
     ],
-    after: (f) => [shape(f.patches, f.patchValues), translate("{patches} patches of {patchValues} numbers", f)],
+    after: (f) => [`${f.rows} × ${f.columns}`, translate("{patches} patches of {patchValues} numbers", f)],
   },
   {
     title: english("Turn each patch into a token"),
@@ -71,7 +71,7 @@ export const STEPS = [
         f,
       ),
     ],
-    before: (f) => [shape(f.patches, f.patchValues), translate("patches")],
+    before: (f) => [shape(f.channels, ...f.inputSize), translate("the picture, {patches} patches", f)],
     after: (f) => [shape(f.patches, f.width), translate("tokens")],
   },
   {

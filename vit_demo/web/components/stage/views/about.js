@@ -3,7 +3,7 @@
 import { setText } from "../../shared/dom.js";
 import { english, translate } from "../../shared/language.js";
 import { isFaint } from "../colours.js";
-import { createTooltip, setExplainedText } from "../glossary.js";
+import { createTermList, createTooltip, setExplainedText } from "../glossary.js";
 
 export const order = 20;
 export const offline = true;
@@ -15,10 +15,16 @@ export const html = `
     <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span></p>
     <p class="hint mouse"></p>
     <p class="hint touch"></p>
+    <div class="further">
+    <details class="terms">
+      <summary>What the words mean</summary>
+      <dl></dl>
+    </details>
     <details class="method-docs">
       <summary>How is this computed?</summary>
       <div class="text" tabindex="0" role="region" aria-label="How this map is computed"></div>
     </details>
+    </div>
   </section>`;
 
 export function create(card, { request }) {
@@ -27,16 +33,17 @@ export function create(card, { request }) {
   const docs = createMethodDocs(find(".method-docs"), request);
 
   function show(result) {
+    createTermList(find(".terms dl")); // in the language of now
     if (result) return;
-    setText(find(".sentence"), english("Nothing yet. The colours will show where the model looks."));
+    setText(find(".sentence"), english("Nothing yet. The colours will show what the model attends to."));
     for (const name of [".dependence", ".cost"]) setText(find(name), "");
   }
 
   function draw({ result, method, view, map, choices, chosenMethod }) {
     const isFaintMap = map && isFaint(map, method.style(result));
-    const faint = isFaintMap ? ` *${translate("The map is faint:")}* ${translate(method.faintReason)}` : "";
+    const faint = isFaintMap ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
     setExplainedText(find(".sentence"), method.sentence(result, view) + faint, tooltip);
-    const dependence = method.classSpecific ? english("depends on the class") : english("does not depend on the class");
+    const dependence = method.classSpecific ? english("depends on the class") : english("the same for every class");
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
     const { mouse, touch } = hints(choices, chosenMethod, result);
@@ -53,29 +60,29 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
   if (dropping) {
     return {
       mouse: english(
-        "Click a patch, or brush over several, to drop them; do it again to restore them. Arrow keys and Enter do the same.",
+        "Click a patch, or brush over several, to remove them; do it again to restore them. Arrow keys and Enter do the same.",
       ),
-      touch: english("Tap a patch, or brush over several, to drop them; do it again to restore them."),
+      touch: english("Tap a patch, or brush over several, to remove them; do it again to restore them."),
     };
   }
   if (!uses.includes("patch")) {
     return {
-      mouse: english("Hover a patch to read its value, or move there with the arrow keys."),
+      mouse: english("Point at a patch to read its value, or move there with the arrow keys."),
       touch: english("Tap a patch to read its value."),
     };
   }
   return hasClassToken
     ? {
         mouse: english(
-          "Hover a patch to see where it looks. Click to pin it, use the arrow keys to move, press Esc to return to the class token.",
+          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to the class token.",
         ),
-        touch: english("Tap a patch to see where it looks. Tap it again to return to the class token."),
+        touch: english("Tap a patch to see what it attends to. Tap it again to return to the class token."),
       }
     : {
         mouse: english(
-          "Hover a patch to see where it looks. Click to pin it, use the arrow keys to move, press Esc to unpin it.",
+          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to all tokens.",
         ),
-        touch: english("Tap a patch to see where it looks. Tap it again to unpin it."),
+        touch: english("Tap a patch to see what it attends to. Tap it again to return to all tokens."),
       };
 }
 

@@ -2,10 +2,10 @@
 
 import { copyText } from "../../shared/clipboard.js";
 import { make, setText } from "../../shared/dom.js";
-import { english, formatInteger, languageChange, translate } from "../../shared/language.js";
+import { english, formatCount, formatInteger, languageChange, translate } from "../../shared/language.js";
 import { createForm } from "../build/form.js";
 import { networkOf, problemOf, stagesOf, totalsOf } from "../build/network.js";
-import { formatBytes, formatCount, formatShape } from "../build/numbers.js";
+import { formatBytes, formatShape } from "../build/numbers.js";
 import { pythonCode } from "../build/python.js";
 
 export const order = 80;

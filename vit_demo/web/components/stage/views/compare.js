@@ -28,6 +28,7 @@ export const html = `
       shows the same place in every column.</p>
     <div class="tools">
       <button type="button" class="quiet add">Add a column</button>
+      <button type="button" class="quiet reset">Reset</button>
       <button type="button" class="quiet measure">Measure deletion and insertion</button>
       <p class="scales"></p>
     </div>
@@ -235,6 +236,11 @@ export function create(card, { request, methods, curves, change }) {
   find(".add").addEventListener("click", () => {
     addColumn({ ...columns.at(-1).choices });
     publish();
+  });
+  find(".reset").addEventListener("click", () => {
+    change({ compare: null });
+    chosen = null;
+    begin();
   });
   find(".measure").addEventListener("click", measure);
   new ResizeObserver(schedule).observe(card);

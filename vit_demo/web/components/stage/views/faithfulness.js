@@ -5,15 +5,17 @@ import { english, translate } from "../../shared/language.js";
 import { lineChart } from "../charts.js";
 import { faithfulnessText, randomizationText } from "../conclusions.js";
 import { BASELINES, compare, NUM_ORDERS } from "../faithfulnessTest.js";
-import { isDefaultMap, mapFields } from "../methods.js";
+import { createTooltip, setExplainedText } from "../glossary.js";
+import { isDefaultMap, mapFields, testedClass } from "../methods.js";
 import { createMethodTable } from "../methodTable.js";
 import { formatArea } from "../numbers.js";
-import { targetOf } from "../text.js";
 import { segmentChoice } from "../widgets.js";
 
-const WHAT_IT_DOES = english(
-  "Remove its strongest patches first, or insert them first, and compare the prediction with random orders.",
-);
+const whatItDoes = (name) =>
+  translate(
+    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
+    { name },
+  );
 
 /** What a removed patch becomes. */
 const REPLACEMENTS = {
@@ -55,6 +57,7 @@ export const html = `
 export function create(card, { request, methods, curves }) {
   const find = (selector) => card.querySelector(selector);
   const button = find(".test");
+  const tooltip = createTooltip(card);
   const table = createMethodTable(find(".every"), methods, curves);
   const tests = new WeakMap(); // result -> Map from the map's fields to its test
   let current = null; // {result, fields, subject, className}: the heatmap that can be tested now
@@ -132,7 +135,7 @@ export function create(card, { request, methods, curves }) {
       drawFindings({ ...current, test, version: test.version });
     }
     card.classList.toggle("stale", Boolean(drawn && drawn.test !== test));
-    setText(find(".status"), test?.error || WHAT_IT_DOES);
+    setExplainedText(find(".status"), test?.error || whatItDoes(current?.className ?? "…"), tooltip);
   }
 
   function drawFindings(next) {
@@ -143,9 +146,13 @@ export function create(card, { request, methods, curves }) {
     const { found, correlations, running } = next.test;
     const isCompared = found.deletion.random.length === NUM_ORDERS;
     const [conclusion, measurements] = isCompared ? faithfulnessText(className, found) : ["", ""];
-    setText(find(".findings .subject"), subject);
+    setText(find(".findings .subject"), `${subject} · ${translate("tested on *{name}*", { name: className })}`);
     setText(find(".conclusion"), conclusion || (running ? english("Random orders are being computed.") : ""));
-    setText(find(".measurements"), `${measurements} ${translate(REPLACEMENTS[next.test.baseline])}`.trim());
+    setExplainedText(
+      find(".measurements"),
+      `${measurements} ${translate(REPLACEMENTS[next.test.baseline])}`.trim(),
+      tooltip,
+    );
     const chart = (title, { curve, random, area, random_area: randomArea }, ends) => {
       const legend = [
         translate("this heatmap {area}", { area: formatArea(area) }),
@@ -167,7 +174,7 @@ export function create(card, { request, methods, curves }) {
     find(".charts").replaceChildren(...charts);
     const { numPatches, dropped } = next.result;
     const text = correlations ? randomizationText(correlations, numPatches - dropped.length) : "";
-    setText(find(".randomization"), text);
+    setExplainedText(find(".randomization"), text, tooltip);
   }
 
   /** Without a result there is nothing to test; with one, the next frame says what. */
@@ -180,7 +187,7 @@ export function create(card, { request, methods, curves }) {
 
   function draw({ result, choices, chosenMethod, pinnedView }) {
     if (!result.predictions.length) return;
-    const { index, label: className } = targetOf(result, choices.label);
+    const { index, label: className } = testedClass(result, chosenMethod, choices.label);
     const fields = { label: index, ...mapFields(methods, result, choices) };
     setCurrent({ result, fields, subject: chosenMethod.subject(result, pinnedView), className });
   }

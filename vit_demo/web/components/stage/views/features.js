@@ -11,6 +11,7 @@ import { paintPicture } from "../features/picture.js";
 import { createSecondPicture } from "../features/secondPicture.js";
 import { createShown } from "../features/shown.js";
 import { classesOf, hintsOf, readingOf, sentenceOf, subjectOf } from "../features/text.js";
+import { createTooltip, setExplainedText } from "../glossary.js";
 import { fitCanvas } from "../picture.js";
 import { followPatches } from "../pointing.js";
 import { createMethodDocs } from "./about.js";
@@ -61,6 +62,7 @@ export const html = `
 
 export function create(group, { request, change, upload, examples }) {
   const find = (selector) => group.querySelector(selector);
+  const tooltip = createTooltip(group);
   const panes = [...group.querySelectorAll(".pane")];
   const canvases = panes.map((pane) => pane.firstElementChild);
   const loader = createTokenLoader(request, schedule);
@@ -177,7 +179,7 @@ export function create(group, { request, change, upload, examples }) {
     const reading = hovered ? readingOf(mode, tokens, tokenAt(tokens, hovered), shown) : "";
     setText(find(".of"), words);
     setText(find(".at"), reading);
-    setText(find(".sentences"), sentenceOf(mode, tokens, { block, k }, result));
+    setExplainedText(find(".sentences"), sentenceOf(mode, tokens, { block, k }, result), tooltip);
     showLegend(find(".legend"), mode, shown, { opacity: choices.opacity, paper: result.pixelated });
     const spoken = translate(
       "The picture under the colours of its patches: {subject}. Arrow keys choose a patch, Escape leaves it.",

@@ -1,9 +1,10 @@
-// Keep: the picture under its heatmap, its numbers, and code that computes it again.
+// Download: the picture under its heatmap, its numbers, what the model saw, and code that computes the map again.
 
 import { copyText } from "../../shared/clipboard.js";
 import { make, setText } from "../../shared/dom.js";
 import { english, translate } from "../../shared/language.js";
-import { commandOf, pythonOf, valuesOf } from "../keep/description.js";
+import { decodeFloat32 } from "../decode.js";
+import { commandOf, fieldsOf, nameOf, nameOfInput, pythonOf, valuesOf } from "../keep/description.js";
 import { npz } from "../keep/npz.js";
 import { pngOf, reportOf, svgOf } from "../keep/pictures.js";
 
@@ -11,16 +12,24 @@ export const order = 55;
 
 export const offline = true;
 
+/** What can be saved: [name, words, what it is]. */
+const FILES = [
+  ["png", "PNG", english("the heatmap with its caption and colour bar")],
+  ["svg", "SVG", english("the same, to be edited")],
+  ["report", english("HTML report"), english("with prediction and code; it loads nothing")],
+  ["json", "JSON", english("the map’s values, the method, the class and the model")],
+  ["npz", "NPZ", english("the map and the probabilities of all classes, for NumPy")],
+  ["input", english("Input picture"), english("what the model saw, pixel by pixel")],
+];
+
 export const html = `
   <section class="card keep">
-    <h2>Keep</h2>
+    <h2>Download</h2>
     <div class="buttons">
-      <button type="button" class="quiet" data-keep="png">PNG</button>
-      <button type="button" class="quiet" data-keep="svg">SVG</button>
-      <button type="button" class="quiet" data-keep="report">HTML report</button>
-      <button type="button" class="quiet" data-keep="json">JSON</button>
-      <button type="button" class="quiet" data-keep="npz">NPZ</button>
-      <button type="button" class="quiet" data-keep="input">Input picture</button>
+      <details class="files">
+        <summary class="quiet">Download</summary>
+        <ul></ul>
+      </details>
       <button type="button" class="quiet" data-keep="python">Copy as Python</button>
       <button type="button" class="quiet" data-keep="command">Copy as command</button>
     </div>
@@ -28,11 +37,26 @@ export const html = `
   </section>`;
 
 const LIFETIME = 60_000; // milliseconds that a browser gets to save a file
-const HINT = english("JSON and NPZ hold the map’s exact values; JSON also names the method, the class and the model.");
-const NO_COMMAND = english("The command line cannot drop patches: copy the Python code instead.");
+const HINT = english("JSON and NPZ hold the package’s own float32 values.");
+const NO_SERVER = english("Here the values are those that came with the picture: attention within 0.0001.");
+const NO_COMMAND = english("The command line cannot remove patches: copy the Python code instead.");
 
-export function create(card, { methods, curves }) {
+export function create(card, { request, methods, curves }) {
   const hint = card.querySelector("[role=status]");
+  const menu = card.querySelector(".files");
+  menu.querySelector("ul").replaceChildren(
+    ...FILES.map(([name, words, about]) => {
+      const button = make(
+        "button",
+        { type: "button" },
+        make("b", { textContent: words }),
+        make("small", { textContent: about }),
+      );
+      button.dataset.keep = name;
+      button.setAttribute("aria-label", words);
+      return make("li", {}, button);
+    }),
+  );
   const buttons = [...card.querySelectorAll("button")];
   let kept = null; // the map on the stage, with all that describes it
 
@@ -40,9 +64,19 @@ export function create(card, { methods, curves }) {
     png: async () => save(await pngOf(kept), "png"),
     svg: () => save(svgOf(kept), "svg", "image/svg+xml"),
     report: () => save(reportOf(kept, pythonOf(kept)), "html", "text/html"),
-    json: () => save(`${JSON.stringify(valuesOf(kept), null, 1)}\n`, "json", "application/json"),
-    npz: () => save(npz(arraysOf(kept)), "npz", "application/octet-stream"),
-    input: () => saveAs(kept.result.image, nameOfInput(kept)),
+    json: async () => {
+      const exact = await exactMap();
+      save(`${JSON.stringify(valuesOf(kept, exact), null, 1)}\n`, "json", "application/json", exact);
+    },
+    npz: async () => {
+      const exact = await exactMap();
+      save(npz(arraysOf(kept, exact)), "npz", "application/octet-stream", exact);
+    },
+    async input() {
+      const reply = await request({ kind: "input", source: kept.result.source });
+      if (reply?.result) saveAs(reply.result.image, nameOfInput(kept));
+      else setText(hint, reply?.error ?? "");
+    },
     python: () => copy(pythonOf(kept), english("Python code copied.")),
     command: () => {
       const command = commandOf(kept);
@@ -51,24 +85,38 @@ export function create(card, { methods, curves }) {
     },
   };
 
-  function save(content, extension, type) {
+  /** The map as the package computes it; null where no server can be asked. */
+  async function exactMap() {
+    const { result } = kept;
+    const reply = await request({ kind: "map", source: result.source, ...fieldsOf(kept).fields });
+    return reply?.result ? decodeFloat32(reply.result.map) : null;
+  }
+
+  function save(content, extension, type, exact = true) {
     const blob = content instanceof Blob ? content : new Blob([content], { type });
-    const { preset, patch_size: size } = kept.result.source;
     const url = URL.createObjectURL(blob);
-    saveAs(url, `${kept.name}-${preset.replaceAll("/", "-")}-${size}.${extension}`);
+    saveAs(url, `${nameOf(kept)}.${extension}`, exact ? "" : NO_SERVER);
     setTimeout(() => URL.revokeObjectURL(url), LIFETIME);
   }
 
-  function saveAs(url, name) {
+  function saveAs(url, name, remark = "") {
     make("a", { href: url, download: name }).click();
-    setText(hint, translate("Saved *{name}*.", { name }));
+    setText(hint, `${translate("Saved *{name}*.", { name })} ${translate(remark)}`.trim());
   }
 
   async function copy(text, copied) {
     setText(hint, (await copyText(text)) ? copied : english("The browser did not allow copying."));
   }
 
-  for (const button of buttons) button.addEventListener("click", () => kept && actions[button.dataset.keep]());
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      menu.open = false;
+      if (kept) actions[button.dataset.keep]();
+    });
+  }
+  card.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") menu.open = false;
+  });
 
   function draw({ result, method, view, map, choices }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
@@ -88,13 +136,13 @@ export function create(card, { methods, curves }) {
   return { draw, show };
 }
 
-/** The arrays of a .npz file. */
-function arraysOf({ result, map }) {
-  const probabilities = Float32Array.from(result.predictions, ({ probability }) => probability);
+/** The arrays of a .npz file: the map, and the probability and label of each class, in the order of the logits. */
+function arraysOf({ result, map }, exact) {
+  const classes = [...result.predictions].sort((one, other) => one.index - other.index);
+  const shape = [classes.length];
   return {
-    map: { values: map, shape: [result.rows, result.columns] },
-    probabilities: { values: probabilities, shape: [probabilities.length] },
+    map: { values: exact ?? map, shape: [result.rows, result.columns] },
+    probabilities: { values: Float32Array.from(classes, ({ probability }) => probability), shape },
+    labels: { values: classes.map(({ label }) => label), shape },
   };
 }
-
-const nameOfInput = ({ result }) => (result.pixelated ? "drawing.png" : "input.webp");
