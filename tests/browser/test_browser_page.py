@@ -112,7 +112,8 @@ HAS_TRACE = "block => document.querySelector('.stage').__stage.current().traces.
 
 
 def test_the_heatmap_follows_the_pointer_and_sends_no_request(opened: Page):
-    opened.wait_for_function(HAS_TRACE, arg=5)  # loaded once the page has come to rest
+    opened.locator(".picture").hover()
+    opened.wait_for_function(HAS_TRACE, arg=5)
     opened.get_by_role("button", name="Follow pointer").click()
     opened.wait_for_timeout(300)
     requests = []

@@ -41,34 +41,32 @@ def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page)
 
 def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage: Page) -> None:
     stage.route("**/component_server/", lambda route: route.abort(), times=1)
-    relevance = method_button(stage, "Relevance")
-    relevance.check()
+    method_button(stage, "Relevance").check()
     stage.locator(".value", has_text="The server did not respond").wait_for()
     assert subject(stage).startswith("class token") and other_requests == []
     stage.mouse.move(*point_at(stage, 1, 1))  # looking around is no choice
     assert subject(stage) and other_requests == []
-    relevance.click()
+    method_button(stage, "Relevance").click()
     shows(stage, "for seven · relevance")
     assert scene(stage)[0] == -35 and len(other_requests) == 1
-    relevance.click()
+    method_button(stage, "Relevance").click()
     assert subject(stage).startswith("for seven") and len(other_requests) == 1, "what is there is not requested again"
 
 
 @pytest.mark.parametrize("way", ["away-and-back", "class", "keyboard"])
 def test_every_way_of_choosing_again_repeats_a_failed_request(stage: Page, way: str) -> None:
     broken.set()
-    relevance = method_button(stage, "Relevance")
-    relevance.check()
+    method_button(stage, "Relevance").check()
     stage.locator(".value", has_text="The server did not respond").wait_for()
     broken.clear()
     if way == "away-and-back":
         method_button(stage, "Rollout").check()
         assert "rollout" in subject(stage)
-        relevance.check()
+        method_button(stage, "Relevance").check()
     elif way == "class":
         stage.get_by_role("button", name="seven").click()
     else:
-        relevance.press("Space")
+        method_button(stage, "Relevance").press("Space")
     shows(stage, "for seven · relevance")
     assert [request["method"] for request in other_requests] == ["relevance"] * 2
 

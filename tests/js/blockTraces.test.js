@@ -1,4 +1,4 @@
-// When the queries and keys of a block are downloaded: a light trace ahead, a heavy one when a visitor points.
+// When the queries and keys of a block are downloaded: a light trace with its block, a heavy one when a visitor points.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -19,21 +19,6 @@ function tracesOf(traceBytes) {
   const traces = createBlockTraces(request, (owner) => changed.push(owner));
   return { result, traces, requested, changed };
 }
-
-test("a light trace is requested ahead, a heavy one when it is needed", (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
-  for (const [bytes, ahead] of [
-    [100_000, [3]],
-    [2_000_000, []],
-  ]) {
-    const { result, traces, requested } = tracesOf(bytes);
-    traces.prepare(result, 3);
-    context.mock.timers.tick(WHILE);
-    assert.deepEqual(requested, ahead);
-    traces.need(result, 3);
-    assert.deepEqual(requested, [3]);
-  }
-});
 
 test("a slider that passes many blocks requests one", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });

@@ -3,19 +3,16 @@
 import { decodeTrace } from "./decode.js";
 
 const SETTLE = 120; // milliseconds; a slider that only passes a block should not cost a request
-const REST = 800; // milliseconds without another result, after which a visitor is likely to point at this one
 const LIGHT = 1 << 17; // bytes; a larger trace, such as DINOv2's of 2 MB, waits until a visitor points at the picture
 
 /**
  * `load(result, block)` loads a light trace if it is missing, `need(result, block)` any at once, unless that has failed
- * before, and `prepare(result, block)` a light one as soon as both have stayed the same for a while, so that hovering costs
- * no request; null for the result takes that back.
+ * before.
  * `onChange(result)` is called when a trace is there, when it has failed, and when a heavy one may be needed.
  */
 export function createBlockTraces(request, onChange) {
   const states = new WeakMap(); // result -> Map from block to "pending" or "failed"
   let timer = 0;
-  let resting = { timer: 0 }; // {result, block, timer}
 
   const statesOf = (result) => states.get(result) ?? states.set(result, new Map()).get(result);
   const isLight = (result) => result.traceBytes <= LIGHT;
@@ -50,14 +47,7 @@ export function createBlockTraces(request, onChange) {
     if (!timer && !hasFailed(result, block)) fetchTrace(result, block);
   }
 
-  function prepare(result, block) {
-    if (resting.result === result && resting.block === block) return;
-    clearTimeout(resting.timer);
-    resting = { result, block, timer: 0 };
-    if (result && isLight(result)) resting.timer = setTimeout(() => need(result, block), REST);
-  }
-
   const hasFailed = (result, block) => statesOf(result).get(block) === "failed";
 
-  return { load, need, prepare, hasFailed };
+  return { load, need, hasFailed };
 }

@@ -92,7 +92,6 @@ export async function mount({ element, props, server, watch, upload, ...constant
     const chosenView = viewOf(result, choices);
     const isPointed = picture.matches(":hover");
     if (usesPatch() && (isPointed || !chosenView.isComplete)) blockTraces.need(result, choices.block);
-    blockTraces.prepare(usesPatch() && choices.section === FIRST_SECTION ? result : null, choices.block);
     const entry = chosenMethod.map ? null : mapRequests.get(result, mapFields(methods, result, choices));
     if (!entry) mapRequests.release();
     const newMap = entry ? entry.map : chosenMethod.map(result, chosenView);

@@ -33,7 +33,7 @@ export const html = `
     <div class="start">
       <div>
         <h2>Is this heatmap faithful?</h2>
-        <p class="status" aria-live="polite"></p>
+        <p class="status"></p>
       </div>
       <div class="baseline"><span class="name">Removed patches become</span><div></div></div>
       <button type="button" class="quiet test">Test this heatmap</button>
@@ -135,6 +135,7 @@ export function create(card, { request, methods, curves }) {
       drawFindings({ ...current, test, version: test.version });
     }
     card.classList.toggle("stale", Boolean(drawn && drawn.test !== test));
+    find(".status").role = test?.error ? "status" : null; // what the test does is read like any text
     setExplainedText(find(".status"), test?.error || whatItDoes(current?.className ?? "…"), tooltip);
   }
 

@@ -21,7 +21,7 @@ export const offline = true;
 export const html = `
   <section class="card head-grid">
     <h2>Every block and head</h2>
-    <div class="cells-head"><p class="about-cells" role="status"></p><div class="scaling"></div></div>
+    <div class="cells-head"><p class="about-cells"></p><div class="scaling"></div></div>
     <div class="scroller"><div class="cells" role="group" aria-label="Every block and head"></div></div>
     <button type="button" class="more" hidden></button>
   </section>`;
