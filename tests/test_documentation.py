@@ -20,6 +20,8 @@ import vit_demo
 from vit_demo import cli
 from vit_demo.web import launch
 from vit_demo.web.components.pad import example_picture
+from vit_demo.weights import PRESETS
+from vit_demo.weights.checkpoints import read_record
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"docs/api.md": "tests/web/test_api_documentation.py", "docs/reference.md": "tests/test_reference.py"}
@@ -169,3 +171,12 @@ def check_module(name: str, arguments: list[str]) -> None:
     source = Path(found.origin).read_text(encoding="utf-8")
     assert '__name__ == "__main__"' in source
     assert all(f'"{word}"' in source for word in arguments if word.startswith("--"))
+
+
+def test_readme_says_which_weights_are_averages_of_several_runs() -> None:
+    bundled = [preset for preset in PRESETS.values() if preset.source == "bundled"]
+    averaged = {p.name for p in bundled if "averaged" in read_record(p, p.default_patch_size)}
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    (sentence,) = re.findall(r"[^.;]*averages of several runs\.", readme)
+    assert set(re.findall(r"`([\w-]+)`", sentence)) == averaged
+    assert "trained from scratch by this code" not in readme
