@@ -19,6 +19,7 @@ from vit_demo.images import to_mnist
 from vit_demo.inference import engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine, reset_engines
+from vit_demo.inference.steps import describe_block, describe_network, describe_patch
 from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
 from vit_demo.web import steps
@@ -170,6 +171,9 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
     tokens = run_excerpt(codes[1][0], self=model.patch_embed, images=images, patch_size=4)
     x = run_excerpt(codes[2][0], "x", self=model, x=tokens, grid=(4, 4))
     assert torch.equal(x, model.embed(images, (4, 4), 4))
+    patch = describe_patch(model, images, 5, patch_size=4)  # the token 6, after the class token
+    assert torch.equal(patch["embedded"], tokens[0, 5]) and torch.equal(patch["token"], x[0, 6])
+    found = describe_block(model, images, 5, 0, 1, patch_size=4)
     block: Any = model.blocks[0]
     normed = block.norm1(x)
     q, k, v = run_excerpt(codes[3][0], "(q, k, v)", self=block.attn, x=normed)
@@ -178,16 +182,21 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
     weights = run_excerpt(codes[3][3], q=q, k=k)
     torch.testing.assert_close(weights, scores.softmax(-1))
     torch.testing.assert_close(weights @ v, mixed)
+    torch.testing.assert_close(found["scores"], scores[0, 1, 6])
+    torch.testing.assert_close(found["all_weights"], weights[0, :, 6])
+    assert torch.equal(found["query"], q[0, 1, 6]) and torch.equal(found["head_output"], mixed[0, 1, 6])
     assert torch.equal(run_excerpt(codes[4][0], self=block.attn, x=mixed), block.attn(normed))
     between = run_excerpt(codes[4][1], "x", self=block, x=x, **none)
     torch.testing.assert_close(between, x + block.attn(normed))
     inside = block.norm2(between)
+    assert torch.equal(found["between"], between[0, 6]) and torch.equal(found["after"], block(x)[0, 6])
     assert torch.equal(run_excerpt(codes[5][0], self=block.mlp, x=inside), block.mlp(inside))
     assert torch.equal(run_excerpt(codes[5][1], "x", self=block, x=between), block(x))
     encoded = run_excerpt(codes[6][0], self=model, x=x, **none)
     assert torch.equal(encoded, model.forward_features(images, patch_size=4))
     pooled = run_excerpt(codes[7][0], self=model, x=encoded, pre_logits=True)
     assert torch.equal(model.head(pooled), model(images, patch_size=4))
+    assert torch.equal(describe_network(model, images, patch_size=4)["pooled"], pooled[0])
 
 
 def test_the_code_says_where_it_stands() -> None:

@@ -3,7 +3,7 @@
 import { make } from "../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../shared/language.js";
 import { heatCanvas } from "../colours.js";
-import { formatShare, percent } from "../numbers.js";
+import { formatShare, percent, relation } from "../numbers.js";
 import { placeOf } from "../text.js";
 import { bracketed, moreTerms } from "./patchFigures.js";
 import { lengthOf, patchOfToken } from "./tour.js";
@@ -74,7 +74,7 @@ function writtenShare(scores, keyed, weight) {
   const power = (value) => `e^${bracketed(value)}`;
   const terms = [...keyed].slice(0, 2).map((token) => power(scores[token]));
   const more = scores.length > 2 ? moreTerms(scores.length - 2) : "";
-  return `${power(scores[keyed[0]])} / (${terms.join(" + ")}${more}) = ${formatShare(weight)}`;
+  return `${power(scores[keyed[0]])} / (${terms.join(" + ")}${more}) ${relation(formatShare(weight))}`;
 }
 
 /** Which block and head, and whether the token is the chosen patch's or the class token. */

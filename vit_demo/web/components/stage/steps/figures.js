@@ -1,6 +1,7 @@
 // What each step shows beside the picture. A figure is a function of the tour's state that returns the nodes to show.
 
 import { make } from "../../shared/dom.js";
+import { english } from "../../shared/language.js";
 import { classesFigure, depthFigure } from "./answerFigures.js";
 import { headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
@@ -32,10 +33,16 @@ export function replaceNodes(host, nodes) {
   if (key) [...host.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)?.focus();
 }
 
-/** The code of a step, with where it stands. */
+const OUTSIDE = english(
+  "This fused kernel writes no scores and no shares down. They are computed beside the network, from the same queries and keys, as for every heatmap; by torch’s documentation the kernel does the same:",
+);
+
+/** The code of a step, with where it stands; before lines that are not of the network, that they are not. */
 export function codeNodes(excerpts) {
-  return excerpts.flatMap(({ where, code }) => [
-    make("small", { translate: false, textContent: where }),
-    make("pre", { tabIndex: 0, textContent: code }),
+  const firstOutside = excerpts.find(({ where }) => !where.startsWith("vit_demo/model/"));
+  return excerpts.flatMap((excerpt) => [
+    ...(excerpt === firstOutside ? [make("p", { textContent: OUTSIDE })] : []),
+    make("small", { translate: false, textContent: excerpt.where }),
+    make("pre", { tabIndex: 0, textContent: excerpt.code }),
   ]);
 }
