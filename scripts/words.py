@@ -83,13 +83,11 @@ LEFT_IN_ENGLISH = (
 """Parts of sentences of these modules that only Python's users, forged requests and unusual checkpoints meet."""
 
 MORE_SENTENCES = (
-    "CPU, {0} threads",
-    "CPU, 1 thread",
     "{0} is not on the Hub, or not public: check its name.",
-    f"{{0}} cannot be downloaded, because HF_HUB_OFFLINE is set: go online, or {hub.FALLBACK}.",
+    f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {hub.FALLBACK}.",
     f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {hub.FALLBACK}.",
 )
-"""Words of the device, and what the sentences with several placeholders become for a visitor."""
+"""What the sentences with several placeholders become for a visitor."""
 
 UNTRANSLATED = {"org/name", "Apache-2.0", "AttnLRP"}
 """The same in every language."""

@@ -42,6 +42,7 @@ def total(page: Page, name: str) -> str:
 
 def test_it_opens_with_vit_tiny_and_follows_every_field(build: Page) -> None:
     assert total(build, "Parameters") == "5,717,416"
+    assert build.locator("#inputs").is_hidden(), "the network that is built is not the one on the left"
     fields(build).get_by_label("Depth").fill("1")
     wait_for_parameters(build, replace(VIT_TINY, depth=1))
     fields(build).get_by_label("The head reads").select_option(label="the mean of the patches")

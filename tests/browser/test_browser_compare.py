@@ -61,6 +61,7 @@ def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page)
 
 
 def test_another_model_method_and_faithfulness(compare: Page) -> None:
+    assert compare.locator("#preset, #patch-size").evaluate_all("all => all.every((each) => !each.checkVisibility())")
     column(compare, 1).get_by_label("Model").select_option(label="Digits, tiny")
     column(compare, 1).get_by_label("Method").select_option(label="Relevance")
     column(compare, 3).get_by_role("button", name="Remove").click()
@@ -74,6 +75,11 @@ def test_another_model_method_and_faithfulness(compare: Page) -> None:
     assert facts(compare, 1)["Insertion ↑"] == f"{found.insertion_area:.2f}"
     assert np.isfinite(float(facts(compare, 2)["Deletion ↓"]))
     assert column(compare, 1).get_by_role("button", name="Remove").is_hidden(), "two columns are the fewest"
+    compare.get_by_role("button", name="Reset", exact=True).click()
+    wait_for(compare, 3)
+    chosen = [column(compare, number).get_by_label("Patch size").input_value() for number in (1, 2, 3)]
+    assert chosen == ["2", "4", "7"] and "compare=" not in compare.url
+    assert column(compare, 1).get_by_label("Method").input_value() == '"attention"'
 
 
 def test_without_a_picture_it_asks_for_one(compare: Page) -> None:

@@ -137,8 +137,8 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     page.wait_for_function("document.querySelector('.stage').__stage.current().dropped.length === 1")
     collect()
     page.locator(".look .restore").click()
-    for kept in ("python", "command", "json"):
-        page.locator(f"[data-keep={kept}]").click()
+    for name in ("python", "command", "json"):
+        page.locator(f"[data-download={name}]").evaluate("button => button.click()")
         collect()
     open_section(page, "features")
     for mode in ("similarity", "pca", "segments", "norms", "classes"):

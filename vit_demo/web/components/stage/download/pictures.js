@@ -7,7 +7,7 @@ import { percent } from "../numbers.js";
 import { paintResult } from "../picture.js";
 import { captionOf } from "./description.js";
 
-const SIDE = 896; // pixels of the longer side of a kept picture
+const SIDE = 896; // pixels of the longer side of a saved picture
 const LINE = 30; // pixels of a line of its caption
 const MARGIN = 20;
 const CLASSES = 5; // in the table of a report

@@ -33,7 +33,7 @@ def relevance(page: Page, address: str) -> Iterator[Page]:
         "document.querySelector('.stage')?.__stage?.scene()?.map"
         " && document.querySelector('.stage')?.__stage?.choices.method === 'relevance'"
     )
-    page.locator(".keep summary").wait_for()
+    page.locator(".download summary").wait_for()
     yield page
 
 
@@ -42,7 +42,7 @@ def expected() -> vit_demo.Exploration:
 
 
 def saved(page: Page, name: str, into: Path | None = None) -> bytes:
-    page.locator(".keep summary").click()
+    page.locator(".download summary").click()
     with page.expect_download() as download:
         page.locator(".files button", has=page.get_by_text(name, exact=True)).click()
     if into is not None:
@@ -79,9 +79,15 @@ def test_the_pictures_have_a_caption(relevance: Page) -> None:
     assert png.width == 896 and png.height > 896, "the caption is below the picture"
     assert np.asarray(png.convert("L"))[900:].min() < 80
     svg = ElementTree.fromstring(saved(relevance, "SVG"))
-    words = " ".join(text.text or "" for text in svg.iter("{http://www.w3.org/2000/svg}text"))
+    texts = [text.text or "" for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    words = " ".join(texts)
     assert "Relevance" in words and "for 3" in words and "digits-tiny, patches of 7 × 7 pixels" in words
+    peak = f"{expected().relevance().max():.2g}"
+    assert svg.find(".//{*}linearGradient") is not None and {"0", peak} <= set(texts)
+    bar = np.asarray(png.convert("RGB"))[896 + 20 + 6, 200:-200].astype(int)
+    assert bar[0].sum() > bar[-1].sum() + 100, "the colour bar is dark where the map is strong"
     report = saved(relevance, "HTML report").decode()
+    assert "linear-gradient" in report and peak in report
     assert "<script" not in report and "digits-tiny" in report and report.count("data:image/png") == 2
 
 
@@ -127,6 +133,10 @@ def test_the_copied_command_has_the_options_of_the_map(
     relevance.wait_for_function("document.querySelector('.stage')?.__stage?.choices.head === 0")
     code = copied(relevance, "Copy as Python")
     assert "block=1, head=0, query=(1, 1)" in code
+    saved(relevance, "PNG", into=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [
+        "drawing-3-attention-block2-head1-row2-col2-digits-tiny-7.png"
+    ]
     saved(relevance, "Input picture", into=tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -4,9 +4,9 @@ import { copyText } from "../../shared/clipboard.js";
 import { make, setText } from "../../shared/dom.js";
 import { english, translate } from "../../shared/language.js";
 import { decodeFloat32 } from "../decode.js";
-import { commandOf, fieldsOf, nameOf, nameOfInput, pythonOf, valuesOf } from "../keep/description.js";
-import { npz } from "../keep/npz.js";
-import { pngOf, reportOf, svgOf } from "../keep/pictures.js";
+import { commandOf, fieldsOf, nameOf, nameOfInput, pythonOf, valuesOf } from "../download/description.js";
+import { npz } from "../download/npz.js";
+import { pngOf, reportOf, svgOf } from "../download/pictures.js";
 
 export const order = 55;
 
@@ -23,15 +23,15 @@ const FILES = [
 ];
 
 export const html = `
-  <section class="card keep">
+  <section class="card download">
     <h2>Download</h2>
     <div class="buttons">
       <details class="files">
         <summary class="quiet">Download</summary>
         <ul></ul>
       </details>
-      <button type="button" class="quiet" data-keep="python">Copy as Python</button>
-      <button type="button" class="quiet" data-keep="command">Copy as command</button>
+      <button type="button" class="quiet" data-download="python">Copy as Python</button>
+      <button type="button" class="quiet" data-download="command">Copy as command</button>
     </div>
     <p class="hint" role="status"></p>
   </section>`;
@@ -52,7 +52,7 @@ export function create(card, { request, methods, curves }) {
         make("b", { textContent: words }),
         make("small", { textContent: about }),
       );
-      button.dataset.keep = name;
+      button.dataset.download = name;
       button.setAttribute("aria-label", words);
       return make("li", {}, button);
     }),
@@ -111,7 +111,7 @@ export function create(card, { request, methods, curves }) {
   for (const button of buttons) {
     button.addEventListener("click", () => {
       menu.open = false;
-      if (kept) actions[button.dataset.keep]();
+      if (kept) actions[button.dataset.download]();
     });
   }
   card.addEventListener("keydown", (event) => {

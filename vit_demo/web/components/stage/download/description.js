@@ -1,4 +1,4 @@
-// What a kept map is, in words, as data and as code that computes it again.
+// What a saved map is, in words, as data and as code that computes it again.
 
 import { translate } from "../../shared/language.js";
 import { BASELINES } from "../faithfulnessTest.js";
@@ -13,7 +13,7 @@ const plain = (text) => text.replaceAll("*", "");
 const predictionOf = ({ label, probability }) =>
   translate("prediction {label}, {probability}", { label, probability: formatProbability(probability) });
 
-/** The caption of a kept picture: lines of text. */
+/** The caption of a saved picture: lines of text. */
 export function captionOf(kept) {
   const { result, method, view, map } = kept;
   const { preset, patch_size: patchSize } = result.source;
@@ -96,17 +96,17 @@ const pictureOf = ({ result: { source, predictions, pixelated } }) =>
 
 const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(/^-|-$/g, "");
 
-/** The name of a saved map without its extension: the picture, the method with its block, head and query, the model. */
+/** The name of a saved map without its extension: picture, method, block, head and query (from 1, as on the page), model. */
 export function nameOf(kept) {
   const { result, name } = kept;
   const { fields, target } = fieldsOf(kept);
   const { preset, patch_size: size } = result.source;
   const parts = [pictureOf(kept), name];
   if (target !== null) parts.push(target);
-  if ("block" in fields) parts.push(`block${fields.block}`);
-  if ("head" in fields) parts.push(fields.head < 0 ? "mean" : `head${fields.head}`);
+  if ("block" in fields) parts.push(`block${fields.block + 1}`);
+  if ("head" in fields) parts.push(fields.head < 0 ? "mean" : `head${fields.head + 1}`);
   if (fields.query !== undefined && fields.query !== null)
-    parts.push(`row${Math.floor(fields.query / result.columns)}`, `col${fields.query % result.columns}`);
+    parts.push(`row${Math.floor(fields.query / result.columns) + 1}`, `col${(fields.query % result.columns) + 1}`);
   if (fields.direction === "to") parts.push("to");
   return [...parts, preset, String(size)].map(fileSafe).join("-");
 }
