@@ -91,6 +91,18 @@ def test_the_pictures_have_a_caption(relevance: Page) -> None:
     assert "<script" not in report and "digits-tiny" in report and report.count("data:image/png") == 2
 
 
+def test_a_picture_that_changes_meanwhile_changes_no_file(relevance: Page) -> None:
+    relevance.locator(".download summary").click()
+    with relevance.expect_download() as download:
+        relevance.evaluate(
+            """() => {
+              document.querySelector("[data-download=json]").click();
+              document.querySelector("[data-action=clear]").click();
+            }"""
+        )
+    assert download.value.suggested_filename == "drawing-3-relevance-3-digits-tiny-7.json"
+
+
 def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) -> None:
     assert "deletion" not in saved(relevance, "SVG").decode()
     assert "faithfulness" not in json.loads(saved(relevance, "JSON"))

@@ -114,7 +114,7 @@ def test_one_head_is_that_of_the_package(page: Page, address: str) -> None:
     page.locator(".steps .picture-caption", has_text="row 1, column 1 takes, head 3 of block 2").wait_for()
     code = page.locator(".steps .code").inner_text()
     fused, _, rest = code.partition("F.scaled_dot_product_attention(q, k, v")
-    assert "softmax" not in fused and "computed beside the network" in rest.partition("softmax")[0]
+    assert "softmax" not in fused and "compute them outside the network" in rest.partition("softmax")[0]
     assert page.locator(".steps .figure", has_text=") ≈ ").count() == 1 and ") = " not in figure(page).inner_text()
     expected = vit_demo.explore(example_picture(7), "digits-small").attention(1, 2, (0, 0))
     shares = page.locator(".steps .share-row:not(.total)").all_inner_texts()[1:]

@@ -132,7 +132,7 @@ pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3;
 <h1>${title}</h1>
 ${rest.map((line) => `<p>${line}</p>`).join("\n")}
 <div class="pictures">
-${picture(result.pictureUrl, escapeXml(translate("What the model saw")))}
+${picture(result.pictureUrl, escapeXml(translate("Picture")))}
 ${picture(pictureOf(kept).toDataURL(), title)}
 </div>
 ${bar}

@@ -34,7 +34,7 @@ export function replaceNodes(host, nodes) {
 }
 
 const OUTSIDE = english(
-  "This fused kernel writes no scores and no shares down. They are computed beside the network, from the same queries and keys, as for every heatmap; by torch’s documentation the kernel does the same:",
+  "This fused kernel stores no scores and no shares. The lines below compute them outside the network, from the same queries and keys, as for every heatmap; torch documents that the kernel computes the same.",
 );
 
 /** The code of a step, with where it stands; before lines that are not of the network, that they are not. */

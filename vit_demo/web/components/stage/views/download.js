@@ -58,44 +58,44 @@ export function create(card, { request, methods, curves }) {
     }),
   );
   const buttons = [...card.querySelectorAll("button")];
-  let kept = null; // the map on the stage, with all that describes it
+  let shown = null; // the map on the stage, with all that describes it
 
+  /** What each button does with the map that was on the stage when it was pressed, whatever is there when it is done. */
   const actions = {
-    png: async () => save(await pngOf(kept), "png"),
-    svg: () => save(svgOf(kept), "svg", "image/svg+xml"),
-    report: () => save(reportOf(kept, pythonOf(kept)), "html", "text/html"),
-    json: async () => {
-      const exact = await exactMap();
-      save(`${JSON.stringify(valuesOf(kept, exact), null, 1)}\n`, "json", "application/json", exact);
+    png: async (map) => save(map, await pngOf(map), "png"),
+    svg: (map) => save(map, svgOf(map), "svg", "image/svg+xml"),
+    report: (map) => save(map, reportOf(map, pythonOf(map)), "html", "text/html"),
+    async json(map) {
+      const exact = await exactValues(map);
+      save(map, `${JSON.stringify(valuesOf(map, exact), null, 1)}\n`, "json", "application/json", exact);
     },
-    npz: async () => {
-      const exact = await exactMap();
-      save(npz(arraysOf(kept, exact)), "npz", "application/octet-stream", exact);
+    async npz(map) {
+      const exact = await exactValues(map);
+      save(map, npz(arraysOf(map, exact)), "npz", "application/octet-stream", exact);
     },
-    async input() {
-      const reply = await request({ kind: "input", source: kept.result.source });
-      if (reply?.result) saveAs(reply.result.image, nameOfInput(kept));
+    async input(map) {
+      const reply = await request({ kind: "input", source: map.result.source });
+      if (reply?.result) saveAs(reply.result.image, nameOfInput(map));
       else setText(hint, reply?.error ?? "");
     },
-    python: () => copy(pythonOf(kept), english("Python code copied.")),
-    command: () => {
-      const command = commandOf(kept);
+    python: (map) => copy(pythonOf(map), english("Python code copied.")),
+    command(map) {
+      const command = commandOf(map);
       if (command) copy(command, english("Command copied."));
       else setText(hint, NO_COMMAND);
     },
   };
 
-  /** The map as the package computes it; null where no server can be asked. */
-  async function exactMap() {
-    const { result } = kept;
-    const reply = await request({ kind: "map", source: result.source, ...fieldsOf(kept).fields });
+  /** The values as the package computes them; null where no server can be asked. */
+  async function exactValues(map) {
+    const reply = await request({ kind: "map", source: map.result.source, ...fieldsOf(map).fields });
     return reply?.result ? decodeFloat32(reply.result.map) : null;
   }
 
-  function save(content, extension, type, exact = true) {
+  function save(map, content, extension, type, exact = true) {
     const blob = content instanceof Blob ? content : new Blob([content], { type });
     const url = URL.createObjectURL(blob);
-    saveAs(url, `${nameOf(kept)}.${extension}`, exact ? "" : NO_SERVER);
+    saveAs(url, `${nameOf(map)}.${extension}`, exact ? "" : NO_SERVER);
     setTimeout(() => URL.revokeObjectURL(url), LIFETIME);
   }
 
@@ -111,7 +111,7 @@ export function create(card, { request, methods, curves }) {
   for (const button of buttons) {
     button.addEventListener("click", () => {
       menu.open = false;
-      if (kept) actions[button.dataset.download]();
+      if (shown) actions[button.dataset.download](shown);
     });
   }
   card.addEventListener("keydown", (event) => {
@@ -121,15 +121,16 @@ export function create(card, { request, methods, curves }) {
   function draw({ result, method, view, map, choices }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
     const style = method.style(result);
-    const shown = { result, method, name, methods, curves, view, map, style, opacity: choices.opacity };
-    kept = map ? { ...shown, dropped: new Set(result.dropped) } : null;
-    for (const button of buttons) button.disabled = !kept;
+    const dropped = new Set(result.dropped);
+    const all = { result, method, name, methods, curves, view, map, style, opacity: choices.opacity, dropped };
+    shown = map ? all : null;
+    for (const button of buttons) button.disabled = !shown;
   }
 
   function show(result) {
     setText(hint, HINT);
     if (result) return;
-    kept = null;
+    shown = null;
     for (const button of buttons) button.disabled = true;
   }
 
