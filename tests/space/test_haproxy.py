@@ -2,11 +2,13 @@
 
 import re
 import shutil
+import socket
 import subprocess
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -46,6 +48,7 @@ def proxy(tmp_path):
     def start(name: str, *servers: ThreadingHTTPServer) -> str:
         port = first_free(0)
         text = (FOLDER / name).read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
+        text = text.replace("timeout http-request 10s", "timeout http-request 300ms")  # shorter, for the test
         ports = iter([server.server_port for server in servers])
         text = re.sub(r"(server \w+ 127\.0\.0\.1:)\d+", lambda found: f"{found[1]}{next(ports)}", text)
         (tmp_path / name).write_text(text)
@@ -93,3 +96,11 @@ def test_for_ray_a_cookie_becomes_the_session_header(proxy):
             assert visitor.cookies["vit_demo"] in seen
     assert len(set(sessions)) == 3
     assert httpx.get(address, headers={"x-session-id": "mine"}).text.split()[1] != "mine", "a visitor cannot choose it"
+
+
+@pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
+def test_headers_that_never_end_are_given_up(proxy, name):
+    address = urlsplit(proxy(name, serve("one"), serve("two")))
+    with socket.create_connection((address.hostname, address.port), timeout=10) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Dripped: ")
+        assert slow.recv(100).startswith(b"HTTP/1.1 408")

@@ -195,3 +195,11 @@ def test_no_header_decides_which_server_answers_a_call(header, other_program):
         with pytest.raises(TimeoutError):
             attacker.accept()
         connection.close()
+
+
+def test_only_tools_are_served(running_page):
+    """Gradio's ``prompts/get`` would run any tool past the limits of calls."""
+    for method in ("prompts/list", "prompts/get", "resources/list", "resources/read", "resources/templates/list"):
+        body = TOOL_CALL | {"method": method, "params": {"name": "presets", "arguments": {}, "uri": "x:y"}}
+        reply = request(running_page, "POST", "/gradio_api/mcp/", json.dumps(body).encode(), **JSON)[2]
+        assert b"Method not found" in reply, method

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import secrets
+import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
 
+import gradio as gr
 import numpy as np
 import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.web import launch, uploads
+from vit_demo.web import launch, request_bodies, security, uploads
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.limits import MAX_EVENT_BYTES
 from vit_demo.web.request_kinds import KINDS
@@ -198,7 +203,7 @@ def test_bodies_are_bounded(page):
     for data in (["x" * 20_000_000], [[0] * 200_000], [[[]] * 100_000]):
         status, _, reply = request(page, "POST", "/gradio_api/queue/join", {"data": data, **joined})
         assert status == 413 and b"send less" in reply
-    deep = b'{"data": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    deep = b'{"data": ' + b"[" * 15_000 + b"]" * 15_000 + b"}"
     for body in (deep, b"{", b"\xff\xfe", b"not json"):
         status, _, reply = request(page, "POST", "/gradio_api/queue/join", body, Content_Type="application/json")
         assert status == 400 and b"JSON" in reply
@@ -289,3 +294,63 @@ def test_unknown_events_leave_no_traceback(page, body, capfd):
 
 def test_no_stub_file_is_written_into_the_package():
     assert not list(Path(vit_demo.__file__).parent.rglob("*.pyi"))
+
+
+def test_values_are_counted_before_they_are_parsed(monkeypatch):
+    monkeypatch.setattr(request_bodies.json, "loads", lambda *_: pytest.fail("parsed, which takes half a second"))
+    for body in (b"[" + b"[]," * 333_000 + b"[]]", b"{" * 500_000, b"[" + b"0," * 100_000 + b"0]"):
+        with pytest.raises(request_bodies.RequestRefused, match="send less"):
+            request_bodies.check_body(body)
+
+
+def test_bodies_that_never_end_are_bounded_together_and_for_each_address(page, monkeypatch):
+    monkeypatch.setattr(request_bodies, "MAX_UNFINISHED_BYTES_OF_ONE", 3 * MAX_EVENT_BYTES)
+    address = urlsplit(page.local_url)
+    begun = b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % MAX_EVENT_BYTES
+    open_ones = []
+    try:
+        for _ in range(3):
+            open_ones.append(socket.create_connection((address.hostname, address.port)))
+            open_ones[-1].sendall(begun)
+        for _ in range(100):  # until the third has arrived
+            status, _, reply = request(page, "POST", "/gradio_api/queue/join", {"data": []})
+            if status == 503:
+                break
+            time.sleep(0.02)
+        assert b"try again in a moment" in reply
+    finally:
+        for one in open_ones:
+            one.close()
+    for _ in range(100):
+        if request(page, "POST", "/gradio_api/queue/join", {"data": []})[0] != 503:
+            return
+        time.sleep(0.02)
+    pytest.fail("their room is not given back")
+
+
+def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
+    reached: list[str] = []
+
+    async def gradio_app(scope, receive, send):
+        reached.append(scope["path"])
+
+    async def refused(path: str) -> list[int]:
+        sent: list[int] = []
+
+        async def send(message):
+            sent.append(message.get("status", 0))
+
+        scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"x")], "query_string": b""}
+        await security.Guard(gradio_app, gr.Blocks())(scope, None, send)
+        return sent[:1]
+
+    for file in ("/etc/hostname", "/etc/nothing", str(uploads.folder() / "x"), "https://example.com/a.png", "app.py"):
+        for route in ("/gradio_api/file=", "/file=", "/gradio_api/file/"):
+            assert asyncio.run(refused(route + file)) == [404], file
+    assert not reached
+    asyncio.run(refused(f"/gradio_api/file={uploads.folder() / ('0' * 64) / 'a.png'}"))
+    assert len(reached) == 1
+
+
+def test_a_page_that_names_a_forwarded_host_is_not_cached(page):
+    assert request(page, "GET", "/", X_Forwarded_Host="other.example")[1]["cache-control"] == "no-store"

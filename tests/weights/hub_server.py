@@ -22,6 +22,7 @@ class HubServer:
         seen: Every request as ``"GET file"``; for large files only the redirected one.
         ranges: The Range header of each GET that had one.
         cuts: Number of coming responses that break off in the middle.
+        forged: Headers that replace those of every response.
         tampered: Large files are sent with one byte changed.
         tokens: The token that each private repository requires.
         authorizations: The Authorization header of every request, None if it had none.
@@ -33,6 +34,7 @@ class HubServer:
         self.ranges: list[str] = []
         self.cuts = 0
         self.tampered = False
+        self.forged: dict[str, str] = {}
         self.tokens: dict[str, str] = {}
         self.authorizations: list[str | None] = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -107,7 +109,9 @@ class HubServer:
 
             def head(self, status: int, length: int, headers: dict[str, str]) -> None:
                 self.send_response(status)
-                for name, value in ({"Content-Length": str(length), "X-Repo-Commit": self.commit} | headers).items():
+                for name, value in (
+                    {"Content-Length": str(length), "X-Repo-Commit": self.commit} | headers | hub.forged
+                ).items():
                     self.send_header(name, value)
                 self.end_headers()
 

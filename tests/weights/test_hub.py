@@ -195,3 +195,13 @@ def test_a_full_disk_is_named_and_the_download_can_be_repeated(hub, preset, monk
         ):
             load_model(preset, 16)
     load_model(preset, 16)
+
+
+@pytest.mark.parametrize("name", ["ETag", "X-Repo-Commit", "X-Linked-ETag"])
+def test_no_header_of_a_mirror_writes_outside_the_cache(hub, published, tmp_path, name):
+    hub.repositories["some/model"] = {"config.json": published.files["config.json"]}
+    hub.forged = {name: '"../../../../outside"'}
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(CheckpointError, match="which is none: use another mirror"):
+        fetch("some/model", "config.json", "main")
+    assert not [path for path in set(tmp_path.rglob("*")) - before if "outside" in path.name]

@@ -8,6 +8,12 @@ MAX_EVENT_BYTES = 1_000_000
 MAX_EVENT_VALUES = 20_000
 """JSON values in such a body."""
 
+MAX_UNFINISHED_BYTES = 64_000_000
+"""Bodies of events that are still arriving, of all visitors together."""
+
+MAX_UNFINISHED_BYTES_OF_ONE = 16_000_000
+"""The same of one address."""
+
 MAX_UPLOAD_BYTES = 50_000_000
 """One uploaded file."""
 

@@ -20,8 +20,12 @@ from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, TOOL_SECONDS
 
 if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
+    from mcp.server import Server
 
 T = TypeVar("T")
+
+METHODS = ("InitializeRequest", "PingRequest", "ListToolsRequest", "CallToolRequest")
+"""What a client may ask for. Prompts and resources have other ways to the same functions, past the limits of tools."""
 
 PICTURE = (
     f"A data URL, such as data:image/jpeg;base64,..., of at most {MAX_EVENT_BYTES // 1000} kB. URLs are not fetched: "
@@ -87,6 +91,13 @@ class ToolServer(GradioMCPServer):
     def _tasks(self) -> set[asyncio.Task[Any]]:
         """Those of the calls under way."""
         return set()
+
+    def create_mcp_server(self) -> Server:
+        """Gradio's server of the protocol, which answers nothing but ``METHODS``."""
+        server = super().create_mcp_server()
+        for kind in [kind for kind in server.request_handlers if kind.__name__ not in METHODS]:
+            del server.request_handlers[kind]
+        return server
 
     async def _execute_tool_without_progress(self, job: Any) -> list[Any]:
         """Awaits the result, where Gradio would occupy one of the threads that also serve the page."""

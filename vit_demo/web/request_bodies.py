@@ -6,14 +6,22 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
 from vit_demo.web import uploads
-from vit_demo.web.limits import BODY_TIMEOUT_SECONDS, MAX_EVENT_BYTES, MAX_EVENT_VALUES
+from vit_demo.web.limits import (
+    BODY_TIMEOUT_SECONDS,
+    MAX_EVENT_BYTES,
+    MAX_EVENT_VALUES,
+    MAX_UNFINISHED_BYTES,
+    MAX_UNFINISHED_BYTES_OF_ONE,
+)
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """What no text can be encoded with."""
@@ -34,14 +42,37 @@ class RequestRefused(Exception):
         self.status = status
 
 
+class UnfinishedBodies:
+    """Counts the bytes of bodies that are still arriving, of all requests together and of each address."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def room(self, address: str, nbytes: int) -> Iterator[None]:
+        """Holds room for a body while it arrives.
+
+        Raises:
+            RequestRefused: If there is none.
+        """
+        is_full = self._held.total() + nbytes > MAX_UNFINISHED_BYTES
+        if is_full or self._held[address] + nbytes > MAX_UNFINISHED_BYTES_OF_ONE:
+            raise RequestRefused(503, "Too many requests are arriving at once: try again in a moment.")
+        self._held[address] += nbytes
+        try:
+            yield
+        finally:
+            self._held[address] -= nbytes
+            if not self._held[address]:
+                del self._held[address]
+
+
 async def read_body(scope: Scope, receive: Receive) -> bytes:
     """Reads the whole body of a request that is not an upload.
 
     Raises:
         RequestRefused: If it is too large, too slow or broken off.
     """
-    if content_length(scope) > MAX_EVENT_BYTES:
-        raise RequestRefused(413, TOO_LARGE)
     body = b""
     more = True
     deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
@@ -69,6 +100,9 @@ def check_body(body: bytes) -> Any:
     """
     if not body:
         return None
+    # Counted before they are parsed, which takes long; those within texts count as well, and are few.
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_EVENT_VALUES:
+        raise RequestRefused(413, TOO_LARGE)
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -91,6 +125,18 @@ def check_body(body: bytes) -> Any:
             raise RequestRefused(400, "A text is not valid Unicode: it holds half of a surrogate pair.")
         stack.extend(children)
     return data
+
+
+def event_size(scope: Scope) -> int:
+    """The bytes that the body of an event may have: what it announces, or the limit if it announces nothing.
+
+    Raises:
+        RequestRefused: If it announces more than the limit.
+    """
+    length = content_length(scope)
+    if length > MAX_EVENT_BYTES:
+        raise RequestRefused(413, TOO_LARGE)
+    return length or MAX_EVENT_BYTES
 
 
 def content_length(scope: Scope) -> int:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from vit_demo.web import settings
+from vit_demo.web import settings, uploads
 from vit_demo.web.limits import MAX_HEADER_LENGTH, MAX_PATH_LENGTH, MAX_SEGMENT_LENGTH
 from vit_demo.web.request_bodies import RequestRefused
 
@@ -19,8 +19,8 @@ CLOSED_ROUTES = (
 )  # fmt: skip
 """Routes of Gradio that the page does not use; closed with and without Gradio's prefix."""
 
-REMOTE_FILE = re.compile(r"/+file[=/]\W*[a-z][a-z0-9+.-]+:", re.IGNORECASE)
-"""A URL in the place of an uploaded file, which Gradio would download and pass on."""
+FILE = re.compile(r"/+file[=/](.*)", re.IGNORECASE | re.DOTALL)
+"""A file that Gradio passes on; of a URL in its place, Gradio would download what is there."""
 
 LARGE_ASSET = re.compile(r"/+assets/(Plotly|Altair)", re.IGNORECASE)
 """Scripts of Gradio that the page does not load, and that take a quarter of a second to compress."""
@@ -39,7 +39,10 @@ def check_address(scope: Scope, path: str) -> None:
     Raises:
         RequestRefused: If the request is refused.
     """
-    if path.startswith(CLOSED_ROUTES) or REMOTE_FILE.match(path) or LARGE_ASSET.match(path):
+    file = FILE.match(path)
+    # The path alone decides: looking it up would take longer for a file that is there.
+    is_foreign = file is not None and not uploads.is_upload_path(file[1])
+    if path.startswith(CLOSED_ROUTES) or is_foreign or LARGE_ASSET.match(path):
         raise RequestRefused(404, "Not found.")
     segments = [segment.encode(errors="replace") for segment in path.split("/")]
     if max(map(len, segments)) > MAX_SEGMENT_LENGTH or sum(map(len, segments)) > MAX_PATH_LENGTH:

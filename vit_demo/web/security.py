@@ -26,7 +26,15 @@ from vit_demo.web.limits import (
     UPLOAD_QUOTA_BYTES,
 )
 from vit_demo.web.quota import FileCounter, Quota
-from vit_demo.web.request_bodies import RequestRefused, check_body, content_length, read_body, receive_before
+from vit_demo.web.request_bodies import (
+    RequestRefused,
+    UnfinishedBodies,
+    check_body,
+    content_length,
+    event_size,
+    read_body,
+    receive_before,
+)
 from vit_demo.web.request_headers import check_address, clean_headers, client_address
 
 EVENT_ROUTES = ("/queue/join", "/call/", "/run/", "/api/")
@@ -79,6 +87,7 @@ class Guard:
         self._app = app
         self._checks = EventChecks(page)
         self._quota = Quota(UPLOAD_QUOTA_BYTES)
+        self._unfinished = UnfinishedBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuses a request, or passes it on."""
@@ -88,6 +97,7 @@ class Guard:
         path = unquote(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
         origin = Headers(scope=scope).get("origin")
         is_upload = path.rstrip("/") == "/upload"
+        is_forwarded = path in ("", "/") and "x-forwarded-host" in Headers(scope=scope)
         has_failed = False
 
         async def send_guarded(message: Message) -> None:
@@ -95,6 +105,8 @@ class Guard:
             if message["type"] == "http.response.start":
                 has_failed = is_upload and message["status"] == 500  # the error follows, and its message below
                 _set_headers(MutableHeaders(scope=message), path, origin)
+                if is_forwarded:  # the page names the host by which it was asked for
+                    MutableHeaders(scope=message)["cache-control"] = "no-store"
             if not has_failed:
                 await send(message)
 
@@ -122,7 +134,8 @@ class Guard:
         """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
         if path.rstrip("/") == "/upload":
             return self._upload(scope, receive, client_address(scope))
-        body = await read_body(scope, receive)
+        with self._unfinished.room(client_address(scope), event_size(scope)):
+            body = await read_body(scope, receive)
         data = check_body(body)
         self._checks.check_session(data)
         if path.startswith("/component_server"):

@@ -20,6 +20,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import get_session
 from tqdm import tqdm
 
 from vit_demo.errors import CheckpointError, PresetError
@@ -35,6 +36,10 @@ TIMEOUT = 10
 REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 """A commit, tag or branch. It becomes part of a path, so none of its parts may begin with a dot."""
+
+
+PATH_PART = re.compile(r"[\w-][\w.+-]{0,127}", re.ASCII)
+"""A hash or a commit, as the Hub names it in a header."""
 
 
 class MissingFileError(CheckpointError):
@@ -128,6 +133,7 @@ def _download(
 ) -> tuple[Path, str]:
     """Downloads a file; returns its path and the Hub's hash of it."""
     endpoint = os.environ.get("HF_ENDPOINT")
+    _check_all_responses()
     token = None if trusted else False  # None: the token of `hf auth login`, if any
     try:
         # A request of its own, because the download below retries for half a minute if the network does not respond.
@@ -142,6 +148,8 @@ def _download(
         raise CheckpointError(f"{repo} has no revision {revision!r}: use another one, or {repo} alone.") from error
     except EntryNotFoundError as error:
         raise MissingFileError(f"{repo} has no {filename}, so it cannot be used here.") from error
+    except CheckpointError:
+        raise
     except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
         raise _unreachable(repo, error) from error
     # The Hub sends a size with every file; without one, max_bytes is reserved.
@@ -164,6 +172,20 @@ def _download(
             f"{filename} of {repo} could not be downloaded ({reason}): try again, or {FALLBACK}."
         ) from error
     return Path(path), about.etag or ""
+
+
+def _check_all_responses() -> None:
+    """Lets the Hub client's session refuse responses whose headers would become paths outside its cache."""
+    hooks = get_session().event_hooks
+    if _check_response not in hooks["response"]:
+        get_session().event_hooks = {**hooks, "response": [*hooks["response"], _check_response]}
+
+
+def _check_response(response: Any) -> None:
+    for name in ("etag", "x-linked-etag", "x-repo-commit"):
+        value = response.headers.get(name, "").removeprefix("W/").strip('"')
+        if value and not PATH_PART.fullmatch(value):
+            raise CheckpointError(f"The Hub sent {quote(value)} as {name}, which is none: use another mirror.")
 
 
 def _no_repository(name: str) -> PresetError:
