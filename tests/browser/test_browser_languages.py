@@ -47,7 +47,24 @@ TOO_LONG = """() => {
 }"""
 
 NAMES = {
-    *("vit_demo", "AttnLRP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "px", "ms", "kB", "MB", "GB", "org/name"),
+    *(
+        "vit_demo",
+        "AttnLRP",
+        "MLP",
+        "HTML",
+        "PNG",
+        "SVG",
+        "JSON",
+        "NPZ",
+        "px",
+        "ms",
+        "kB",
+        "MB",
+        "GB",
+        "org/name",
+        "CPU",
+        "PCA",
+    ),
     *PRESETS,
     *("ViT-Tiny", "MNIST from scratch", "einops ViT", "annotated ViT"),
 }
@@ -106,7 +123,9 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     """In a language whose words all stand in brackets, a text of ours without brackets is in no catalogue."""
 
     def bracketed(key: str) -> str | dict[str, str]:
-        return {"other": f"⟦{key}⟧"} if "|" in key and "{count}" in key else key if "|" in key else f"⟦{key}⟧"
+        if "{count}" in key:
+            return {"other": f"⟦{key}⟧"} if "|" in key else f"⟦{key}⟧"
+        return "|".join(f"⟦{form}⟧" for form in key.split("|"))
 
     page = open_page(browser, address, "de", {key: bracketed(key) for key in page_words()})
     forgotten: set[str] = set()
@@ -120,10 +139,9 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
             if re.search(r"[^\W\d_]{2}", rest):
                 forgotten.add(text)
 
-    for details in (".about .terms", ".about .method-docs", ".logit-lens"):
+    for details, content in ((".about .terms", "dd"), (".about .method-docs", ".text p"), (".logit-lens", "li")):
         page.locator(f"{details} > summary").click()
-    page.locator(".about .text p").first.wait_for()
-    page.locator(".logit-lens li").first.wait_for()
+        page.locator(f"{details} {content}").first.wait_for()
     page.locator(".faithfulness .test").click()
     page.locator(".findings .randomization b, .findings .randomization:not(:empty)").first.wait_for()
     canvas = page.locator(".look canvas")
@@ -159,6 +177,7 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
         collect()
     page.locator("#build-1-image_size, .build input").first.fill("13")
     collect()
+    open_section(page, "attention")
     page.locator("#tab-photos").click()
     page.wait_for_selector('.stage[data-state="done"]')
     page.locator(".remove[title]").click()
@@ -176,8 +195,6 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser
     page.wait_for_function("!document.querySelector('.compare .pending')")
     open_section(page, "attention")
     settle(page)
-    # the last thing that the page requests on its own
-    page.wait_for_function("document.querySelector('.stage').__stage.current().traces.size")
     before = page.evaluate(TEXTS)
     assert "Is this heatmap faithful?" in before and page.locator("#language").input_value() == "en"
     fetched.clear()
