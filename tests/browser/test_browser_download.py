@@ -174,7 +174,10 @@ def test_the_input_of_a_photo_is_saved_as_the_model_saw_it(
 ) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{address}#tab=photos&model=photos-tiny&patch_size=12&photo=lion&method=relevance")
-    page.wait_for_function("document.querySelector('.stage')?.__stage?.scene()?.map")
+    page.wait_for_function(  # the opening digit may come first
+        "document.querySelector('.stage')?.__stage?.current()?.source.example === 'lion'"
+        " && document.querySelector('.stage').__stage.scene()?.map"
+    )
     saved(page, "Input picture", into=tmp_path)
     (path,) = tmp_path.iterdir()
     assert path.name == "lion-input-photos-tiny-12.png" and Image.open(path).size == (120, 120)
