@@ -1,8 +1,13 @@
-"""Finds files that are beside the package in the repository, and inside it once it is installed."""
+"""What the process finds around it: files beside the package or inside it, and how much memory it may use."""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
+
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container's limit stands, in the second and in the first version of control groups."""
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -14,3 +19,14 @@ def resource_folder(name: str) -> Path:
     """
     installed = _PACKAGE / f"_{name}"
     return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+def memory_limit() -> int:
+    """Bytes of memory that this process may use: the machine's, or less if its container has a limit."""
+    with suppress(OSError, ValueError, AttributeError):  # not on Windows
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        for path in CGROUP_LIMITS:
+            with suppress(OSError, ValueError):  # there is no such file, or it says "max"
+                most = min(most, int(Path(path).read_text()))
+        return most
+    return 8 << 30

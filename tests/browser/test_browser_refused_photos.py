@@ -80,7 +80,7 @@ def test_a_lost_connection_leaves_the_result_of_the_photo(opened: Page) -> None:
     opened.locator("#model-view .part").wait_for()
     top = opened.locator(".stage").get_attribute("data-top1")
     opened.route("**/component_server/", lambda route: route.abort())
-    opened.get_by_role("radio", name="15").check()
+    opened.locator("#patch-sizes label").filter(has=opened.locator("input[value='15']")).click()
     opened.locator(".result-status", has_text="connection").wait_for()
     assert opened.locator(".stage").get_attribute("data-top1") == top
     opened.unroute("**/component_server/")

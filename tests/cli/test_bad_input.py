@@ -123,3 +123,36 @@ def test_an_output_that_cannot_be_written(command, code, message, written, tmp_p
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, message in done.stderr, "Traceback" in done.stderr) == (code, True, False), done.stderr
     assert (tmp_path / written).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission there")
+def test_a_pattern_ends_although_its_folders_hold_each_other(tmp_path, monkeypatch, capsys):
+    inside = tmp_path / "g" / "one"
+    inside.mkdir(parents=True)
+    example_picture(3).save(inside / "three.png")
+    for name in ("a", "b", "c"):  # with links followed, 3 to the power of 40 folders
+        (inside / name).symlink_to(tmp_path / "g", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    assert main(["explain", "g/**/*.png", "--preset", "digits-tiny", "--json"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_a_pattern_that_matches_too_many_files_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("vit_demo.cli.pictures.MOST_MATCHES", 3)
+    for number in range(5):
+        (tmp_path / f"{number}.png").touch()
+    assert main(["explain", str(tmp_path / "*.png"), "--preset", "digits-tiny"]) == 2
+    assert "More than 3 files match" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="such names are refused there")
+def test_no_escape_sequence_of_a_file_name_reaches_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = ["\x1b]0;title\x07.png", "\x9b31m.png"]
+    (tmp_path / names[0]).write_bytes(b"no picture")
+    example_picture(3).save(names[1])
+    main(["explain", *names, "--preset", "digits-tiny"])
+    output = capsys.readouterr()
+    shown = output.out + output.err
+    assert r"\x1b]0;title\x07" in shown and r"\x9b31m" in shown
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)

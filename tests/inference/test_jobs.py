@@ -46,7 +46,13 @@ def test_too_many_are_refused_in_one_sentence_and_the_next_one_works(runner):
     assert runner.run("later", lambda: "fine", "slow") == "fine"
 
 
-def test_running_jobs_never_need_more_memory_than_there_is(runner):
+@pytest.fixture
+def all_count(monkeypatch):
+    """Jobs count however little memory they need."""
+    monkeypatch.setattr("vit_demo.inference.jobs.SMALL_JOB", 0)
+
+
+def test_running_jobs_never_need_more_memory_than_there_is(runner, all_count):
     used, most, lock = 0, 0, threading.Lock()
 
     def work(nbytes):
@@ -65,15 +71,91 @@ def test_running_jobs_never_need_more_memory_than_there_is(runner):
     assert most == 100, "one of 60 at a time, and the largest alone"
 
 
-def test_memory_is_counted_in_each_lane_and_given_in_order(runner):
+def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, monkeypatch):
     (first, go_on), order = held(runner, "first", "wide", 60), []
     large = runner.submit("large", lambda: order.append("large"), "wide", 1000)
     time.sleep(0.05)  # until it waits for the memory
     small = runner.submit("small", lambda: order.append("small"), "wide", 10)
-    assert runner.submit("other", lambda: "other", "quick", 100).result() == "other", "of another lane"
+    elsewhere = runner.submit("other", lambda: order.append("other"), "quick", 60)
+    time.sleep(0.05)
+    assert not elsewhere.is_done, "of another lane"
+    monkeypatch.setattr("vit_demo.inference.jobs.SMALL_JOB", 50)
+    assert runner.submit("little", lambda: "little", "slow", 50).result() == "little", "needs next to nothing"
     go_on.set()
-    until(lambda: first.is_done and large.is_done and small.is_done)
-    assert order == ["large", "small"]
+    until(lambda: first.is_done and large.is_done and small.is_done and elsewhere.is_done)
+    assert order[0] == "large"
+
+
+@pytest.fixture
+def roomy():
+    """Two lanes with room for 16."""
+    runner = JobRunner({"slow": Lane(1, 16), "wide": Lane(2, 16)}, nbytes=100)
+    yield runner
+    runner.close()
+
+
+def ask(runner, who, key, work, lane):
+    """Submits a job for a visitor."""
+    token = module.owner.set(who)
+    try:
+        return runner.submit(key, work, lane)
+    finally:
+        module.owner.reset(token)
+
+
+def test_visitors_are_served_in_turns(roomy):
+    order = []
+    _, go_on = held(roomy, "first", "slow")
+    flood = [ask(roomy, "flood", number, lambda: order.append("flood"), "slow") for number in range(4)]
+    for name in "abc":
+        ask(roomy, name, name, lambda name=name: order.append(name), "slow")
+    go_on.set()
+    until(lambda: len(order) == 7)
+    assert order[:4] == ["flood", "a", "b", "c"] and all(job.is_done for job in flood)
+
+
+def test_no_visitor_occupies_all_threads_of_a_lane(roomy):
+    go_on = threading.Event()
+    for number in range(2):
+        ask(roomy, "flood", number, go_on.wait, "wide")
+    assert ask(roomy, "other", "quick", lambda: "served", "wide").result() == "served"
+    go_on.set()
+
+
+def test_no_visitor_fills_a_lane(roomy):
+    _, go_on = held(roomy, "first", "slow")
+    for who in "abcd":
+        for number in range(4):
+            ask(roomy, who, (who, number), lambda: None, "slow")
+        with pytest.raises(BusyError):
+            ask(roomy, who, "one more", lambda: None, "slow")
+    last = ask(roomy, "other", "one", lambda: "served", "slow")
+    go_on.set()
+    assert last.result() == "served"
+
+
+def test_a_joined_job_comes_in_the_turn_of_whoever_comes_first(roomy):
+    order = []
+    _, go_on = held(roomy, "first", "slow")
+    for number in range(3):
+        ask(roomy, "flood", number, lambda number=number: order.append(number), "slow")
+    shared = ask(roomy, "flood", "shared", lambda: order.append("shared"), "slow")
+    assert ask(roomy, "other", "shared", lambda: order.append("twice"), "slow") is shared
+    go_on.set()
+    until(lambda: len(order) == 4)
+    assert order == [0, "shared", 1, 2]
+
+
+def test_a_job_has_a_limit_of_time(runner, monkeypatch):
+    monkeypatch.setattr(module, "JOB_SECONDS", 0.05)
+
+    def work():
+        for done in range(1000):
+            time.sleep(0.01)
+            report(done, 1000)
+
+    with pytest.raises(InputError, match="choose a smaller model"):
+        runner.run("long", work, "quick")
 
 
 def test_a_job_that_nobody_waits_for_stops_and_can_be_submitted_again(runner, monkeypatch):

@@ -19,6 +19,8 @@ from starlette.types import Message, Receive, Scope
 from vit_demo.web import asset_cache
 from vit_demo.web.asset_cache import AssetCache
 
+from ..asynchronous import run as run_coroutine
+
 NAME = "index-DphvyggB.js"
 requests: list[str] = []
 
@@ -127,7 +129,7 @@ def test_slow_requests_for_one_file_hold_one_copy() -> None:
         scope = {"type": "http", "method": "GET", "path": f"/assets/{NAME}", "headers": []}
         await asyncio.gather(*(cache(scope, ignore, ignore) for _ in range(20)))
 
-    asyncio.run(ask())
+    run_coroutine(ask())
     assert len(collectors) == 20 and sum(len(each._body) for each in collectors) == 1000
 
 

@@ -117,11 +117,11 @@ def test_pictures_that_are_late_are_refused_and_the_others_have_their_results(cl
     assert 0 < len(late) < 9 and late == list(range(late[0], 9)) and found[0] == {"result": {}}
 
 
-def test_calls_of_all_visitors_together_are_bounded(running_page, slow):
+def test_calls_of_one_address_are_bounded(running_page, slow):
     visitors = [Client(running_page.local_url, verbose=False) for _ in range(2)]
     calls = [one.submit(["data:"] * 4, "predict", {}, api_name="/batch") for one in visitors * 3]
     failures = [call.exception() for call in calls]
     refused = [str(failure) for failure in failures if failure]
     assert refused and all("try again in a moment" in failure for failure in refused)
-    assert slow.most == limits.BATCH_CALLS * limits.BATCH_WORKERS
+    assert slow.most == limits.BATCH_CALLS_OF_ONE * limits.BATCH_WORKERS
     assert visitors[0].predict(["data:"], "predict", {}, api_name="/batch") == [{"result": {}}]

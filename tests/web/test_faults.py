@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import gradio.route_utils
 import httpx
 import pytest
+from gradio_client import Client, handle_file
+from gradio_client.exceptions import AppError
 
 from vit_demo.cli import main
 from vit_demo.web import uploads
@@ -27,12 +29,27 @@ def test_an_upload_onto_a_full_disk_gets_a_sentence(running_page, monkeypatch):
         address = f"{running_page.local_url}gradio_api/upload"
         return httpx.post(address, files={"files": ("photo.png", b"the bytes of a photo")})
 
+    before = set(uploads.folder().iterdir())
     with monkeypatch.context() as context:
         context.setattr(gradio.route_utils, "NamedTemporaryFile", full)
         response = upload()
+    assert set(uploads.folder().iterdir()) == before, "nothing of it is left"
     assert response.status_code == 507 and response.json()["detail"] == NOT_STORED
     assert "content-security-policy" in response.headers
     assert upload().status_code == 200, "once there is room, uploads work again"
+
+
+def test_an_overlay_onto_a_full_disk_gets_a_sentence(running_page, three, monkeypatch):
+    def full(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    client = Client(running_page.local_url, verbose=False)
+    arguments = (handle_file(three), "digits-tiny", 7, "rollout", -1, -1, -1, -1, "")
+    with monkeypatch.context() as context:
+        context.setattr(gradio.processing_utils, "save_pil_to_cache", full)
+        with pytest.raises(AppError, match="disk is full"):
+            client.predict(*arguments, api_name="/overlay")
+    assert client.predict(*arguments, api_name="/overlay")
 
 
 @pytest.mark.parametrize("base", ["/dev/null/uploads", "/proc/uploads"])

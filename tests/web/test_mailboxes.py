@@ -7,7 +7,7 @@ import time
 
 from gradio.server_messages import ProcessCompletedMessage
 
-from vit_demo.web import mailboxes
+from vit_demo.web import mailboxes, visitor
 from vit_demo.web.limits import MAX_SESSION_MESSAGES, MAX_UNCOLLECTED_MESSAGES
 from vit_demo.web.mailboxes import Mailboxes
 
@@ -64,4 +64,11 @@ def test_mailboxes_are_bounded_in_number(monkeypatch):
     for name in "abcde":
         boxes[name], event_ids[name] = asyncio.Queue(), {name}
     assert list(boxes) == ["c", "d", "e"] and not {"a", "b"} & event_ids.keys()
+    with visitor.streams.listening("c"):
+        event_ids["d"].clear()
+        boxes["f"] = asyncio.Queue()
+        assert list(boxes) == ["c", "e", "f"], "the idle one first"
+        boxes["g"] = asyncio.Queue()
+        boxes["h"] = asyncio.Queue()
+        assert "c" in boxes, "never one whose stream is open"
     assert MAX_SESSION_MESSAGES <= MAX_UNCOLLECTED_MESSAGES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import secrets
@@ -26,6 +25,7 @@ from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.limits import MAX_EVENT_BYTES
 from vit_demo.web.request_kinds import KINDS
 
+from ..asynchronous import run as run_coroutine
 from .http_requests import event, request, upload
 
 DRAWING = to_data_url(example_picture(3))
@@ -346,9 +346,9 @@ def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
 
     for file in ("/etc/hostname", "/etc/nothing", str(uploads.folder() / "x"), "https://example.com/a.png", "app.py"):
         for route in ("/gradio_api/file=", "/file=", "/gradio_api/file/"):
-            assert asyncio.run(refused(route + file)) == [404], file
+            assert run_coroutine(refused(route + file)) == [404], file
     assert not reached
-    asyncio.run(refused(f"/gradio_api/file={uploads.folder() / ('0' * 64) / 'a.png'}"))
+    run_coroutine(refused(f"/gradio_api/file={uploads.folder() / ('0' * 64) / 'a.png'}"))
     assert len(reached) == 1
 
 

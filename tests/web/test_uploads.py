@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
 import secrets
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi.testclient import TestClient
 from gradio.route_utils import FileUploadProgress
 
 from vit_demo.web import uploads
@@ -19,7 +23,7 @@ from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FILE_BYTES
 from vit_demo.web.quota import FileCounter, Quota
 from vit_demo.web.request_bodies import RequestRefused
 from vit_demo.web.request_headers import client_address
-from vit_demo.web.server import forget_finished
+from vit_demo.web.server import asgi_app, forget_finished
 
 from .http_requests import event, png, request, upload
 
@@ -161,3 +165,29 @@ def test_the_key_of_uploads_is_new_in_each_process():
 
     uploads.folder()
     assert processing_utils.hash_seed != get_hash_seed().encode()
+
+
+def test_the_folders_of_killed_servers_are_deleted(tmp_path):
+    program = (
+        "import os, signal; from vit_demo.web import uploads; (uploads.folder() / 'photo.png').write_text('a face'); {}"
+    )
+    environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
+
+    def run(ending: str) -> None:
+        subprocess.run([sys.executable, "-c", program.format(ending)], env=environment, check=False)
+
+    run("os.kill(os.getpid(), signal.SIGKILL)")
+    assert len(list(tmp_path.rglob("photo.png"))) == 1
+    living = tmp_path / "vit_demo-living"
+    living.mkdir()
+    with (living / uploads.LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run("pass")
+        assert list(tmp_path.iterdir()) == [living], "that of a server which lives"
+
+
+def test_uploads_are_deleted_with_the_lifespan_of_an_application():
+    with TestClient(asgi_app()):  # which runs the lifespan, in a thread with a loop of its own
+        (uploads.folder() / "photo.png").write_text("a face")
+        (uploads.folder() / "a").mkdir(exist_ok=True)
+    assert [path.name for path in uploads.folder().iterdir()] == [uploads.LOCK]

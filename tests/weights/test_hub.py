@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import socket
+import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from huggingface_hub import constants
 
 import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
+from vit_demo.inference.job import Cancelled
 from vit_demo.weights import PRESETS, Preset, load_model
 from vit_demo.weights.hub import MissingFileError, fetch
 
@@ -205,3 +209,36 @@ def test_no_header_of_a_mirror_writes_outside_the_cache(hub, published, tmp_path
     with pytest.raises(CheckpointError, match="which is none: use another mirror"):
         fetch("some/model", "config.json", "main")
     assert not [path for path in set(tmp_path.rglob("*")) - before if "outside" in path.name]
+
+
+def test_leaving_a_download_leaves_no_lock_behind(hub, published, monkeypatch):
+    """``tqdm`` has one lock for the whole process; all other downloads would wait for it until a restart."""
+    hub.repositories["some/model"] = {"model.safetensors": b"0" * 200_000}
+
+    monkeypatch.setattr("vit_demo.weights.hub.SILENCE", 5.0)
+
+    def leave(*_: object) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        fetch("some/model", "model.safetensors", "main", leave)
+    assert fetch("some/model", "model.safetensors", "main", lambda *_: None).stat().st_size == 200_000
+
+
+def test_a_response_that_drips_is_given_up(monkeypatch):
+    monkeypatch.setattr("vit_demo.weights.hub.SILENCE", 0.3)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with suppress(OSError):
+                for _ in range(500):
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nX: "[:1])
+                    threading.Event().wait(0.01)
+
+        threading.Thread(target=drip, daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        with pytest.raises(CheckpointError, match="the Hub does not respond"):
+            fetch("some/model", "config.json", "main")

@@ -10,6 +10,7 @@ import io
 import sys
 from collections.abc import Sequence
 
+from vit_demo.cli.output import printable
 from vit_demo.cli.parser import build_parser
 from vit_demo.errors import InputError
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return BAD_INPUT if options.run(options) else OK
     except InputError as error:  # any other exception is a bug, and keeps its traceback
-        print(f"vit_demo: {error}", file=sys.stderr)
+        print(printable(f"vit_demo: {error}"), file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print(f"vit_demo: stopped.{getattr(options, 'when_stopped', '')}", file=sys.stderr)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from PIL import Image
+
+
+def printable(text: str) -> str:
+    """A text whose control characters, by which a file's name could command the terminal, are written out."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) -> None:
@@ -34,7 +40,7 @@ def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) 
     stream = file or sys.stdout
     try:
         with tqdm.external_write_mode(stream):
-            print(text, file=stream, flush=True)
+            print(printable(text), file=stream, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for later lines, and the flush when Python ends
         if not isinstance(error, BrokenPipeError):

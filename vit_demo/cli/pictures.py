@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import glob
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from vit_demo.errors import ImageError, InputError
@@ -16,6 +17,9 @@ SUFFIXES = frozenset(
     (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 )
 """Files of a folder that are taken for pictures."""
+
+MOST_MATCHES = 10_000
+"""Files of one pattern."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,24 @@ def _expand(argument: str) -> list[str]:
                 raise InputError(f"There is no picture in {argument}: give a folder that holds some.")
             return found
         if not Path(argument).exists() and glob.has_magic(argument):
-            matches = glob.glob(argument, recursive=True)  # noqa: PTH207  (Path.glob takes no absolute pattern)
-            found = sorted(name for name in matches if Path(name).is_file())
+            found = sorted(islice(_matches(Path(argument)), MOST_MATCHES + 1))
+            if len(found) > MOST_MATCHES:
+                raise InputError(f"More than {MOST_MATCHES:,} files match {argument}: give a narrower pattern.")
             if not found:
                 raise InputError(f"No file matches {argument}: check the pattern.")
             return found
     except OSError as error:
         raise ImageError(f"{argument} cannot be read: check the path and that you may read it.") from error
     return [argument]
+
+
+def _matches(pattern: Path) -> Iterator[str]:
+    """The files that match a pattern; unlike in a shell, ``**`` follows no link to a folder, which may be a loop."""
+    base = Path(pattern.anchor)
+    for path in base.glob(str(pattern.relative_to(base))):
+        is_hidden = any(part.startswith(".") for part in set(path.parts) - set(pattern.parts))
+        if not is_hidden and path.is_file():
+            yield str(path)
 
 
 def _is_picture(path: Path) -> bool:

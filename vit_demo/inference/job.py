@@ -13,7 +13,7 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any, Generic, TypeVar
 
 from vit_demo.errors import InputError
-from vit_demo.inference.limits import GRACE
+from vit_demo.inference.limits import GRACE, JOB_SECONDS
 
 T = TypeVar("T")
 
@@ -30,6 +30,7 @@ class Job(Generic[T]):
         nbytes: Memory that it needs while it runs, roughly.
         done: How much of the work is done.
         total: The whole amount; 0 if it is not known.
+        owners: Who asked for it.
     """
 
     def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
@@ -42,7 +43,9 @@ class Job(Generic[T]):
         self._future: Future[T] = Future()
         self._future.set_running_or_notify_cancel()  # a waiter that leaves must not cancel it for the others
         self._lock = threading.Lock()
+        self.owners: set[str] = set()
         self._claimed = self._cancelled = False
+        self._started_at = float("inf")
         self._waiters = 0
         self._wanted_at = time.monotonic() if parent is None else float("-inf")
 
@@ -67,6 +70,8 @@ class Job(Generic[T]):
         """
         if not self.is_wanted:
             raise Cancelled
+        if time.monotonic() - self._started_at > JOB_SECONDS:
+            raise InputError(f"This took more than {JOB_SECONDS:.0f} seconds: choose a smaller model or picture.")
         self.done, self.total = done, total
         if self._parent is not None and self._parent.is_wanted:
             self._parent.report(done, total)
@@ -125,6 +130,7 @@ class Job(Generic[T]):
     def execute(self) -> None:
         """Runs the work in this thread and keeps its result, or its error."""
         work, self._work = self._work, None
+        self._started_at = time.monotonic()
         assert work is not None, "only the claimer runs a job"
         self._context.run(current_job.set, self)
         try:
@@ -150,6 +156,8 @@ def _release_frames(error: BaseException | None) -> None:
             error.__traceback__ = None
         error = error.__cause__ or error.__context__
 
+
+owner: ContextVar[str] = ContextVar("who asks for jobs here; empty for this process itself", default="")
 
 current_job: ContextVar[Job[Any] | None] = ContextVar("the job that this thread runs", default=None)
 

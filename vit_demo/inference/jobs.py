@@ -2,7 +2,8 @@
 
 A lane has its own worker threads and queue, so that work of one kind never waits for work of another: digits do not
 wait for photos, nor a quick map for a slow one. Lanes of slow work run at a lower priority of the operating system,
-which leaves the processor to the quick ones.
+which leaves the processor to the quick ones. Within a lane, those who ask are served in turns, and none of them
+occupies all of its threads.
 
 A job that needs another (a map needs its forward pass) calls ``JobRunner.run``: the inner job then runs in the same
 thread, unless it is running elsewhere already and only has to be awaited.
@@ -11,21 +12,21 @@ thread, unless it is running elsewhere already and only has to be awaited.
 from __future__ import annotations
 
 import os
-import queue
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 import torch
 
 from vit_demo.errors import BusyError
 from vit_demo.inference.byte_semaphore import ByteSemaphore
-from vit_demo.inference.job import Cancelled, Job, current_job
-from vit_demo.inference.limits import LANES, MEMORY, Lane
+from vit_demo.inference.fair_queue import FairQueue
+from vit_demo.inference.job import Cancelled, Job, current_job, owner
+from vit_demo.inference.limits import LANES, MEMORY, SMALL_JOB, Lane
 
 T = TypeVar("T")
 
@@ -35,8 +36,7 @@ class JobRunner:
 
     Args:
         lanes: By name.
-        nbytes: Memory that the running jobs of each lane may need together, by the estimates with which they are
-            submitted.
+        nbytes: Memory that all running jobs may need together, by the estimates with which they are submitted.
     """
 
     def __init__(self, lanes: Mapping[str, Lane] = LANES, nbytes: int = MEMORY) -> None:
@@ -50,11 +50,10 @@ class JobRunner:
 
     def _begin(self) -> None:
         """Starts without jobs and threads, as the child of a fork has to: the threads stay in the parent."""
-        self._memory = {name: ByteSemaphore(self._nbytes) for name in self._lanes}
-        self._queues: dict[str, queue.SimpleQueue[Job[Any] | None]] = {
-            name: queue.SimpleQueue() for name in self._lanes
+        self._memory = ByteSemaphore(self._nbytes)
+        self._queues: dict[str, FairQueue[Job[Any]]] = {
+            name: FairQueue(max(1, lane.workers - 1)) for name, lane in self._lanes.items()
         }
-        self._waiting = dict.fromkeys(self._lanes, 0)
         self._active: dict[Hashable, Job[Any]] = {}
         self._lock = threading.Lock()
         self._started = False
@@ -78,19 +77,31 @@ class JobRunner:
         """
         key = object() if key is None else key
         with self._lock:
+            who, waiting = owner.get(), self._queues[lane]
             job = self._active.get(key)
             if job is not None and job.is_wanted:
+                if who not in job.owners:  # it may come sooner in the turns of this one
+                    job.owners.add(who)
+                    waiting.put(who, job)
                 return job
             if self._closed:
                 raise BusyError("The server is shutting down: try again in a moment.")
-            if self._waiting[lane] >= self._lanes[lane].waiting:
+            if not self._has_room(lane, who):
                 raise BusyError("The server is busy: try again in a moment.")
             if not self._started:
                 self._start_workers()
             job = self._active[key] = Job(key, work, nbytes)
-            self._waiting[lane] += 1
-            self._queues[lane].put(job)
+            job.owners.add(who)
+            waiting.put(who, job)
         return job
+
+    def _has_room(self, lane: str, who: str) -> bool:
+        """Whether a lane takes another job of an owner: a quarter of its room, and always a first one."""
+        most, queue = self._lanes[lane].waiting, self._queues[lane]
+        if not who:
+            return queue.count() < most
+        own = queue.count(who)
+        return queue.count() < (4 * most if own == 0 else most) and own < max(1, most // 4)
 
     def run(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> T:
         """Waits for the result of a job; called within another job, it runs in the same thread.
@@ -143,9 +154,8 @@ class JobRunner:
                 job.cancel()
         while self._active and time.monotonic() < started + 1.5 * seconds:
             time.sleep(0.02)
-        for name, lane in self._lanes.items():
-            for _ in range(lane.workers):
-                self._queues[name].put(None)
+        for queue in self._queues.values():
+            queue.close()
         return not self._active
 
     def _start_workers(self) -> None:
@@ -171,12 +181,13 @@ class JobRunner:
         torch.get_num_threads()  # the first call in a thread takes the default, and would undo the next line
         torch.set_num_threads(threads)
         ready.release()
-        while (job := self._queues[name].get()) is not None:
-            with self._lock:
-                self._waiting[name] -= 1
-            with self._memory[name].reserve(job.nbytes):
+        queue = self._queues[name]
+        while (taken := queue.take()) is not None:
+            who, job = taken
+            with self._memory.reserve(job.nbytes) if job.nbytes > SMALL_JOB else nullcontext():
                 if job.claim():  # not before: a job that holds memory may need this one, and then runs it
                     self._finish(job)
+            queue.done(who)
 
     def _finish(self, job: Job[Any]) -> None:
         try:

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from vit_demo.resources import memory_limit
+
 if TYPE_CHECKING:
     from vit_demo.weights import Preset
 
 GRACE = 5.0
 """Seconds for which a job goes on after it was last polled or waited for."""
+
+
+JOB_SECONDS = 900.0
+"""Time that a job may take before it is stopped at its next report."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +49,19 @@ LANES = {
 """One pass of a digits model, one pass of a photo model, one on a picture file that must be decoded first, work of many
 passes, and downloads."""
 
-MEMORY = 1 << 30
-"""Bytes that the running jobs of one lane may need together; one that needs more runs alone in its lane."""
+SMALL_JOB = 16 << 20
+"""Bytes up to which a job does not count, so that no digit waits for the memory of others."""
 
-RESULT_BYTES = 96 << 20
+MEMORY = min(1 << 30, memory_limit() // 8)
+"""Bytes that all running jobs may need together; one that needs more runs when no other does."""
+
+RESULT_BYTES = min(96 << 20, memory_limit() // 32)
 """Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
 
 TOKEN_BYTES = 64 << 20
 """Limit of the cached tokens of patches; those of all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB."""
 
-MODEL_BYTES = 5 << 30
+MODEL_BYTES = min(5 << 30, memory_limit() // 4)
 """Limit of the models in memory; the least recently used one is evicted."""
 
 PREPARED_BYTES = 8 << 20

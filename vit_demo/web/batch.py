@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import gradio as gr
 
 from vit_demo.errors import BusyError, ImageError, InputError
+from vit_demo.inference.job import owner
 from vit_demo.web import requests, uploads
 from vit_demo.web.analysis import drop_patches, explain_image, faithfulness, logit_lens
 from vit_demo.web.api import explain, methods, overlay, predict, presets
 from vit_demo.web.endpoints import Pictures, defaults
 from vit_demo.web.feature_endpoints import kmeans, norms, pca, similarity
 from vit_demo.web.handlers import with_gradio_errors
-from vit_demo.web.limits import BATCH_CALLS, BATCH_SECONDS, BATCH_WORKERS, MAX_BATCH_BYTES, MAX_BATCH_PICTURES
+from vit_demo.web.limits import (
+    BATCH_CALLS,
+    BATCH_CALLS_OF_ONE,
+    BATCH_SECONDS,
+    BATCH_WORKERS,
+    MAX_BATCH_BYTES,
+    MAX_BATCH_PICTURES,
+)
 from vit_demo.web.results import BatchEntry
 
 BATCHED: dict[str, Callable[..., Awaitable[Any]]] = {
@@ -26,7 +34,8 @@ BATCHED: dict[str, Callable[..., Awaitable[Any]]] = {
 }
 """The endpoints that return numbers about one picture, by name."""
 
-_turns = threading.Semaphore(BATCH_CALLS)
+_running: Counter[str] = Counter()
+"""Calls under way by who asked."""
 
 
 @with_gradio_errors
@@ -60,12 +69,14 @@ async def batch(images: Pictures, endpoint: str = "predict", arguments: Any = No
                 return {"error": str(error.message)}
 
     # Refused and not queued, because Gradio's queue is that of all endpoints.
-    if not _turns.acquire(blocking=False):
+    who = owner.get()
+    if _running[who] >= BATCH_CALLS_OF_ONE or _running.total() >= BATCH_CALLS:
         raise BusyError("Other batches are being worked on: try again in a moment.")
+    _running[who] += 1
     try:
         return list(await asyncio.gather(*map(run, pictures)))
     finally:
-        _turns.release()
+        _running[who] -= 1
 
 
 def _pictures(images: Any) -> list[Any]:

@@ -9,7 +9,9 @@ from typing import Any
 import gradio as gr
 
 from vit_demo.web import mailboxes
+from vit_demo.web.limits import MAX_EVENTS_OF_ONE
 from vit_demo.web.request_bodies import RequestRefused
+from vit_demo.web.request_headers import client_address, is_local
 
 SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
 """The name of a session, which each client chooses for itself."""
@@ -82,6 +84,20 @@ class EventChecks:
             RequestRefused: If it is refused.
         """
         self._check_room(data.get("session_hash") if isinstance(data, dict) else None)
+
+    def check_share(self, address: str) -> None:
+        """Refuses a further event of an address whose unfinished ones are its share.
+
+        Raises:
+            RequestRefused: If it is refused.
+        """
+        queue = self._page._queue
+        running = [event for events in queue.active_jobs if events for event in events]
+        waiting = [event for one in queue.event_queue_per_concurrency_id.values() for event in one.queue]
+        scopes = [event.request.scope for event in (*running, *waiting) if event.request is not None]
+        is_full = sum(client_address(scope) == address for scope in scopes) >= MAX_EVENTS_OF_ONE
+        if is_full and not is_local(address):
+            raise RequestRefused(429, f"You have {MAX_EVENTS_OF_ONE} unfinished requests: wait for one of them.")
 
     def _check_room(self, session: str | None) -> None:
         if not mailboxes.of(self._page).has_room(session):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -67,3 +68,13 @@ class FilesOnly(GradioMultiPartParser):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options | {"max_fields": 0})
+
+    async def parse(self) -> Any:
+        """Gradio's method; of an upload that fails, also of a full disk, nothing is left."""
+        try:
+            return await super().parse()
+        except BaseException:
+            for file in self._files_to_close_on_error:
+                file.close()
+                Path(file.name).unlink(missing_ok=True)
+            raise

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -12,6 +14,8 @@ import gradio as gr
 from vit_demo.errors import InputError
 from vit_demo.inference.job import Job
 from vit_demo.inference.shared import get_engine
+from vit_demo.web.limits import EVENT_SECONDS
+from vit_demo.web.visitor import ask_for, is_heard
 from vit_demo.weights import PRESETS, Preset
 
 P = ParamSpec("P")
@@ -36,12 +40,31 @@ def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
 
     @wraps(handler)
     async def wrapper(*arguments: P.args, **options: P.kwargs) -> Any:
+        ask_for()
         try:
-            return await handler(*arguments, **options)
+            return await _while_heard(handler(*arguments, **options))
         except Exception as error:
             raise to_gradio_error(error) from error
 
     return wrapper
+
+
+async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits the result of an event, and cancels its work as soon as nobody waits for it.
+
+    Raises:
+        InputError: If it is cancelled, or takes too long.
+    """
+    task, started = asyncio.ensure_future(work), time.monotonic()
+    try:
+        while not (await asyncio.wait([task], timeout=1.0))[0]:
+            if not is_heard(started):
+                raise InputError("Nobody waited for this result: open its stream, and keep it open.")
+            if time.monotonic() - started > EVENT_SECONDS:
+                raise InputError(f"This took more than {EVENT_SECONDS:.0f} seconds: choose a smaller model or picture.")
+        return task.result()
+    finally:
+        task.cancel()
 
 
 def is_trusted(name: str) -> bool:

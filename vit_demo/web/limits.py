@@ -35,6 +35,15 @@ UPLOAD_LIFETIME_SECONDS = 3600.0
 BODY_TIMEOUT_SECONDS = 60.0
 """Time within which the whole body of a request must arrive."""
 
+UNHEARD_SECONDS = 10.0
+"""Time after which an event stops whose stream nobody opened, or opened again."""
+
+EVENT_SECONDS = 900.0
+"""Time that an event may take."""
+
+MAX_EVENTS_OF_ONE = 16
+"""Unfinished events of one address."""
+
 MAX_QUEUE_LENGTH = 64
 """Events waiting in Gradio's queue."""
 
@@ -92,8 +101,11 @@ MAX_BATCH_PICTURES = 64
 MAX_BATCH_BYTES = 100_000_000
 """All files of such a call together."""
 
-BATCH_CALLS = 2
+BATCH_CALLS = 16
 """Such calls of all visitors that are worked on at the same time; others are refused."""
+
+BATCH_CALLS_OF_ONE = 2
+"""The same of one address."""
 
 BATCH_SECONDS = 300.0
 """Time after which the pictures of such a call that have not been started are refused."""

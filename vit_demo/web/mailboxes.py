@@ -22,6 +22,7 @@ from vit_demo.web.limits import (
     MAX_UNCOLLECTED_MESSAGES,
     UNCOLLECTED_SECONDS,
 )
+from vit_demo.web.visitor import streams
 
 
 class Mailbox(Queue[Any]):
@@ -60,8 +61,8 @@ class Mailboxes(OrderedDict[str, Mailbox]):
 
     def __setitem__(self, session: str, messages: Queue[Any]) -> None:
         super().__setitem__(session, Mailbox())  # in the place of Gradio's, which is empty
-        while len(self) > MAX_MAILBOXES:
-            self._drop(next(iter(self)))
+        while len(self) > MAX_MAILBOXES and (victim := self._idlest(session)) is not None:
+            self._drop(victim)
 
     def __missing__(self, session: str) -> Mailbox:
         """Takes the messages of an event whose session was dropped; nobody reads them."""
@@ -80,7 +81,7 @@ class Mailboxes(OrderedDict[str, Mailbox]):
             if count <= MAX_UNCOLLECTED_MESSAGES and size <= MAX_UNCOLLECTED_BYTES:
                 break
             messages = self[oldest]
-            if messages.qsize() and oldest != session:
+            if messages.qsize() and oldest != session and not streams.is_open(oldest):
                 count, size = count - messages.qsize(), size - messages.bytes
                 self._drop(oldest)
         own = self.get(session) if session is not None else None
@@ -97,6 +98,12 @@ class Mailboxes(OrderedDict[str, Mailbox]):
                 self._drop(session)
         for session in [session for session in self._event_ids if session not in self]:
             del self._event_ids[session]
+
+    def _idlest(self, new: str) -> str | None:
+        """The oldest session with nothing under way, or else without a stream; None if all others have one."""
+        others = [session for session in self if session != new and not streams.is_open(session)]
+        idle = (session for session in others if not self._event_ids.get(session))
+        return next(idle, others[0] if others else None)
 
     def _drop(self, session: str) -> None:
         del self[session]

@@ -17,6 +17,7 @@ from gradio.mcp import GradioMCPServer
 
 from vit_demo.errors import InputError
 from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, TOOL_SECONDS
+from vit_demo.web.request_headers import client_address, on_behalf_of
 
 if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
@@ -73,7 +74,7 @@ class ToolServer(GradioMCPServer):
     def _prepare_tool_call_args(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, list[Any], dict[str, str], BlockFunction]:
-        """Counts the call until its task ends, and forwards none of the caller's headers.
+        """Counts the call until its task ends, and forwards nothing of the caller but the address.
 
         Raises:
             InputError: If too many calls are under way: each waits in memory, before it is an event of the queue.
@@ -85,7 +86,8 @@ class ToolServer(GradioMCPServer):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         endpoint, values, _, block_fn = super()._prepare_tool_call_args(name, arguments)
-        return endpoint, values, {}, block_fn
+        request = self.mcp_server.request_context.request
+        return endpoint, values, on_behalf_of(client_address(request.scope)) if request else {}, block_fn
 
     @cached_property
     def _tasks(self) -> set[asyncio.Task[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv6Network
+from secrets import compare_digest, token_hex
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -24,6 +25,10 @@ FILE = re.compile(r"/+file[=/](.*)", re.IGNORECASE | re.DOTALL)
 
 LARGE_ASSET = re.compile(r"/+assets/(Plotly|Altair)", re.IGNORECASE)
 """Scripts of Gradio that the page does not load, and that take a quarter of a second to compress."""
+
+_VISITOR_HEADER = "x-vit-demo-visitor"
+_SECRET = token_hex(16)
+"""Known to this process alone, so that no visitor can pretend to be another."""
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 _RANGE = re.compile(r"bytes=\d{0,15}-\d{0,15}", re.ASCII)
@@ -90,12 +95,26 @@ def clean_headers(scope: Scope, path: str) -> Headers:
     return Headers(scope=scope)
 
 
+def on_behalf_of(address: str) -> dict[str, str]:
+    """The headers of a request that this process sends to itself for a visitor."""
+    return {_VISITOR_HEADER: f"{_SECRET} {address}"}
+
+
 def client_address(scope: Scope) -> str:
     """The address of a request; behind a proxy the last one in the header, the only one that the proxy itself added."""
-    forwarded = Headers(scope=scope).getlist("x-forwarded-for") if settings.behind_proxy() else []
+    headers = Headers(scope=scope)
+    secret, _, address = headers.get(_VISITOR_HEADER, "").partition(" ")
+    if compare_digest(secret.encode(), _SECRET.encode()):
+        return address
+    forwarded = headers.getlist("x-forwarded-for") if settings.behind_proxy() else []
     address = forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
     try:
         # One visitor of IPv6 has a whole network of 2^64 addresses.
         return str(IPv6Network((address, 64), strict=False))
     except ValueError:
         return address
+
+
+def is_local(address: str) -> bool:
+    """Whether an address is this machine's own, which may stand for many visitors of an unannounced proxy."""
+    return address.startswith("127.") or address == "::/64"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import nullcontext
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
 import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
@@ -36,6 +37,7 @@ from vit_demo.web.request_bodies import (
     receive_before,
 )
 from vit_demo.web.request_headers import check_address, clean_headers, client_address
+from vit_demo.web.visitor import ask_for, streams
 
 EVENT_ROUTES = ("/queue/join", "/call/", "/run/", "/api/")
 """Routes of Gradio that begin an event of the page."""
@@ -73,6 +75,19 @@ class SafeBlocks(gr.Blocks):
         except Exception as error:
             message = "These inputs do not match the endpoint: see /gradio_api/info for their number and types."
             raise gr.Error(message, print_exception=False) from error
+
+    async def postprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
+        """Gradio's method, with an error message for a picture that cannot be stored.
+
+        Raises:
+            gr.Error: If it cannot.
+        """
+        try:
+            return await super().postprocess_data(*arguments, **options)
+        except Exception as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
+            raise gr.Error(NOT_STORED, print_exception=False) from error
 
 
 class Guard:
@@ -113,9 +128,12 @@ class Guard:
         try:
             check_address(scope, path)
             remember_address(clean_headers(scope, path))
+            ask_for(scope)
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = await self._bounded(scope, receive, path)
-            await self._app(scope, receive, send_guarded)
+            name = stream_name(scope, path)
+            with streams.listening(name) if name else nullcontext():
+                await self._app(scope, receive, send_guarded)
         except (RequestRefused, OSError) as error:
             if not isinstance(error, RequestRefused) and not has_failed:
                 raise
@@ -142,8 +160,10 @@ class Guard:
             self._checks.check_call(data)
         elif path.startswith("/cancel"):
             self._checks.check_room(data)
-        elif path.startswith(EVENT_ROUTES) and self._checks.check_event(path, data):
-            body = json.dumps(data).encode()
+        elif path.startswith(EVENT_ROUTES):
+            self._checks.check_share(client_address(scope))
+            if self._checks.check_event(path, data):
+                body = json.dumps(data).encode()
         replayed = False
 
         async def replay() -> Message:
@@ -175,6 +195,15 @@ class Guard:
             return message
 
         return receive_in_time
+
+
+def stream_name(scope: Scope, path: str) -> str:
+    """The session or the event whose results a request collects; empty for any other request."""
+    if scope["method"] != "GET":
+        return ""
+    if path.startswith("/queue/data"):
+        return parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [""])[0][:64]
+    return path.rstrip("/").rpartition("/")[2][:64] if path.startswith("/call/") else ""
 
 
 NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."

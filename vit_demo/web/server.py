@@ -142,9 +142,12 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
             forget_finished(page)
 
     forgetting = asyncio.create_task(forget())
-    yield
-    forgetting.cancel()
-    cleaner.stop()
+    try:
+        yield
+    finally:
+        forgetting.cancel()
+        cleaner.stop()
+        uploads.clear()
 
 
 def forget_finished(page: gr.Blocks) -> None:

@@ -16,16 +16,25 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from gradio import processing_utils
 
 from vit_demo.errors import ImageError, InputError
 from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FOLDER_BYTES, UPLOAD_FOLDER_FILES, UPLOAD_LIFETIME_SECONDS
 
+try:
+    import fcntl
+except ImportError:  # Windows, where the system removes no folders of killed processes, and neither does this
+    fcntl = None  # type: ignore[assignment]
+
 NOT_AN_UPLOAD = "This picture is not on the server: choose it again."
 """The message for any path that is not an upload, whether such a file exists or not."""
 
+PREFIX = "vit_demo-"
+LOCK = ".lock"
+
+_locks: list[IO[str]] = []
 _HASH = re.compile(r"[0-9a-f]{64}")
 _lock = threading.Lock()
 _folder: Path | None = None
@@ -44,17 +53,46 @@ def folder() -> Path:
             try:
                 if base:
                     Path(base).mkdir(parents=True, exist_ok=True)
-                _folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="vit_demo-", dir=base)))
+                _folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX, dir=base)))
             except OSError as error:
                 where = base or "the temporary folder of this machine"
                 raise InputError(
                     f"Uploads cannot be stored in {where} ({error.strerror}): set GRADIO_TEMP_DIR to a folder that can "
                     "be written."
                 ) from error
+            _hold(_folder)
+            _sweep(_folder.parent)
             os.environ["GRADIO_TEMP_DIR"] = str(_folder)
             processing_utils.hash_seed = secrets.token_bytes(32)
             atexit.register(remove)
     return _folder
+
+
+def _hold(path: Path) -> None:
+    """Locks a folder for as long as this process lives, however it ends."""
+    if fcntl is not None:
+        _locks.append((path / LOCK).open("w"))
+        fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sweep(base: Path) -> None:
+    """Deletes the folders of processes that were killed: those whose lock can be taken."""
+    if fcntl is None:
+        return
+    for lock in base.glob(f"{PREFIX}*/{LOCK}"):
+        with suppress(OSError), lock.open("w") as file:  # of another user, or of a process that lives
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def clear() -> None:
+    """Deletes everything in the folder, when a server stops."""
+    if _folder is not None:
+        for path in _folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != LOCK:
+                path.unlink(missing_ok=True)
 
 
 def remove() -> None:

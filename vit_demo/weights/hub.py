@@ -7,10 +7,15 @@ import io
 import logging
 import os
 import re
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import nullcontext
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
@@ -27,17 +32,18 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits, visitor_cache
 from vit_demo.weights.untrusted_text import quote
 
+T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Progress callback of a download: ``(filename, bytes_done, bytes_total)``."""
 
 FALLBACK = "choose the bundled photos-tiny (Photos, 50 everyday things)"
 TIMEOUT = 10
-"""Seconds to wait for the Hub's first response."""
+"""Seconds to wait for the Hub's next byte."""
+SILENCE = 40.0
+"""Seconds to wait for a whole response header, or for more of a file."""
 REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 """A commit, tag or branch. It becomes part of a path, so none of its parts may begin with a dot."""
-
-
 PATH_PART = re.compile(r"[\w-][\w.+-]{0,127}", re.ASCII)
 """A hash or a commit, as the Hub names it in a header."""
 
@@ -138,7 +144,7 @@ def _download(
     try:
         # A request of its own, because the download below retries for half a minute if the network does not respond.
         url = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint)
-        about = get_hf_file_metadata(url, token=token, timeout=TIMEOUT, endpoint=endpoint)
+        about = _in_time(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint))
     except RepositoryNotFoundError as error:
         remedy = "check its name, or log in with `hf auth login`" if trusted else "check its name"
         raise CheckpointError(
@@ -157,16 +163,20 @@ def _download(
     if size > max_bytes:
         raise _too_large(repo, filename, size, max_bytes)
     room = nullcontext() if trusted else visitor_cache.reserve_space(repo, about.commit_hash or revision, size)
+    heard, cancelled = [time.monotonic()], threading.Event()
     try:
         # It resumes by itself after a broken connection, and leaves nothing behind if it gives up.
         with room:
-            path = hf_hub_download(
+            path = _in_time(partial(
+                hf_hub_download,
                 repo, filename, revision=revision, cache_dir=cache, endpoint=endpoint, token=token,
-                tqdm_class=_progress_bar(progress, repo, filename, max_bytes), etag_timeout=TIMEOUT,
-            )  # fmt: skip
+                tqdm_class=_progress_bar(progress, repo, filename, max_bytes, heard, cancelled), etag_timeout=TIMEOUT,
+            ), heard)  # fmt: skip
     except CheckpointError:
         raise
     except Exception as error:
+        if cancelled.is_set():
+            raise
         reason = (isinstance(error, OSError) and error.strerror) or "the connection broke"
         raise CheckpointError(
             f"{filename} of {repo} could not be downloaded ({reason}): try again, or {FALLBACK}."
@@ -224,10 +234,41 @@ def _has_hash(path: Path, etag: str) -> bool:
     return True
 
 
-def _progress_bar(progress: Progress | None, repo: str, filename: str, max_bytes: int) -> type[tqdm]:
+def _in_time(function: Callable[[], T], heard: list[float] | None = None) -> T:
+    """Runs a function of the Hub client in a thread of its own, and gives it up if the Hub keeps it waiting.
+
+    The client limits the time between two bytes, so a response that drips would last for ever.
+
+    Args:
+        function: What to run; a download that is given up ends in the background.
+        heard: Its last item is when something arrived, in seconds of ``time.monotonic``.
+
+    Raises:
+        TimeoutError: If nothing arrives for ``SILENCE`` seconds.
+    """
+    heard = heard or [time.monotonic()]
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), name="hub", daemon=True).start()
+    while not wait([future], timeout=0.5).done:
+        if time.monotonic() - heard[-1] > SILENCE:
+            raise TimeoutError("The Hub kept this process waiting.")
+    return future.result()
+
+
+def _progress_bar(
+    progress: Progress | None, repo: str, filename: str, max_bytes: int, heard: list[float], cancelled: threading.Event
+) -> type[tqdm]:
     """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``max_bytes``.
 
-    It calls ``progress``, or draws a bar on stderr if that is None.
+    It calls ``progress``, or draws a bar on stderr if that is None; notes in ``heard`` when bytes arrived; and sets
+    ``cancelled`` if ``progress`` raises.
     """
 
     class Bar(tqdm):
@@ -237,14 +278,20 @@ def _progress_bar(progress: Progress | None, repo: str, filename: str, max_bytes
             super().__init__(*args, **{**kwargs, **quiet})
 
         def update(self, n: float | None = 1) -> bool | None:
+            heard[-1] = time.monotonic()
             if self.n + (n or 0) > max_bytes:
                 raise _too_large(repo, filename, int(self.n + (n or 0)), max_bytes)
-            return super().update(n)
+            displayed = super().update(n)
+            if progress is not None:  # here, because tqdm holds a lock of the whole process while it displays
+                try:
+                    progress(filename, int(self.n), int(self.total or 0))
+                except Exception:
+                    cancelled.set()
+                    raise
+            return displayed
 
         def display(self, *args: Any, **kwargs: Any) -> None:
             if progress is None:
                 super().display(*args, **kwargs)
-            else:
-                progress(filename, int(self.n), int(self.total or 0))
 
     return Bar

@@ -1,0 +1,21 @@
+"""How much memory the process may use."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from vit_demo import resources
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sysconf"), reason="no such limits on this system")
+
+
+@pytest.mark.parametrize(("written", "expected"), [("2147483648\n", 2 << 30), ("max\n", None), (None, None)])
+def test_a_containers_limit_is_the_limit(written, expected, tmp_path, monkeypatch):
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = tmp_path / "memory.max"
+    if written is not None:
+        limit.write_text(written)
+    monkeypatch.setattr(resources, "CGROUP_LIMITS", (str(tmp_path / "none"), str(limit)))
+    assert resources.memory_limit() == min(machine, expected or machine)
