@@ -4,7 +4,7 @@ Importing the package is fast: torch is loaded with the first name that needs it
 
 Example:
     >>> import vit_demo
-    >>> ex = vit_demo.explore("photo.jpg", preset="photos-tiny", patch_size=12)
+    >>> ex = vit_demo.explore("photo.jpg")
     >>> ex.top(3), ex.rollout().shape
 """
 

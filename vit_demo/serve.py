@@ -24,13 +24,13 @@ from ray.serve.handle import DeploymentHandle
 from vit_demo.accelerator import device_name
 from vit_demo.errors import BusyError, InputError
 from vit_demo.inference.backend import decode, encode, forward_batch
-from vit_demo.inference.engine import DEFAULT_PRESET, Engine
+from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
 from vit_demo.inference.limits import LANES
 from vit_demo.inference.shared import install_engine
 from vit_demo.web.model_info import default_photo_preset
 from vit_demo.web.server import asgi_app
-from vit_demo.weights import Preset
+from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class Models:
     def __init__(self) -> None:
         self._engine = Engine()
         self._passes, self._others = ThreadPoolExecutor(2), ThreadPoolExecutor(PAGE_THREADS)
-        for name in (DEFAULT_PRESET, default_photo_preset()):
+        for name in (DEFAULT_PRESETS["digits"], default_photo_preset()):
             self._engine.warm_up(name).result()
 
     def device(self) -> str:
@@ -95,7 +95,7 @@ class Models:
 
     async def check_health(self) -> None:
         """Called by Ray, which replaces a replica that raises here or takes too long: a pass must go through."""
-        await self._engine.warm_up(DEFAULT_PRESET).result_async()
+        await self._engine.warm_up(DEFAULT_PRESETS["digits"]).result_async()
 
     async def execute(self, call: bytes) -> bytes:
         """Runs one call; see ``Call``."""

@@ -1,3 +1,6 @@
+from pathlib import Path
+
+import gradio
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,6 +16,12 @@ def seven(tmp_path):
     path = tmp_path / "seven.png"
     Image.fromarray(picture).save(path)
     return path
+
+
+@pytest.fixture
+def photo():
+    """A photo of a lion."""
+    return Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg"
 
 
 @pytest.fixture

@@ -20,11 +20,41 @@ def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, ca
     expected = vit_demo.explore(seven, "digits-tiny", 7)
     assert [line.split()[0] for line in printed[:5]] == [label for label, _ in expected.top(5)]
     assert printed[0].split()[0] == "7"
-    assert printed[5:] == [str(out / f"seven-{name}.png") for name in ("input", method, "heads")]
+    assert printed[5:8] == [str(out / f"seven-{name}.png") for name in ("input", method, "heads")]
+    assert printed[8] == "Model: digits-tiny, patches of 7 px." and printed[9].endswith(
+        ": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9."
+    )
     for name in ("input", method, "heads"):
         assert Image.open(out / f"seven-{name}.png").size[0] >= 28
     shown = np.asarray(Image.open(out / f"seven-{method}.png"))
     assert np.array_equal(shown, np.asarray(expected.overlay(expected.heatmap(method), method=method)))
+
+
+def test_the_picture_decides_which_model_reads_it(seven, photo, capsys, tmp_path):
+    command = ["explain", str(seven), str(photo)]
+    assert main([*command, "--json"]) == 0
+    digit, lion = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (digit["preset"], digit["predictions"][0]["label"]) == ("digits-small", "7")
+    assert (lion["preset"], lion["predictions"][0]["label"]) == ("photos-tiny", "lion")
+    assert lion["labels"] == list(vit_demo.presets()["photos-tiny"].labels)
+    assert main([*command, "--out", str(tmp_path), "--html", str(tmp_path / "r.html")]) == 0
+    out, report = capsys.readouterr().out, (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Model: digits-small, patches of 4 px." in out and "Model: photos-tiny, patches of 12 px." in out
+    sentence = "knows 50 classes and takes anything else for one of them"
+    assert f"photos-tiny {sentence}: " in out and f"The model {sentence}." in report and "(digits-small)" in report
+    assert main([*command, "--json", "--patch-size", "7"]) == 2, "no size of the photo's model"
+    digit, lion = map(json.loads, capsys.readouterr().out.splitlines())
+    assert digit["patch_size"] == 7 and "no patch size 7" in lion["error"]
+    assert main(["compare", str(seven), "--json", "--out", str(tmp_path)]) == 0
+    assert {entry["preset"] for entry in json.loads(capsys.readouterr().out)} == {"digits-small"}
+
+
+@pytest.mark.parametrize("command", ["explain", "compare"])
+def test_a_label_that_no_method_uses_is_refused(seven, capsys, tmp_path, command):
+    given = [command, str(seven), "--label", "3", "--out", str(tmp_path)]
+    assert main([*given, "--method", "rollout,attention"]) == 2
+    assert "--label does not apply to rollout, attention: add --method relevance" in capsys.readouterr().err
+    assert main([*given, "--method", "rollout,relevance"]) == 0
 
 
 def test_explain_draws_the_map_of_another_class(seven, tmp_path):

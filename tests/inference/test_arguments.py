@@ -83,7 +83,7 @@ def test_a_label_is_a_name_or_its_index(ex, label):
         ex.relevance(label)
 
 
-@pytest.mark.parametrize("preset", [["digits-tiny"], None, 3])
+@pytest.mark.parametrize("preset", [["digits-tiny"], 3])
 def test_a_preset_is_a_name(ex, preset):
     with pytest.raises(PresetError, match="chosen by its name"):
         vit_demo.explore(ex.image, preset)

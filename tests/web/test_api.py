@@ -1,18 +1,21 @@
 """The documented endpoints, called through ``gradio_client``."""
 
 import json
+from pathlib import Path
 from urllib.request import urlopen
 
+import gradio
 import numpy as np
 import pytest
 from gradio_client import Client, handle_file
 from PIL import Image
 
 import vit_demo
-from vit_demo.inference.engine import DEFAULT_PRESET
 from vit_demo.version import __version__
 from vit_demo.web import launch
+from vit_demo.web.batch import ENDPOINTS
 from vit_demo.web.components.pad import example_picture
+from vit_demo.web.endpoints import defaults
 
 DEFAULT_VIEW = ("attention", -1, -1, -1, -1, "")
 
@@ -40,7 +43,7 @@ def test_health(served):
     with urlopen(f"{served.local_url}healthz") as response:
         assert response.status == 200
         health = json.load(response)
-    assert health["version"] == __version__ and health["device"] and DEFAULT_PRESET in health["presets"]
+    assert health["version"] == __version__ and health["device"] and "digits-small" in health["presets"]
 
 
 def test_only_the_documented_endpoints_are_public(client):
@@ -81,6 +84,22 @@ def test_predict(client, three):
     assert response["label"] == "3" and response["grid"] == [4, 4]
     assert [c["label"] for c in response["confidences"]] == [label for label, _ in expected.top(5)]
     assert response["confidences"][0]["confidence"] == pytest.approx(expected.top(1)[0][1], abs=1e-4)
+
+
+def test_without_a_preset_the_picture_decides(client, three):
+    lion = handle_file(Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg")
+    for api_name in ("/predict", "/explain_image"):
+        found = [client.predict(picture, api_name=api_name) for picture in (handle_file(three), lion)]
+        digit, photo = (one[0] if isinstance(one, tuple) else one for one in found)
+        assert (digit["preset"], digit["label"], digit["labels"]) == ("digits-small", "3", list("0123456789"))
+        assert (photo["preset"], photo["label"], photo["is_confident"]) == ("photos-tiny", "lion", True)
+        assert photo["labels"] == list(vit_demo.presets()["photos-tiny"].labels), "what it takes anything for"
+    assert client.predict(lion, api_name="/explain")["preset"] == "photos-tiny"
+    assert (
+        vit_demo.explore(three).preset.name == "digits-small" and vit_demo.explore(lion["path"]).top(1)[0][0] == "lion"
+    )
+    for function in ENDPOINTS:
+        assert defaults(function).get("preset", "") == "", "one default everywhere"
 
 
 def test_predict_a_photo_in_colour(client, tmp_path):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.cli.options import AddToList, add_picture_options, names, whole_numbers
+from vit_demo.cli.options import PRESET_HELP, AddToList, add_picture_options, check_label, names, whole_numbers
 from vit_demo.cli.output import MapProgress, json_values, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import find_pictures
@@ -29,7 +29,7 @@ UNIT = "times the mean"
 def add(commands: Commands) -> None:
     """Adds the command."""
     examples = [
-        "seven.png --preset digits-small",
+        "seven.png",
         "seven.png --preset digits-small,digits-tiny --patch-size 4,7",
         "photo.jpg --patch-size 12 --method attention,rollout,relevance --label lion --out out",
     ]
@@ -37,8 +37,8 @@ def add(commands: Commands) -> None:
     command = add_command(commands, "compare", run, description, examples)
     command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
     command.add_argument(
-        "--preset", type=names, action=AddToList, default=["photos-tiny"], metavar="P[,P]",
-        help="names from `presets`, repositories of the Hub as org/name, or folders (photos-tiny)",
+        "--preset", type=names, action=AddToList, metavar="P[,P]",
+        help=f"names from `presets`, repositories of the Hub as org/name, or folders {PRESET_HELP}",
     )  # fmt: skip
     command.add_argument(
         "--patch-size", type=whole_numbers, action=AddToList, metavar="N[,N]",
@@ -54,13 +54,17 @@ def run(options: argparse.Namespace) -> None:
     [picture, *others] = find_pictures([options.image])
     if others:
         raise InputError(f"{options.image} stands for several pictures: compare takes one.")
+    from vit_demo.images import read_image
+    from vit_demo.inference.inputs import default_preset
     from vit_demo.inference.shared import get_engine
     from vit_demo.methods import find_method
 
     methods = [find_method(name) for name in options.method]
-    presets = {name: get_engine().prepare(name).result() for name in options.preset}
+    check_label(options.label, methods)
+    image = read_image(picture.read())
+    chosen = options.preset or [default_preset(image)]
+    presets = {name: get_engine().prepare(name).result() for name in chosen}
     combinations = [(name, size) for name in presets for size in _patch_sizes(presets, name, options.patch_size)]
-    image = picture.read()
     results, maps = [], []
     with MapProgress(len(combinations), len(methods)) as progress:
         for name, size in combinations:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.cli.options import add_map_options, add_picture_options, map_options
+from vit_demo.cli.options import PRESET_HELP, add_map_options, add_picture_options, check_label, map_options
 from vit_demo.cli.output import MapProgress, json_values, make_folder, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import Picture, find_pictures
-from vit_demo.errors import ImageError
+from vit_demo.errors import ImageError, InputError, PresetError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,9 +60,9 @@ def add(commands: Commands) -> None:
     """Adds the command."""
     examples = [
         "photo.jpg",
-        "seven.png --preset digits-small --patch-size 4 --method rollout,relevance --out out",
+        "seven.png --patch-size 4 --method rollout,relevance --out out",
         "photos/ --method attention,occlusion --html report.html",
-        "seven.png --preset digits-small --method attention --block 2 --head 1 --query 3,4",
+        "seven.png --method attention --block 2 --head 1 --query 3,4",
         "'photos/**/*.jpg' --json > photos.jsonl",
         "- --label lion --method relevance < photo.jpg",
     ]
@@ -70,8 +71,8 @@ def add(commands: Commands) -> None:
         "images", nargs="+", metavar="IMAGE", help="a picture file, a folder, a pattern, or - for standard input"
     )
     command.add_argument(
-        "--preset", default="photos-tiny", metavar="P",
-        help="a name from `presets`, a repository of the Hub as org/name, or a folder (%(default)s)",
+        "--preset", metavar="P",
+        help=f"a name from `presets`, a repository of the Hub as org/name, or a folder {PRESET_HELP}",
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
     add_picture_options(command)
@@ -84,10 +85,10 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Explains each picture; one that cannot be read is reported, and the others are done.
+    """Explains each picture; one that cannot be used is reported, and the others are done.
 
     Returns:
-        Whether a picture could not be read.
+        Whether a picture could not be used.
     """
     pictures = find_pictures(options.images)
     out = options.out or (None if options.json or options.html else Path("out"))
@@ -99,16 +100,17 @@ def run(options: argparse.Namespace) -> bool:
 
     methods = [find_method(name) for name in options.method]
     choices = map_options(options, methods)
-    preset = get_engine().prepare(options.preset).result()
-    patch_size = preset.check_patch_size(options.patch_size)
-    report = Report(preset, patch_size)
+    check_label(options.label, methods)
+    if options.preset is not None:  # otherwise each picture has its own
+        get_engine().prepare(options.preset).result().check_patch_size(options.patch_size)
+    report, known = Report(), dict[str, tuple[str, ...]]()
     failed, goes_on = False, out is not None or options.html is not None
     with MapProgress(len(pictures), len(methods)) as progress:
         for picture in pictures:
             progress.start(picture.name)
             try:
-                result = get_engine().explore(picture.read(), options.preset, patch_size, options.fit)
-            except ImageError as error:
+                result = get_engine().explore(picture.read(), options.preset, options.patch_size, options.fit)
+            except (ImageError, PresetError) as error:
                 failed = True
                 report_failure(picture, error, options.json, alone=len(pictures) == 1, goes_on=goes_on)
                 report.add_failure(picture.name, str(error))
@@ -124,8 +126,11 @@ def run(options: argparse.Namespace) -> bool:
                 print_line(json.dumps(to_json(explained, paths)), goes_on=goes_on)
             else:
                 print_text(explained, paths, with_name=len(pictures) > 1)
+            known[result.preset.name] = result.preset.few_labels
             if options.html:
                 report.add(explained)
+    if not options.json:
+        print_known(known)
     if options.html:
         # A file name may hold bytes that are no text.
         write_file(options.html, report.html().encode(errors="backslashreplace"))
@@ -151,13 +156,24 @@ def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | 
 
 
 def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> None:
-    """Prints the five most likely classes, and the paths of the pictures."""
-    lines = [f"{label:20} {100 * probability:5.1f} %" for label, probability in explained.result.top(5)]
+    """Prints the five most likely classes, the paths of the pictures, and the model."""
+    result = explained.result
+    confidence = "" if result.is_confident or not result.labels else "; low confidence"
+    lines = [f"{label:20} {100 * probability:5.1f} %" for label, probability in result.top(5)]
     lines += [str(path) for path in paths]
+    lines.append(f"Model: {result.preset.name}, patches of {result.patch_size} px{confidence}.")
     if with_name:
         lines.insert(0, f"{explained.picture.name}")
         lines.append("")
     print_line("\n".join(lines), goes_on=True)
+
+
+def print_known(known: dict[str, tuple[str, ...]]) -> None:
+    """Prints the classes of each model that knows few, because it takes anything else for one of them."""
+    for name, labels in known.items():
+        if labels:
+            sentence = f"{name} knows {len(labels)} classes and takes anything else for one of them: "
+            print_line(textwrap.fill(f"{sentence}{', '.join(labels)}.", 120), goes_on=True)
 
 
 def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
@@ -170,6 +186,7 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
         "grid": list(result.grid),
         "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
         "is_confident": result.is_confident,
+        "labels": list(result.preset.few_labels),
         "maps": {
             one.method.name: {
                 "unit": one.method.unit,
@@ -183,8 +200,8 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
     }
 
 
-def report_failure(picture: Picture, error: ImageError, as_json: bool, *, alone: bool, goes_on: bool) -> None:
-    """Prints why a picture could not be read; with ``--json`` in the output, too."""
+def report_failure(picture: Picture, error: InputError, as_json: bool, *, alone: bool, goes_on: bool) -> None:
+    """Prints why a picture could not be used; with ``--json`` in the output, too."""
     where = "" if alone else f"{picture.name}: "
     print_line(f"vit_demo: {where}{error}", sys.stderr)
     if as_json:

@@ -64,6 +64,20 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fit", choices=FITS, default="crop", help="how a photo becomes the input (%(default)s)")
 
 
+PRESET_HELP = "(digits-small for a drawing, photos-tiny for a photo)"
+
+
+def check_label(label: str | None, methods: Sequence[Method]) -> None:
+    """Checks that a class was given only where a method depends on it.
+
+    Raises:
+        InputError: If none does.
+    """
+    if label is not None and not any(method.class_specific for method in methods):
+        chosen = ", ".join(method.name for method in methods)
+        raise InputError(f"--label does not apply to {chosen}: add --method relevance, or leave it out.")
+
+
 def add_map_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--block``, ``--head``, ``--query`` and ``--direction``, which some methods have."""
     group = command.add_argument_group("options of some methods", "each applies to the chosen methods that have it")

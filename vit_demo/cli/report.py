@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vit_demo.cli.explain import Explained
-    from vit_demo.weights import Preset
 
 PICTURE_SIDE = 224
 """Longest side of a picture in the report, in CSS pixels; the files have up to twice as many."""
@@ -31,7 +30,7 @@ PAGE = """\
 {style}</style>
 </head>
 <body>
-<header><h1>{title}</h1><p>{model}</p></header>
+<header><h1>{title}</h1></header>
 {contents}<main>
 {sections}</main>
 <footer>{footer}</footer>
@@ -46,15 +45,9 @@ FOOTER = (
 
 
 class Report:
-    """Collects pictures as HTML; a result can be dropped from memory once it is added.
+    """Collects pictures as HTML; a result can be dropped from memory once it is added."""
 
-    Args:
-        preset: The model.
-        patch_size: In pixels.
-    """
-
-    def __init__(self, preset: Preset, patch_size: int) -> None:
-        self._model = f"{preset.title} ({preset.name}), patches of {patch_size} x {patch_size} pixels"
+    def __init__(self) -> None:
         self._names: list[str] = []
         self._sections: list[str] = []
 
@@ -62,9 +55,15 @@ class Report:
         """Adds a picture with its predictions and maps."""
         result = explained.result
         rows = "\n".join(_prediction(label, probability) for label, probability in result.top(5))
-        predictions = f"<ol>\n{rows}\n</ol>" if rows else "<p>This model has no classes.</p>"
+        preset, size = result.preset, result.patch_size
+        predictions = f"<p>{escape(preset.title)} ({escape(preset.name)}), patches of {size} x {size} pixels</p>\n"
+        predictions += f"<ol>\n{rows}\n</ol>" if rows else "<p>This model has no classes.</p>"
         if rows and not result.is_confident:
             predictions += "<p>Low confidence.</p>"
+        if preset.few_labels:
+            labels = escape(", ".join(preset.few_labels))
+            summary = f"The model knows {len(preset.few_labels)} classes and takes anything else for one of them."
+            predictions += f"\n<details><summary>{summary}</summary>{labels}</details>"
         input_caption = f"<b>What the model saw</b><br>{result.grid[0]} x {result.grid[1]} patches"
         figures = [_figure(result.image, input_caption, explained.picture.name, pixelated=result.photo is None)]
         for one in explained.maps:
@@ -93,7 +92,6 @@ class Report:
         count = len(self._names)
         return PAGE.format(
             title="1 picture explained" if count == 1 else f"{count} pictures explained",
-            model=escape(self._model),
             style=Path(__file__).with_name("report.css").read_text(encoding="utf-8"),
             contents=f"<nav><ol>\n{links}</ol></nav>\n" if count > 1 else "",
             sections="".join(self._sections),

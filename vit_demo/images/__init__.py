@@ -1,6 +1,7 @@
 """From untrusted image files to input tensors: decoding within limits, then preprocessing of digits and photos."""
 
 from vit_demo.images.digit_preprocess import MNIST_MEAN, MNIST_STD, digit_to_tensor, to_mnist
+from vit_demo.images.drawing import is_drawing
 from vit_demo.images.geometry import Geometry, model_view
 from vit_demo.images.limits import MAX_BYTES, MAX_PIXELS, MAX_SIDE
 from vit_demo.images.photo_preprocess import check_photo, is_plain, preprocess
@@ -18,6 +19,7 @@ __all__ = [
     "decode_drawing",
     "decode_image",
     "digit_to_tensor",
+    "is_drawing",
     "is_plain",
     "model_view",
     "preprocess",

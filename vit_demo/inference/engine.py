@@ -23,7 +23,7 @@ from vit_demo.inference.backend import Backend
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
-from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit
+from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
@@ -31,8 +31,6 @@ from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
 
 T = TypeVar("T")
-
-DEFAULT_PRESET = "digits-small"
 
 
 class Engine:
@@ -73,7 +71,7 @@ class Engine:
     def explore(
         self,
         image: images.ImageSource,
-        preset: str | os.PathLike[str],
+        preset: str | os.PathLike[str] | None = None,
         patch_size: int | None = None,
         fit: Fit = "crop",
         progress: Progress | None = None,
@@ -82,7 +80,7 @@ class Engine:
 
         Args:
             image: The picture.
-            preset: Name, repository or folder.
+            preset: Name, repository or folder; chosen by the picture for None.
             patch_size: In pixels; the preset's default for None.
             fit: How a photo becomes the input.
             progress: Called with the file, the bytes so far and all bytes while weights are downloaded; None for a bar
@@ -93,7 +91,7 @@ class Engine:
         """
         check_fit(fit)
         source = Source.of(image)
-        name = path_or_name(preset)
+        name = default_preset(source.read()) if preset is None else path_or_name(preset)
         chosen = self.ready(name) or self.prepare(name, progress).result()
         return self.explore_source(source, chosen, chosen.check_patch_size(patch_size), fit)
 

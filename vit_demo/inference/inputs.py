@@ -15,7 +15,7 @@ from torch import Tensor
 from vit_demo import images
 from vit_demo.errors import PresetError
 from vit_demo.images.geometry import Mode as Fit
-from vit_demo.weights import Preset
+from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 FITS: tuple[Fit, ...] = get_args(Fit)
 
@@ -32,6 +32,13 @@ def check_fit(fit: str) -> None:
 
 Picture = Image.Image | NDArray[np.uint8]
 """An upright RGB image of any size, or a digit as MNIST has it: uint8 ``[28, 28]``, white on black."""
+
+
+def default_preset(picture: Picture) -> str:
+    """The name of the preset for a picture where none is named; only a drawing is read as a digit."""
+    is_digit = images.is_drawing(picture) if isinstance(picture, Image.Image) else True
+    return DEFAULT_PRESETS["digits" if is_digit else "photos"]
+
 
 DISPLAY_SIZE = 448
 """Longest side, in pixels, of the picture that a photo's maps are laid over."""

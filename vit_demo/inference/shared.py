@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vit_demo.accelerator import best_device
 from vit_demo.checks import find_device
-from vit_demo.inference.engine import DEFAULT_PRESET, Engine
+from vit_demo.inference.engine import Engine
 
 if TYPE_CHECKING:
     from vit_demo import images
@@ -46,7 +46,7 @@ def reset_engines() -> None:
 
 def explore(
     image: images.ImageSource,
-    preset: str | os.PathLike[str] = DEFAULT_PRESET,
+    preset: str | os.PathLike[str] | None = None,
     patch_size: int | None = None,
     device: str | None = None,
     fit: Fit = "crop",
@@ -55,7 +55,8 @@ def explore(
 
     Args:
         image: Path, bytes, ``PIL.Image``, or uint8 array ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``.
-        preset: Name of the preset, a repository of the Hub (``org/name``), or a folder.
+        preset: Name of the preset, a repository of the Hub (``org/name``), or a folder. For None the picture decides:
+            ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else.
         patch_size: In pixels; the preset's default for None.
         device: ``"cuda"``, ``"mps"`` or ``"cpu"``; the best available for None.
         fit: How a photo becomes the input: ``"crop"`` (centre square), ``"squash"``, or ``"keep"`` (the whole picture
@@ -72,7 +73,7 @@ def explore(
 
     Example:
         >>> import vit_demo
-        >>> ex = vit_demo.explore("seven.png", preset="digits-small", patch_size=4)
+        >>> ex = vit_demo.explore("seven.png", patch_size=4)
         >>> ex.top(1)
         [('7', 0.998...)]
     """

@@ -11,7 +11,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web import requests
 from vit_demo.web.api import Call
-from vit_demo.web.endpoints import DEFAULT_PHOTOS, REQUIRED, Picture
+from vit_demo.web.endpoints import REQUIRED, Picture
 from vit_demo.web.handlers import with_gradio_errors
 from vit_demo.web.results import (
     Areas,
@@ -29,7 +29,7 @@ MAX_DROPPED = 10_000
 @with_gradio_errors
 async def explain_image(
     image: Picture,
-    preset: str = DEFAULT_PHOTOS,
+    preset: str = "",
     patch_size: int = 0,
     method: str = "relevance",
     label: str = "",
@@ -37,16 +37,19 @@ async def explain_image(
     """Classifies a picture and shows which parts of it the prediction rests on, in one call.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model: "photos-tiny" for photos, "digits-small" for a drawn digit, or another from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets, or a repository of the Hub as org/name; "" for "digits-small" if the
+            picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: "relevance", "attnlrp", "occlusion" and "patch_dropping" show the evidence for a class; "attention",
             "rollout" and "norm_attention" do not depend on the class.
         label: Class to explain; "" for the predicted one.
 
     Returns:
-        The prediction and the map as numbers: {"label", "is_confident", "confidences": [{"label", "confidence"}, ...],
-        "explained", "method", "class_specific", "rows", "cols", "map"}, and the map over the picture as an image.
+        The prediction and the map as numbers: {"label", "is_confident", "confidences": [{"label", "confidence"},
+        ...], "preset", "labels", "explained", "method", "class_specific", "rows", "cols", "map"}, and the map
+        over the picture as an image. "labels" are all classes that the model knows, if at most 100, because it takes
+        anything else for one of them, sometimes with high confidence.
     """
     chosen = find_method(requests.short_string(method, "method"))
     name = requests.short_string(label or "", "label")
@@ -58,6 +61,8 @@ async def explain_image(
         rows, cols = result.grid
         found: ExplainedImage = {
             **_prediction(result),
+            "preset": result.preset.name,
+            "labels": list(result.preset.few_labels),
             "explained": name or next((top for top, _ in result.top(1)), ""),
             "method": method,
             "class_specific": METHODS[method].class_specific,
@@ -71,14 +76,12 @@ async def explain_image(
 
 
 @with_gradio_errors
-async def logit_lens(
-    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, patches: bool = False
-) -> LogitLens:
+async def logit_lens(image: Picture, preset: str = "", patch_size: int = 0, patches: bool = False) -> LogitLens:
     """Predicts the class after each block of the network, of the whole picture or of each patch (logit lens).
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets; "" for "digits-small" if the picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         patches: Whether to predict from the token of each patch alone, and not from the whole picture.
 
@@ -96,13 +99,13 @@ async def logit_lens(
 
 @with_gradio_errors
 async def drop_patches(
-    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, patches: Any = REQUIRED
+    image: Picture, preset: str = "", patch_size: int = 0, patches: Any = REQUIRED
 ) -> BeforeAndAfter:
     """Predicts again with some patches removed from the sequence, to test what the prediction needs.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets; "" for "digits-small" if the picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         patches: The patches to drop, as a list of [row, col], from 0.
 
@@ -122,7 +125,7 @@ async def drop_patches(
 @with_gradio_errors
 async def faithfulness(
     image: Picture,
-    preset: str = DEFAULT_PHOTOS,
+    preset: str = "",
     patch_size: int = 0,
     method: str = "relevance",
     label: str = "",
@@ -130,8 +133,8 @@ async def faithfulness(
     """Measures whether a heatmap is faithful, by deletion and insertion, beside random orders of the patches.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets; "" for "digits-small" if the picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: Any method, as in explain_image.
         label: Class to explain; "" for the predicted one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.inference.engine import DEFAULT_PRESET, Engine
+from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Source
+from vit_demo.inference.inputs import Source, default_preset
 from vit_demo.inference.limits import job_bytes
 from vit_demo.inference.shared import get_engine
 from vit_demo.methods import METHODS, find_method
@@ -21,7 +21,7 @@ from vit_demo.web import requests
 from vit_demo.web.endpoints import Picture
 from vit_demo.web.handlers import get_preset, with_gradio_errors
 from vit_demo.web.results import Confidence, Heatmap, MethodEntry, Predicted, PresetEntry
-from vit_demo.weights import PRESETS, Preset
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
 T = TypeVar("T")
 
@@ -67,28 +67,37 @@ def methods() -> list[MethodEntry]:
 
 
 @with_gradio_errors
-async def predict(image: Picture, preset: str = DEFAULT_PRESET, patch_size: int = 0) -> Predicted:
+async def predict(image: Picture, preset: str = "", patch_size: int = 0) -> Predicted:
     """Classifies a picture with a Vision Transformer.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from /presets, or a repository of the Hub as org/name.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets, or a repository of the Hub as org/name; "" for "digits-small" if the
+            picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
 
     Returns:
-        {"label", "confidences": [{"label", "confidence"}, ...], "grid": [rows, cols]}; a model without classes answers
-        "" and no confidences.
+        {"label", "is_confident", "confidences": [{"label", "confidence"}, ...], "preset", "labels", "grid": [rows,
+        cols]}; "labels" are all classes that the model knows, if at most 100, because it takes anything else for one of
+        them. A model without classes answers "" and no confidences.
     """
     call = await Call.parse(image, preset, patch_size)
     result = await call.run(call.explore)
     top: list[Confidence] = [{"label": label, "confidence": probability} for label, probability in result.top(5)]
-    return {"label": top[0]["label"] if top else "", "confidences": top, "grid": list(result.grid)}
+    return {
+        "label": top[0]["label"] if top else "",
+        "is_confident": result.is_confident,
+        "confidences": top,
+        "preset": result.preset.name,
+        "labels": list(result.preset.few_labels),
+        "grid": list(result.grid),
+    }
 
 
 @with_gradio_errors
 async def explain(
     image: Picture,
-    preset: str = DEFAULT_PRESET,
+    preset: str = "",
     patch_size: int = 0,
     method: str = "attention",
     block: int = -1,
@@ -100,8 +109,9 @@ async def explain(
     """Computes one heatmap over the patches of a picture.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from /presets, or a repository of the Hub as org/name.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets, or a repository of the Hub as org/name; "" for "digits-small" if the
+            picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: Name of the method, from /methods, such as "rollout" or "relevance".
         block: Block, from 0; -1 for the last. Ignored by methods without this option, as are head, row and col.
@@ -111,7 +121,7 @@ async def explain(
         label: Class to explain; "" for the predicted one. Only class-specific methods depend on it.
 
     Returns:
-        {"map": rows of true values, "rows", "cols", "method", "class_specific", "label"}.
+        {"map": rows of true values, "rows", "cols", "preset", "method", "class_specific", "label"}.
     """
     result, values = await _map(image, preset, patch_size, method, block, head, row, col, label)
     rows, cols = result.grid
@@ -119,6 +129,7 @@ async def explain(
         "map": values.tolist(),
         "rows": rows,
         "cols": cols,
+        "preset": result.preset.name,
         "method": method,
         "class_specific": METHODS[method].class_specific,
         "label": label or next((name for name, _ in result.top(1)), ""),
@@ -128,7 +139,7 @@ async def explain(
 @with_gradio_errors
 async def overlay(
     image: Picture,
-    preset: str = DEFAULT_PRESET,
+    preset: str = "",
     patch_size: int = 0,
     method: str = "attention",
     block: int = -1,
@@ -140,8 +151,9 @@ async def overlay(
     """Draws one heatmap over the picture as the model saw it.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from /presets, or a repository of the Hub as org/name.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets, or a repository of the Hub as org/name; "" for "digits-small" if the
+            picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         method: As in explain.
         block: Block, from 0; -1 for the last. Ignored by methods without this option, like the next three.
@@ -168,12 +180,16 @@ class Call:
 
     @classmethod
     async def parse(cls, image: Any, preset: Any, patch_size: Any) -> Call:
-        """Checks what was sent, and fetches the preset if need be."""
+        """Checks what was sent, and fetches the preset if need be; without one the picture decides."""
         if not image:
             raise ImageError("There is no picture: send a picture file as `image`.")
-        source = requests.image_source(image)
+        source, engine = requests.image_source(image), get_engine()
+        if preset in (None, ""):
+            lane = source.lane(PRESETS[DEFAULT_PRESETS["photos"]])
+            picture = await engine.jobs.run_async(None, source.read, lane)
+            source, preset = replace(source, read=lambda: picture, is_decoded=None), default_preset(picture)
         found = await get_preset(requests.preset_name(preset))
-        return cls(get_engine(), source, found, requests.patch_size(found, patch_size))
+        return cls(engine, source, found, requests.patch_size(found, patch_size))
 
     def explore(self) -> Exploration:
         """The result, within a job."""

@@ -13,9 +13,6 @@ from PIL import Image
 from vit_demo.web.components.picture_parameter import picture_parameter, pictures_parameter
 from vit_demo.web.results import json_schema
 
-DEFAULT_PHOTOS = "photos-tiny"
-"""The preset of most endpoints."""
-
 REQUIRED: Any = inspect.Parameter.empty
 """The default of a parameter that has none, but follows others that have one."""
 

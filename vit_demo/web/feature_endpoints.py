@@ -9,7 +9,7 @@ import numpy as np
 from vit_demo.features import norm_outliers
 from vit_demo.web import requests
 from vit_demo.web.api import Call
-from vit_demo.web.endpoints import DEFAULT_PHOTOS, Picture
+from vit_demo.web.endpoints import Picture
 from vit_demo.web.handlers import with_gradio_errors
 from vit_demo.web.results import Components, Lengths, Segments, Values
 
@@ -17,7 +17,7 @@ from vit_demo.web.results import Components, Lengths, Segments, Values
 @with_gradio_errors
 async def similarity(
     image: Picture,
-    preset: str = DEFAULT_PHOTOS,
+    preset: str = "",
     patch_size: int = 0,
     block: int = -1,
     row: int = 0,
@@ -27,8 +27,8 @@ async def similarity(
     """Compares the token of one patch with those of all patches, by cosine similarity.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets; "" for "digits-small" if the picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         block: Block, from 0; -1 for the last.
         row: Row of the patch, from 0.
@@ -52,7 +52,7 @@ async def similarity(
 @with_gradio_errors
 async def pca(
     image: Picture,
-    preset: str = DEFAULT_PHOTOS,
+    preset: str = "",
     patch_size: int = 0,
     block: int = -1,
     remove_background: bool = False,
@@ -61,8 +61,8 @@ async def pca(
     """Computes the first three principal components of the patches' tokens, often shown as red, green and blue.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets; "" for "digits-small" if the picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         block: Block, from 0; -1 for the last.
         remove_background: Whether to leave out the patches on one side of zero of the first component, and fit again.
@@ -87,14 +87,12 @@ async def pca(
 
 
 @with_gradio_errors
-async def kmeans(
-    image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, block: int = -1, k: int = 5
-) -> Segments:
+async def kmeans(image: Picture, preset: str = "", patch_size: int = 0, block: int = -1, k: int = 5) -> Segments:
     """Divides a picture into segments of patches with similar tokens, by k-means.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets; "" for "digits-small" if the picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         block: Block, from 0; -1 for the last.
         k: How many segments, 2 to 12.
@@ -114,12 +112,12 @@ async def kmeans(
 
 
 @with_gradio_errors
-async def norms(image: Picture, preset: str = DEFAULT_PHOTOS, patch_size: int = 0, block: int = -1) -> Lengths:
+async def norms(image: Picture, preset: str = "", patch_size: int = 0, block: int = -1) -> Lengths:
     """Measures the length of each patch's token, and finds those that are far longer than the rest.
 
     Args:
-        image: The picture; for digits a drawing of one digit.
-        preset: Name of the model, from presets.
+        image: The picture: a photo, or a drawing of one digit.
+        preset: Name of the model, from presets; "" for "digits-small" if the picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
         block: Block, from 0; -1 for the last.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_demo.weights import PRESETS, Preset, is_on_machine
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset, is_on_machine
 from vit_demo.weights.bundled_accuracy import EVERYDAY_PHOTOS, accuracy_note, bundled_accuracy
 from vit_demo.weights.limits import num_operations, num_tokens
 from vit_demo.weights.resampled_accuracy import PUBLISHED_TOP1, resampling_note
@@ -12,16 +12,13 @@ from vit_demo.weights.resampled_accuracy import PUBLISHED_TOP1, resampling_note
 BYTES_PER_PARAMETER = 4
 """The Hub's weights are float32."""
 
-EMBEDDED_PHOTO_PRESET = "photos-tiny"
-"""Needs no network."""
-
 LARGE_PHOTO_PRESET = "vit-s16"
 """The model with 1,000 classes that the photo tab offers; the default there once it is on this machine."""
 
 
 def default_photo_preset() -> str:
     """The photo tab's model when the page opens."""
-    return LARGE_PHOTO_PRESET if is_on_machine(PRESETS[LARGE_PHOTO_PRESET]) else EMBEDDED_PHOTO_PRESET
+    return LARGE_PHOTO_PRESET if is_on_machine(PRESETS[LARGE_PHOTO_PRESET]) else DEFAULT_PRESETS["photos"]
 
 
 def menu_entries() -> list[dict[str, Any]]:

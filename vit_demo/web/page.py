@@ -9,7 +9,6 @@ from typing import Any
 import gradio as gr
 
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import DEFAULT_PRESET
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
@@ -23,7 +22,7 @@ from vit_demo.web.map_requests import handle
 from vit_demo.web.model_info import default_photo_preset
 from vit_demo.web.payload import empty, payload
 from vit_demo.web.security import SafeBlocks
-from vit_demo.weights import PRESETS, Preset
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
 OPENING_DIGIT = 7
 """The example that is explained when the page opens."""
@@ -48,7 +47,7 @@ def build_page() -> gr.Blocks:
 
     If the weights of the example's preset cannot be used, the stage shows the reason, and everything else works.
     """
-    preset = PRESETS[DEFAULT_PRESET]
+    preset = PRESETS[DEFAULT_PRESETS["digits"]]
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
         add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
         example = initial_stage(preset, requests.example_source(f"digit-{OPENING_DIGIT}"))

@@ -16,15 +16,21 @@ class Confidence(TypedDict):
 
 
 class Predicted(TypedDict):
-    """The five most likely classes; "" and none for a model without classes."""
+    """The five most likely classes; "" and none for a model without classes.
+
+    ``labels`` are all classes that the model knows if these are at most 100: it takes anything else for one of them.
+    """
 
     label: str
+    is_confident: bool
     confidences: list[Confidence]
+    preset: str
+    labels: list[str]
     grid: list[int]
 
 
 class Prediction(TypedDict):
-    """The five most likely classes, and whether the first one is sure."""
+    """The five most likely classes, and whether the confidence in the first one is not low."""
 
     label: str
     is_confident: bool
@@ -37,17 +43,20 @@ class Heatmap(TypedDict):
     map: list[list[float]]
     rows: int
     cols: int
+    preset: str
     method: str
     class_specific: bool
     label: str
 
 
 class ExplainedImage(TypedDict):
-    """A prediction and the map that explains a class."""
+    """A prediction and the map that explains a class; ``labels`` as in ``Predicted``."""
 
     label: str
     is_confident: bool
     confidences: list[Confidence]
+    preset: str
+    labels: list[str]
     explained: str
     method: str
     class_specific: bool

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 
 from vit_demo.lazy import lazy_names
 from vit_demo.weights.preset import Preset
-from vit_demo.weights.presets import PRESETS, find_preset
+from vit_demo.weights.presets import DEFAULT_PRESETS, PRESETS, find_preset
 
 if TYPE_CHECKING:
     from vit_demo.weights.checkpoints import load_model
     from vit_demo.weights.hf_weights import fetch_weights, is_on_machine
     from vit_demo.weights.hub import Progress
 
-__all__ = ["PRESETS", "Preset", "Progress", "fetch_weights", "find_preset", "is_on_machine", "load_model"]
+__all__ = [
+    "DEFAULT_PRESETS",
+    "PRESETS",
+    "Preset",
+    "Progress",
+    "fetch_weights",
+    "find_preset",
+    "is_on_machine",
+    "load_model",
+]
 
 # huggingface_hub imports a progress bar that warns in Jupyter without ipywidgets; it is not used here.
 warnings.filterwarnings("ignore", message="IProgress not found")

@@ -12,6 +12,9 @@ from vit_demo.model import ViTConfig
 
 Task = Literal["digits", "photos"]
 
+MAX_FEW_LABELS = 100
+"""Labels that can be named beside a prediction."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
@@ -61,6 +64,11 @@ class Preset:
     confidence_threshold: float = 0.5
     max_entropy: float = math.inf
     note: str = ""
+
+    @property
+    def few_labels(self) -> tuple[str, ...]:
+        """All labels if there are few, for beside a prediction: whatever a picture shows gets one of them."""
+        return self.labels if len(self.labels) <= MAX_FEW_LABELS else ()
 
     @property
     def image_size(self) -> int:

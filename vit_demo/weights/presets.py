@@ -9,7 +9,7 @@ from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import MNIST_FROM_SCRATCH
 from vit_demo.weights.hub_presets import HUB_PRESETS
-from vit_demo.weights.preset import Preset
+from vit_demo.weights.preset import Preset, Task
 from vit_demo.weights.untrusted_text import quote
 
 if TYPE_CHECKING:
@@ -91,6 +91,9 @@ PRESETS: dict[str, Preset] = {
     )
 }
 """Every preset by name, in the order of the page's menu."""
+
+DEFAULT_PRESETS: dict[Task, str] = {"digits": "digits-small", "photos": "photos-tiny"}
+"""The preset of a drawing and that of a photo, where none is named."""
 
 
 def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
