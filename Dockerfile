@@ -1,14 +1,14 @@
 # The page with its bundled models, run by a user without privileges; works on a read-only root file system.
 #   docker build -t vit_demo .                                       for a CPU
-#   docker build -t vit_demo --build-arg TORCH_BACKEND=cu128 .       for an NVIDIA GPU; see `uv pip install --help`
-FROM python:3.12-slim
+#   docker build -t vit_demo --build-arg TORCH_BACKEND=cu132 .       for an NVIDIA GPU; see `uv pip install --help`
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 
 ARG TORCH_BACKEND=cpu
 
 WORKDIR /app
-COPY requirements.txt ./
-RUN pip install --no-cache-dir "uv>=0.13,<1" \
-    && uv pip install --system --no-cache --torch-backend "${TORCH_BACKEND}" -r requirements.txt
+COPY requirements.lock ./
+RUN pip install --no-cache-dir --require-hashes -r requirements.lock \
+    && uv pip install --system --no-cache --torch-backend "${TORCH_BACKEND}" torch==2.15.0 torchvision==0.29.2
 
 COPY app.py ./
 COPY checkpoints ./checkpoints

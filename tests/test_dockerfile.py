@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,10 +27,26 @@ def arguments(instructions: list[tuple[str, str]], name: str) -> list[str]:
 
 
 def test_the_base_is_pinned_and_the_cpu_is_the_default(instructions):
-    assert arguments(instructions, "FROM") == ["python:3.12-slim"]
+    (base,) = arguments(instructions, "FROM")
+    assert re.fullmatch(r"python:3\.12-slim@sha256:[0-9a-f]{64}", base)
     assert "TORCH_BACKEND=cpu" in arguments(instructions, "ARG")
-    assert any("--torch-backend" in run and "requirements.txt" in run for run in arguments(instructions, "RUN"))
-    assert all("--no-cache" in run for run in arguments(instructions, "RUN") if "install -r" in run)
+    (install,) = (run for run in arguments(instructions, "RUN") if "install " in run and "pip" in run)
+    packages, torch = install.split("&&")
+    assert "--require-hashes -r requirements.lock" in packages and "--no-cache-dir" in packages
+    assert "--torch-backend" in torch and "--no-cache" in torch
+
+
+def test_the_locked_packages_meet_the_requirements_and_have_hashes(instructions):
+    torch = re.findall(r"(torch\w*)==(\S+)", " ".join(arguments(instructions, "RUN")))
+    entries = re.sub(r"\\\n\s*", "", (ROOT / "requirements.lock").read_text(encoding="utf-8")).splitlines()
+    entries = [entry for entry in entries if not entry.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==\S+ (--hash=sha256:[0-9a-f]{64} ?)+", entry) for entry in entries)
+    locked = dict(torch) | {
+        canonicalize_name(name): version for name, version in (e.split()[0].split("==") for e in entries)
+    }
+    for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
+        requirement = Requirement(line)
+        assert locked[canonicalize_name(requirement.name)] in requirement.specifier, line
 
 
 def test_it_runs_without_privileges(instructions):

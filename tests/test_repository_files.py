@@ -1,5 +1,6 @@
 """What those need who carry the project on: changelog, citation, model cards, templates and workflows are sound."""
 
+import json
 import os
 import re
 import subprocess
@@ -89,6 +90,22 @@ def test_the_hooks_run_tools_that_the_development_requirements_bring():
     tools = {"ruff": "ruff", "ruff-format": "ruff", "mypy": "mypy", "import-linter": "import-linter"}
     assert {hook["id"] for hook in repository["hooks"]} == tools.keys()
     assert all(re.search(rf"^{tool}[=>]", read("requirements-dev.txt"), re.MULTILINE) for tool in tools.values())
+
+
+def test_nothing_that_a_workflow_or_a_test_installs_can_change_by_itself():
+    for path in ROOT.glob(".github/workflows/*.yml"):
+        (job,) = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
+        used = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert used and all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used), path.name
+        secret = [step for step in job["steps"] if "secrets." in str(step)]
+        assert str(job).count("secrets.") == sum(str(step).count("secrets.") for step in secret), (
+            "in no job's environment"
+        )
+        assert all("hf upload" in step["run"] for step in secret)
+    packages = json.loads(read("package-lock.json"))["packages"]
+    assert packages[""]["devDependencies"] == json.loads(read("package.json"))["devDependencies"]
+    assert all(package["integrity"].startswith("sha512-") for name, package in packages.items() if name)
+    assert "npm ci" in read(".ci/run")
 
 
 def test_the_workflows_run_what_ci_runs_and_then_sync_the_space(tmp_path):

@@ -65,7 +65,7 @@ def open_panels(page: Page) -> None:
     page.locator(".findings .randomization", has_text="randomized").wait_for()
 
 
-@pytest.mark.skipif(AXE is None, reason="needs `npm install --no-save axe-core`")
+@pytest.mark.skipif(AXE is None, reason="needs `npm ci`")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("screen", ["page", "phone"])
 def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str, screen: str, theme: str) -> None:
