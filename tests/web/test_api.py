@@ -15,7 +15,7 @@ from vit_demo.version import __version__
 from vit_demo.web import launch
 from vit_demo.web.batch import ENDPOINTS
 from vit_demo.web.components.pad import example_picture
-from vit_demo.web.endpoints import defaults
+from vit_demo.web.endpoints import REQUIRED, defaults
 
 DEFAULT_VIEW = ("attention", -1, -1, -1, -1, "")
 
@@ -49,6 +49,7 @@ def test_health(served):
 def test_only_the_documented_endpoints_are_public(client):
     assert set(client.view_api(return_format="dict")["named_endpoints"]) == {
         "/presets",
+        "/labels",
         "/methods",
         "/predict",
         "/explain",
@@ -99,7 +100,7 @@ def test_without_a_preset_the_picture_decides(client, three):
         vit_demo.explore(three).preset.name == "digits-small" and vit_demo.explore(lion["path"]).top(1)[0][0] == "lion"
     )
     for function in ENDPOINTS:
-        assert defaults(function).get("preset", "") == "", "one default everywhere"
+        assert defaults(function).get("preset", "") in ("", REQUIRED), "one default everywhere"
 
 
 def test_predict_a_photo_in_colour(client, tmp_path):

@@ -151,7 +151,11 @@ def test_results_follow_their_json_schemas(running_page, folder):
     seven = handle_file(folder / "seven.png")
     document = json.loads(get(running_page, "openapi.json"))
     digits = {"preset": "digits-tiny", "patch_size": 7}
-    more: dict[str, dict] = {"drop_patches": {"patches": [[0, 0]]}, "pca": {"remove_background": True}}
+    more: dict[str, dict] = {
+        "labels": {"preset": "digits-tiny"},
+        "drop_patches": {"patches": [[0, 0]]},
+        "pca": {"remove_background": True},
+    }
     for name, schema in document["components"]["schemas"].items():
         takes = document["paths"][f"/gradio_api/call/v2/{name}"]["post"]["requestBody"]["content"]["application/json"]
         arguments = {"image": seven, **digits} if "image" in takes["schema"]["properties"] else {}

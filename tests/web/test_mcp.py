@@ -18,6 +18,7 @@ import uvicorn
 from PIL import Image
 
 import vit_demo
+from vit_demo.version import __version__
 from vit_demo.web import mcp, security
 from vit_demo.web.limits import MAX_EVENT_BYTES
 from vit_demo.web.server import asgi_app
@@ -64,7 +65,7 @@ def call(session) -> Callable[..., Any]:
 
 def test_every_endpoint_is_a_tool_with_a_description_of_each_parameter(session):
     tools = {tool.name: tool for tool in session(lambda client: client.list_tools()).tools}
-    names = {"presets", "methods", "predict", "explain", "overlay", "explain_image"}
+    names = {"presets", "labels", "methods", "predict", "explain", "overlay", "explain_image"}
     names |= {"logit_lens", "drop_patches", "faithfulness", "similarity", "pca", "kmeans", "norms"}
     assert set(tools) == names
     for tool in tools.values():
@@ -73,7 +74,31 @@ def test_every_endpoint_is_a_tool_with_a_description_of_each_parameter(session):
         described = tool.inputSchema["properties"]
         assert all(len(parameter["description"]) > 10 for parameter in described.values()), tool.name
         assert "image" not in described or "data:image" in described["image"]["description"]
-    assert tools["explain_image"].inputSchema["required"] == ["image"]
+    explain = tools["explain_image"]
+    assert explain.inputSchema["required"] == ["image"]
+    assert explain.description.endswith("sometimes with high confidence.")
+    method, preset = explain.inputSchema["properties"]["method"], explain.inputSchema["properties"]["preset"]
+    assert method["description"].endswith("do not depend on the class.") and method["enum"] == list(vit_demo.methods())
+    jsonschema.validate("photos-tiny", preset)
+    jsonschema.validate("org/name", preset)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate("photos", preset)
+
+
+def test_the_presets_are_few_words_and_their_labels_apart(call):
+    text = call("presets").content[0].text
+    presets = {preset["name"]: preset for preset in json.loads(text)}
+    assert len(text) < 6_000 and presets["vit-b16"]["num_labels"] == 1000 and not presets["vit-b16"]["labels"]
+    assert presets["photos-tiny"]["labels"] == list(vit_demo.presets()["photos-tiny"].labels)
+    assert json.loads(call("labels", preset="vit-b16").content[0].text) == list(vit_demo.presets()["vit-b16"].labels)
+    assert "There is no preset" in call("labels", preset="../x").content[0].text
+
+
+def test_the_server_names_its_version(session):
+    async def initialized(client: ClientSession) -> Any:
+        return await client.initialize()
+
+    assert session(initialized).serverInfo.version == __version__
 
 
 def test_a_photo_is_explained_in_one_call(call):

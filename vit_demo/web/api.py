@@ -30,17 +30,18 @@ OPTIONS = ("block", "head", "query")
 
 
 def presets() -> list[PresetEntry]:
-    """Lists the models: name, title, task, labels, image and patch sizes, size of the network.
+    """Lists the models: name, title, task, classes, image and patch sizes, size of the network.
 
     Returns:
-        One object a preset.
+        One object for each; "labels" are its classes if these are at most 100, otherwise see labels.
     """
     return [
         {
             "name": preset.name,
             "title": preset.title,
             "task": preset.task,
-            "labels": list(preset.labels),
+            "num_labels": len(preset.labels),
+            "labels": list(preset.few_labels),
             "image_size": preset.image_size,
             "patch_sizes": list(preset.patch_sizes),
             "default_patch_size": preset.default_patch_size,
@@ -52,6 +53,20 @@ def presets() -> list[PresetEntry]:
         }
         for preset in PRESETS.values()
     ]
+
+
+@with_gradio_errors
+async def labels(preset: str) -> list[str]:
+    """Lists all classes of a model, also of one that knows more than 100.
+
+    Args:
+        preset: Name of the model, from presets, or a repository of the Hub as org/name.
+
+    Returns:
+        The names of the classes, in the order of the network's outputs.
+    """
+    name = requests.preset_name(preset)
+    return list((PRESETS.get(name) or await get_preset(name)).labels)
 
 
 def methods() -> list[MethodEntry]:

@@ -14,7 +14,7 @@ from vit_demo.errors import BusyError, ImageError, InputError
 from vit_demo.inference.job import owner
 from vit_demo.web import requests, uploads
 from vit_demo.web.analysis import drop_patches, explain_image, faithfulness, logit_lens
-from vit_demo.web.api import explain, methods, overlay, predict, presets
+from vit_demo.web.api import explain, labels, methods, overlay, predict, presets
 from vit_demo.web.endpoints import Pictures, defaults
 from vit_demo.web.feature_endpoints import kmeans, norms, pca, similarity
 from vit_demo.web.handlers import with_gradio_errors
@@ -120,7 +120,7 @@ def _arguments(function: Callable[..., Any], value: Any) -> dict[str, Any]:
 
 
 ENDPOINTS: tuple[Callable[..., Any], ...] = (
-    presets, methods, predict, explain, overlay, explain_image, logit_lens, drop_patches, faithfulness,
+    presets, labels, methods, predict, explain, overlay, explain_image, logit_lens, drop_patches, faithfulness,
     similarity, pca, kmeans, norms, batch,
 )  # fmt: skip
 """Every endpoint of the page, in the order of the documentation."""

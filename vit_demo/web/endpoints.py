@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import gradio as gr
 from gradio.components import Component
@@ -49,12 +50,35 @@ def add_endpoints(functions: Sequence[Callable[..., Any]]) -> None:
         )
 
 
+class Description(NamedTuple):
+    """What the docstring of an endpoint says; Gradio would keep the first line of each parameter's text."""
+
+    text: str
+    parameters: dict[str, str]
+    returns: str
+
+
+def describe(function: Callable[..., Any]) -> Description:
+    """Reads a docstring in Google's style, with the lines of each text joined."""
+    text, _, rest = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
+    arguments, _, returns = rest.partition("\n\nReturns:\n")
+    if not rest:
+        text, _, returns = text.partition("\n\nReturns:\n")
+    found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", arguments, re.MULTILINE)
+    return Description(_joined(text), {name: _joined(words) for name, words in found}, _joined(returns))
+
+
+def _joined(lines: str) -> str:
+    return " ".join(lines.split())
+
+
 def defaults(function: Callable[..., Any]) -> dict[str, Any]:
     """The parameters of an endpoint's function with their defaults, ``inspect.Parameter.empty`` for those without."""
     return {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
 
 
 def _parameter(name: str, kind: Any, default: Any) -> Component:
+    default = None if default is inspect.Parameter.empty else default
     if kind == Picture:
         return picture_parameter(name)
     if kind == Pictures:
@@ -65,7 +89,7 @@ def _parameter(name: str, kind: Any, default: Any) -> Component:
         return gr.Checkbox(default, visible=False, label=name)
     if kind is int:
         return gr.Number(default, precision=0, visible=False, label=name)
-    return gr.JSON(None if default is inspect.Parameter.empty else default, visible=False, label=name)
+    return gr.JSON(default, visible=False, label=name)
 
 
 def _result(kind: Any) -> Component:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +16,9 @@ import gradio.mcp
 from gradio.mcp import GradioMCPServer
 
 from vit_demo.errors import InputError
+from vit_demo.version import __version__
+from vit_demo.web import openapi
+from vit_demo.web.endpoints import describe
 from vit_demo.web.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, TOOL_SECONDS
 from vit_demo.web.request_headers import client_address, on_behalf_of
 
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 T = TypeVar("T")
+
+PICTURES = ("image", "other")
+"""The parameters that are pictures."""
 
 METHODS = ("InitializeRequest", "PingRequest", "ListToolsRequest", "CallToolRequest")
 """What a client may ask for. Prompts and resources have other ways to the same functions, past the limits of tools."""
@@ -50,10 +56,6 @@ def install() -> bool:
 
 class ToolServer(GradioMCPServer):
     """Gradio's MCP server, with pictures sent as data URLs and results as JSON."""
-
-    @property
-    def _file_data_tool_description(self) -> str:
-        return ""
 
     @property
     def local_url(self) -> str | None:
@@ -97,6 +99,7 @@ class ToolServer(GradioMCPServer):
     def create_mcp_server(self) -> Server:
         """Gradio's server of the protocol, which answers nothing but ``METHODS``."""
         server = super().create_mcp_server()
+        server.version = __version__
         for kind in [kind for kind in server.request_handlers if kind.__name__ not in METHODS]:
             del server.request_handlers[kind]
         return server
@@ -113,17 +116,27 @@ class ToolServer(GradioMCPServer):
         """Gradio's tools but ``batch``: pictures within a call are too few to gain from it."""
         return {tool: endpoint for tool, endpoint in super().get_tool_to_endpoint().items() if endpoint != "/batch"}
 
-    def simplify_filedata_schema(self, schema: dict[str, Any]) -> tuple[dict[str, Any], list[list[str | int]]]:
-        """Gradio's schema, with pictures described as data URLs."""
-        schema, positions = super().simplify_filedata_schema(schema)
-        for path in positions:
-            name = path[0]
-            text = schema["properties"][name].get("description", "")
-            schema["properties"][name] = {"type": "string", "description": f"{text} {PICTURE}".strip()}
-        for of_any_type in schema["properties"].values():
-            if of_any_type.get("type") == {}:  # Gradio's for JSON, but no JSON schema
-                del of_any_type["type"]
-        return schema, positions
+    def get_fn_description(self, block_fn: BlockFunction, tool_name: str) -> tuple[str, dict[str, str]]:
+        """The whole docstring of an endpoint."""
+        text, parameters, returns = describe(self._functions[tool_name])
+        return f"{text} Returns: {returns}", parameters
+
+    def get_input_schema(
+        self, tool_name: str, parameters: dict[str, str] | None = None
+    ) -> tuple[dict[str, Any], list[list[str | int]]]:
+        """The schema of an endpoint's parameters, with pictures described as data URLs."""
+        schema = openapi.parameters(self._functions[tool_name])
+        properties = schema["properties"]
+        pictures = [name for name in properties if name in PICTURES]
+        for name in pictures:
+            properties[name] = {"type": "string", "description": f"{properties[name]['description']} {PICTURE}"}
+        return schema, [[name] for name in pictures]
+
+    @cached_property
+    def _functions(self) -> dict[str, Callable[..., Any]]:
+        """The endpoint of each tool."""
+        functions = {f"/{function.__name__}": function for function in openapi.ENDPOINTS}
+        return {tool: functions[endpoint] for tool, endpoint in self.tool_to_endpoint.items()}
 
     def convert_strings_to_filedata(self, value: Any, filedata_positions: list[list[str | int]]) -> Any:
         """Leaves data URLs as they are: the endpoints check and decode them."""

@@ -9,16 +9,17 @@ from functools import cache
 from html import escape
 from typing import Any, get_args, get_origin, get_type_hints
 
-from gradio.utils import get_function_description
 from PIL import Image
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
+from vit_demo.methods import METHODS
 from vit_demo.version import __version__
 from vit_demo.web.batch import ENDPOINTS
-from vit_demo.web.endpoints import Picture, Pictures, defaults
+from vit_demo.web.endpoints import Picture, Pictures, defaults, describe
 from vit_demo.web.results import json_schema
+from vit_demo.weights import PRESETS
 
 PICTURE_SCHEMA: dict[str, Any] = {
     "anyOf": [
@@ -37,6 +38,12 @@ FILE_SCHEMA: dict[str, Any] = {
     "properties": {"path": {"type": "string"}, "url": {"type": "string"}},
     "required": ["path"],
 }
+VALUES: dict[str, dict[str, Any]] = {
+    "method": {"enum": list(METHODS)},
+    "preset": {"anyOf": [{"enum": ["", *PRESETS]}, {"pattern": "^[^/]+/[^/]+$", "description": "A repository."}]},
+}
+"""What some parameters may be, besides their type."""
+
 TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 STYLE = """
@@ -59,12 +66,11 @@ def document() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for function in ENDPOINTS:
         name = function.__name__
-        description, _, _ = get_function_description(function)
         started = {"type": "object", "properties": {"event_id": {"type": "string"}}, "required": ["event_id"]}
         paths[f"/gradio_api/call/v2/{name}"] = {
             "post": {
                 "operationId": name,
-                "summary": description,
+                "summary": describe(function).text,
                 "requestBody": {"required": True, "content": {"application/json": {"schema": parameters(function)}}},
                 "responses": {"200": _response("The work has started.", "application/json", started)},
             }
@@ -94,7 +100,7 @@ def document() -> dict[str, Any]:
 
 def parameters(function: Callable[..., Any]) -> dict[str, Any]:
     """The JSON schema of an endpoint's parameters."""
-    _, described, _ = get_function_description(function)
+    described = describe(function).parameters
     kinds = get_type_hints(function, include_extras=True)
     properties, required = {}, []
     for name, default in defaults(function).items():
@@ -105,6 +111,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, Any]:
             schema |= {"type": "array", "items": PICTURE_SCHEMA}
         elif kinds[name] in TYPES:
             schema["type"] = TYPES[kinds[name]]
+        schema |= VALUES.get(name, {})
         if default is inspect.Parameter.empty:
             required.append(name)
         else:
@@ -126,7 +133,7 @@ def page() -> str:
     """The same as HTML."""
     sections = []
     for function in ENDPOINTS:
-        description, described, returned = get_function_description(function)
+        description, described, returned = describe(function)
         rows = [
             f"<tr><td><code>{escape(name)}</code></td><td>{escape(described[name])}</td><td>{_default(default)}</td></tr>"
             for name, default in defaults(function).items()
@@ -135,7 +142,7 @@ def page() -> str:
         schema = json.dumps(results(function)["prefixItems"], indent=1)
         sections.append(
             f'<section id="{function.__name__}"><h2>/{function.__name__}</h2><p>{escape(description)}</p>{table}'
-            f"<p>{escape(' '.join(returned))}</p><details><summary>JSON schema of the result</summary>"
+            f"<p>{escape(returned)}</p><details><summary>JSON schema of the result</summary>"
             f"<pre>{escape(schema)}</pre></details></section>"
         )
     return (

@@ -119,11 +119,12 @@ LogitLens = list[list[Confidence]] | list[list[list[Confidence]]]
 
 
 class PresetEntry(TypedDict):
-    """A model."""
+    """A model; ``labels`` are its classes if these are at most 100, ``/labels`` gives those of all."""
 
     name: str
     title: str
     task: Literal["digits", "photos"]
+    num_labels: int
     labels: list[str]
     image_size: int
     patch_sizes: list[int]
