@@ -10,6 +10,7 @@ import importlib.util
 import io
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import gradio
@@ -95,6 +96,8 @@ def address():
 def folder(tmp_path, monkeypatch):
     """The working directory, with the pictures that the documents name."""
     example_picture(7).save(tmp_path / "seven.png")
+    for name in ("docs/images", "vit_demo/web/examples"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.webp"))
     Image.open(Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg").save(tmp_path / "photo.jpg")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "photo.jpg").write_bytes((tmp_path / "photo.jpg").read_bytes())
@@ -171,6 +174,12 @@ def check_module(name: str, arguments: list[str]) -> None:
     source = Path(found.origin).read_text(encoding="utf-8")
     assert '__name__ == "__main__"' in source
     assert all(f'"{word}"' in source for word in arguments if word.startswith("--"))
+
+
+def test_what_readme_names_is_there_after_its_first_command():
+    named = re.findall(r"[\w/.-]+\.(?:png|jpe?g|webp)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    written = {"cat.png"}
+    assert [name for name in named if not (ROOT / name).is_file() and name not in written] == []
 
 
 def test_readme_says_which_weights_are_averages_of_several_runs() -> None:

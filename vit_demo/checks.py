@@ -45,7 +45,9 @@ def find_device(name: str | torch.device) -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
-        raise InputError(f"This machine has no device {str(name)!r}: choose cpu, cuda or mps.") from error
+        found = [torch.accelerator.current_accelerator()] if torch.accelerator.is_available() else []
+        there = " or ".join(["cpu", *(str(one) for one in found)])
+        raise InputError(f"This machine has no device {str(name)!r}: choose {there}.") from error
     return device
 
 

@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 import vit_demo
+from vit_demo.checks import find_device
 from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.web.components.pad import example_picture
 
@@ -133,3 +134,13 @@ def test_a_fork_has_threads_of_its_own(ex):
         os.kill(child, 9)
         os.waitpid(child, 0)
     assert status == (child, 0), "a job of the child waited for a thread of the parent"
+
+
+def test_a_device_that_is_not_there_gets_a_list_of_those_that_are(monkeypatch):
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    with pytest.raises(InputError, match=r"no device 'cuda:99': choose cpu\.$"):
+        find_device("cuda:99")
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("mps"))
+    with pytest.raises(InputError, match=r"choose cpu or mps\.$"):
+        find_device("cuda:99")
