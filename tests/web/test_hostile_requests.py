@@ -122,7 +122,7 @@ def test_events_do_not_change_the_components_of_the_page(page):
         ("POST", "component_server", '{"component_id": STAGE, "fn_name": "request", "session_hash": "a", "data": '
          '{"kind": "model", "name": "\\ud800/x"}}', b"not valid Unicode"),
         ("POST", "queue/join", '{"data": [], "session_hash": "a", "fn_index": 0, "\\udfff": 1}', b"not valid Unicode"),
-        ("POST", "run/presets", '{"data": [], "fn_index": 9999}', b"no such endpoint"),
+        ("POST", "run/presets", '{"data": [], "fn_index": 9999}', b"Not found"),
         ("POST", "call/v2/predict", "{}", b"/predict takes an object with image"),
         ("POST", "call/v2/predict", '{"image": "a", "nothing": 1}', b"/predict takes an object with image"),
         ("POST", "call/v2/predict", "[]", b"/predict takes an object with image"),

@@ -12,11 +12,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 from gradio.route_utils import FileUploadProgress
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from vit_demo.web import uploads
 from vit_demo.web.limits import MAX_UPLOAD_BYTES, UPLOAD_FILE_BYTES
@@ -25,6 +27,7 @@ from vit_demo.web.request_bodies import RequestRefused
 from vit_demo.web.request_headers import client_address
 from vit_demo.web.server import asgi_app, forget_finished
 
+from ..asynchronous import run
 from .http_requests import event, png, request, upload
 
 
@@ -117,6 +120,20 @@ def test_behind_a_proxy_quotas_are_per_visitor_and_cannot_be_forged(monkeypatch)
     one, other = b"2001:db8::1", b"2001:db8:0:1::1"
     assert address(one) == address(b"2001:db8::ff:2") != address(other), "a /64 is one visitor's"
     assert address(b"made up, 203.0.113.7") == address(b"made up", b"203.0.113.7") == "203.0.113.7"
+
+
+def test_the_header_counts_for_no_visitor_where_uvicorn_believes_it(monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "0")
+    seen = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(client_address(scope))
+
+    believing = ProxyHeadersMiddleware(app)  # uvicorn's default: local processes may say who they are
+    headers = [(b"x-forwarded-for", b"203.0.113.7")]
+    run(believing({"type": "http", "client": ("127.0.0.1", 5), "headers": headers, "scheme": "http"}, None, None))
+    run(believing({"type": "http", "client": ("10.0.0.1", 5), "headers": headers, "scheme": "http"}, None, None))
+    assert seen == ["127.0.0.1", "10.0.0.1"]
 
 
 def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path, monkeypatch):

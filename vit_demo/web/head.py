@@ -49,6 +49,8 @@ _HEAD = """
 /* As in page.css, but from the start, so that nothing moves when Gradio adds that. */
 .gradio-container {{ max-width: none !important; padding: 0 !important; }}
 .gradio-container .main.app {{ max-width: 1440px !important; padding-inline: clamp(12px, 2vw, 24px) !important; }}
+#columns {{ min-height: 100svh; }} /* the last line of the page waits for what is still being loaded */
+#footer:not(#columns ~ *) {{ visibility: hidden; }}
 </style>
 {script}
 """

@@ -44,7 +44,7 @@ def install() -> bool:
     """Replaces Gradio's MCP server by ``ToolServer``.
 
     Returns:
-        Whether the ``mcp`` extra is installed, so that ``launch(mcp_server=True)`` works.
+        Whether the ``mcp`` extra is installed, without which Gradio starts no such server.
     """
     try:
         import mcp  # noqa: F401
@@ -61,11 +61,8 @@ class ToolServer(GradioMCPServer):
     def local_url(self) -> str | None:
         """The address at which this process calls its own endpoints.
 
-        Without one from ``launch``, Gradio would take it from a header of the first caller, and send all further calls
-        there.
+        Gradio would take it from a header of the first caller, and send all further calls there.
         """
-        if self._local_url is not None:
-            return self._local_url
         request = self.mcp_server.request_context.request
         assert request is not None, "a tool is called over HTTP"
         scope = request.scope

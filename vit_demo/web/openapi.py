@@ -9,6 +9,7 @@ from functools import cache
 from html import escape
 from typing import Any, get_args, get_origin, get_type_hints
 
+import gradio as gr
 from PIL import Image
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
@@ -154,8 +155,12 @@ def page() -> str:
     )
 
 
-def routes() -> list[Route]:
-    """The routes of both."""
+def routes(blocks: gr.Blocks) -> list[Route]:
+    """The routes of both, and of Gradio's own description, which names none of the addresses of its callers.
+
+    Args:
+        blocks: The page; Gradio would keep the description that it made for the first caller.
+    """
 
     async def send_document(_: Request) -> JSONResponse:
         return JSONResponse(document())
@@ -163,7 +168,11 @@ def routes() -> list[Route]:
     async def send_page(_: Request) -> HTMLResponse:
         return HTMLResponse(page())
 
-    return [Route("/openapi.json", send_document), Route("/api", send_page)]
+    async def send_info(request: Request) -> JSONResponse:
+        return JSONResponse(blocks.get_api_info(all_endpoints="all_endpoints" in request.query_params))
+
+    infos = [Route(f"/gradio_api/info{end}", send_info) for end in ("", "/")]
+    return [Route("/openapi.json", send_document), Route("/api", send_page), *infos]
 
 
 def _default(value: Any) -> str:

@@ -14,11 +14,16 @@ from vit_demo.web import settings, uploads
 from vit_demo.web.limits import MAX_HEADER_LENGTH, MAX_PATH_LENGTH, MAX_SEGMENT_LENGTH
 from vit_demo.web.request_bodies import RequestRefused
 
-CLOSED_ROUTES = (
-    "/monitoring", "/deep_link", "/proxy=", "/stream", "/process_recording", "/vibe", "/undo-vibe",
-    "/run-history", "/runs", "/profiling", "/dev/", "/token", "/custom_component", "/upload_progress",
-)  # fmt: skip
-"""Routes of Gradio that the page does not use; closed with and without Gradio's prefix."""
+OPEN_ROUTES = {
+    "GET": re.compile(
+        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|info|api|openapi\.json|app_id|startup-events|mcp|mcp/schema)/?"
+        r"|/(assets|static|vit_demo)/.+|/file[=/].+|/heartbeat/\w+|/queue/data|/call/(v2/)?\w+/\w+/?",
+        re.ASCII | re.DOTALL,
+    ),
+    "POST": re.compile(r"/(queue/join|upload|component_server|cancel|reset|mcp)/?|/call/(v2/)?\w+/?", re.ASCII),
+    "DELETE": re.compile(r"/mcp/?"),
+}
+"""The routes that the page, Gradio's clients and agents use, by method; whatever else Gradio has is closed."""
 
 FILE = re.compile(r"/+file[=/](.*)", re.IGNORECASE | re.DOTALL)
 """A file that Gradio passes on; of a URL in its place, Gradio would download what is there."""
@@ -47,7 +52,9 @@ def check_address(scope: Scope, path: str) -> None:
     file = FILE.match(path)
     # The path alone decides: looking it up would take longer for a file that is there.
     is_foreign = file is not None and not uploads.is_upload_path(file[1])
-    if path.startswith(CLOSED_ROUTES) or is_foreign or LARGE_ASSET.match(path):
+    asked = {"HEAD": ["GET"], "OPTIONS": OPEN_ROUTES}.get(scope["method"], [scope["method"]])
+    is_open = any(OPEN_ROUTES[method].fullmatch(path or "/") for method in asked if method in OPEN_ROUTES)
+    if not is_open or is_foreign or LARGE_ASSET.match(path):
         raise RequestRefused(404, "Not found.")
     segments = [segment.encode(errors="replace") for segment in path.split("/")]
     if max(map(len, segments)) > MAX_SEGMENT_LENGTH or sum(map(len, segments)) > MAX_PATH_LENGTH:
@@ -59,15 +66,12 @@ def check_address(scope: Scope, path: str) -> None:
         raise RequestRefused(431, f"A request header is longer than {MAX_HEADER_LENGTH} characters: shorten it.")
 
 
-def clean_headers(scope: Scope, path: str) -> Headers:
+def clean_headers(scope: Scope, path: str) -> None:
     """Replaces headers from which Gradio would conclude something wrong, or do more work than is asked for.
 
     Args:
         scope: Of the request; its headers are replaced.
         path: As in ``check_address``.
-
-    Returns:
-        The headers that are left.
 
     Raises:
         RequestRefused: If a host is not valid, or another site sends the request.
@@ -92,7 +96,6 @@ def clean_headers(scope: Scope, path: str) -> Headers:
     )
     if is_change and is_foreign:
         raise RequestRefused(403, "Pages of other sites may not use this server: see VIT_DEMO_ALLOWED_ORIGINS.")
-    return Headers(scope=scope)
 
 
 def on_behalf_of(address: str) -> dict[str, str]:
@@ -106,8 +109,12 @@ def client_address(scope: Scope) -> str:
     secret, _, address = headers.get(_VISITOR_HEADER, "").partition(" ")
     if compare_digest(secret.encode(), _SECRET.encode()):
         return address
-    forwarded = headers.getlist("x-forwarded-for") if settings.behind_proxy() else []
-    address = forwarded[-1].rpartition(",")[2].strip()[:64] if forwarded else (scope.get("client") or ("", 0))[0]
+    forwarded = headers.getlist("x-forwarded-for")
+    address, port = scope.get("client") or ("", 0)
+    if forwarded and settings.behind_proxy():
+        address = forwarded[-1].rpartition(",")[2].strip()[:64]
+    elif forwarded and not port:
+        address = "127.0.0.1"  # uvicorn's default puts what the header says in the place of a local client, with port 0
     try:
         # One visitor of IPv6 has a whole network of 2^64 addresses.
         return str(IPv6Network((address, 64), strict=False))

@@ -18,7 +18,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.web import settings
 from vit_demo.web.event_checks import EventChecks
-from vit_demo.web.gradio_state import remember_address
 from vit_demo.web.limits import (
     BODY_TIMEOUT_SECONDS,
     MAX_EVENT_BYTES,
@@ -39,7 +38,7 @@ from vit_demo.web.request_bodies import (
 from vit_demo.web.request_headers import check_address, clean_headers, client_address
 from vit_demo.web.visitor import ask_for, streams
 
-EVENT_ROUTES = ("/queue/join", "/call/", "/run/", "/api/")
+EVENT_ROUTES = ("/queue/join", "/call/")
 """Routes of Gradio that begin an event of the page."""
 
 UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{1,70}\1", re.ASCII | re.IGNORECASE)
@@ -127,7 +126,7 @@ class Guard:
 
         try:
             check_address(scope, path)
-            remember_address(clean_headers(scope, path))
+            clean_headers(scope, path)
             ask_for(scope)
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = await self._bounded(scope, receive, path)

@@ -11,17 +11,20 @@ import signal
 import socket
 import sys
 import threading
+import time
+import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from types import FrameType
 
 import gradio as gr
+import uvicorn
 from fastapi import FastAPI
-from gradio.routes import App
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
 
+from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import InputError
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
@@ -44,6 +47,12 @@ SWITCH_INTERVAL_SECONDS = 0.0005
 M_ARENA_MAX = -8
 """Parameter of glibc's ``mallopt``: the number of heaps."""
 
+FIRST_PORT, NUM_PORTS = 7860, 100
+"""Gradio's ports, of which the first free one is used if none is given."""
+
+CLOSE_SECONDS = 5.0
+"""Time in which open connections end after that."""
+
 SHUTDOWN_SECONDS = 20.0
 """Time that requests in progress have to finish when the server stops."""
 
@@ -63,32 +72,61 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     Raises:
         InputError: If the port is in use or not a valid one, or the address is none of this machine.
     """
-    port = _port(port)
-    _check_free(host, port)
-    # uvicorn would believe the X-Forwarded-For of any local proxy; the guard reads it only where one is announced.
-    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
-    page, routes = _prepare()
-    try:
-        page.launch(
-            prevent_thread_lock=True,
-            server_name=host,
-            server_port=port,
-            theme=theme(),
-            css=style(),
-            ssr_mode=False,  # Node would answer for the page, without the guard's headers
-            mcp_server=mcp.install(),
-            inbrowser=wait and sys.stdout.isatty(),
-            max_file_size=MAX_UPLOAD_BYTES,
-            run_history=False,
-            enable_monitoring=False,
-            footer_links=[],
-            app_kwargs={"routes": routes, "lifespan": _guarded},
-        )
-    except OSError as error:
-        raise InputError(_PORT_IN_USE.format(port) if port else _NO_FREE_PORT) from error
+    listening = _listen(host, port)  # before the page is built, which takes seconds
+    app = asgi_app()
+    if ZERO_GPU:
+        # The package `spaces` reports the Space as started from within Gradio's own `launch`, and only there.
+        with gr.Blocks() as empty:
+            pass
+        empty.launch(server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, ssr_mode=False)
+        empty.close()
+    page = app.state.page
+    server = Server(app)
+    server.start(listening)
+    # What Gradio's own `launch` sets, so that `page.close()` stops the server.
+    page.server, page.app = server, next(route.app for route in app.routes if isinstance(route, Mount))
+    shown, number = listening.getsockname()[:2]
+    shown = "localhost" if shown in ("0.0.0.0", "::") else f"[{shown}]" if ":" in shown else shown
+    page.local_url, page.server_port = f"http://{shown}:{number}/", number
+    print(f"* Running on local URL:  {page.local_url}", flush=True)
     if wait:
+        if sys.stdout.isatty():
+            webbrowser.open(page.local_url)
         _serve_until_stopped(page)
     return page
+
+
+class Server(uvicorn.Server):
+    """uvicorn in a thread of its own; the main thread waits for signals.
+
+    Args:
+        app: What it serves.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        # The guard reads X-Forwarded-For where a proxy is announced; uvicorn would believe any local process.
+        super().__init__(uvicorn.Config(app, log_level="warning", proxy_headers=False))
+
+    def start(self, listening: socket.socket) -> None:
+        """Returns when requests are answered.
+
+        Args:
+            listening: The socket at which they arrive.
+
+        Raises:
+            RuntimeError: If the application does not start.
+        """
+        self._thread = threading.Thread(target=self.run, args=([listening],), daemon=True)
+        self._thread.start()
+        while not self.started:
+            if not self._thread.is_alive():
+                raise RuntimeError("The application does not start: see the log above.")
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        """Stops it; ``gr.Blocks.close`` calls this after it has ended the streams."""
+        self.should_exit = True
+        self._thread.join(CLOSE_SECONDS)
 
 
 def asgi_app() -> FastAPI:
@@ -101,7 +139,8 @@ def asgi_app() -> FastAPI:
     app.add_middleware(AssetCache)
     app.add_middleware(CompressedPage)
     app.add_middleware(Guard, page=page)
-    return gr.mount_gradio_app(
+    app.state.page = page
+    gr.mount_gradio_app(
         app,
         page,
         "/",
@@ -114,6 +153,7 @@ def asgi_app() -> FastAPI:
         enable_monitoring=False,
         footer_links=[],
     )
+    return app
 
 
 def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
@@ -126,7 +166,7 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
     gradio_state.install(page)
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
     mailboxes.install(page)
-    others = [*modules.routes(), *head.routes(), *example_pictures.routes(), *openapi.routes()]
+    others = [*modules.routes(), *head.routes(), *example_pictures.routes(), *openapi.routes(page)]
     return page, [Route("/healthz", healthz), *others]
 
 
@@ -157,15 +197,6 @@ def forget_finished(page: gr.Blocks) -> None:
     """
     page.upload_file_set.clear()  # only read where ``delete_cache`` is set
     mailboxes.of(page).forget()
-
-
-@asynccontextmanager
-async def _guarded(app: App) -> AsyncIterator[None]:
-    """Puts guard, compression and cache in front of Gradio, and cleans up while the server runs."""
-    assert app.middleware_stack is not None
-    app.middleware_stack = Guard(CompressedPage(AssetCache(app.middleware_stack)), app.get_blocks())
-    async with _cleaned(app.get_blocks()):
-        yield
 
 
 def _serve_until_stopped(page: gr.Blocks) -> None:
@@ -211,18 +242,23 @@ def _port(port: int | None) -> int | None:
     return number
 
 
-def _check_free(host: str | None, port: int | None) -> None:
-    """Checks address and port before the page is built, which takes seconds."""
-    address = host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
-    address = address.strip("[]")
-    try:
-        family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
-        with socket.create_server((address, port or 0), family=family):
-            return
-    except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
-        is_taken = isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES)
-        sentence = _PORT_IN_USE.format(port) if is_taken else _NO_SUCH_HOST.format(address)
-        raise InputError(sentence) from error
+def _listen(host: str | None, port: int | None) -> socket.socket:
+    """A socket at an address, at the first free one of Gradio's ports if none is given.
+
+    Raises:
+        InputError: If the port is in use or not valid, or the address is none of this machine.
+    """
+    address = (host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1").strip("[]")
+    given = _port(port)
+    for number in [given] if given else range(FIRST_PORT, FIRST_PORT + NUM_PORTS):
+        try:
+            family = socket.getaddrinfo(address, number, type=socket.SOCK_STREAM)[0][0]
+            return socket.create_server((address, number), family=family, backlog=2048)
+        except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
+            if not isinstance(error, OSError) or error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise InputError(_NO_SUCH_HOST.format(address)) from error
+            taken = error
+    raise InputError(_PORT_IN_USE.format(given) if given else _NO_FREE_PORT) from taken
 
 
 async def healthz(_: Request) -> JSONResponse:
