@@ -173,7 +173,7 @@ async def draw(
                 found = await send(headers, body)
                 load.seconds.append(time.perf_counter() - started)
                 predictions = found.get("result", {}).get("predictions")
-                load.wrong += not predictions or predictions[0]["label"] != str(digit)
+                load.wrong += not predictions or predictions["labels"][0] != str(digit)
                 await asyncio.sleep(think)
 
         async def interfere() -> None:

@@ -1,6 +1,7 @@
 """Load test: many visitors who draw, point at the picture, change the patch size, explain photos, and run slow methods.
 
     python -m benchmarks.load --visitors 1 8 32 64 --seconds 30
+    python -m benchmarks.load --flood --seconds 30
 
 The server runs in a separate process. No two drawings are the same, so no result of a drawing comes from a cache. Of
 sixteen visitors, twelve draw, two change the patch size of a photo, one requests slow maps, and one downloads a model
@@ -29,6 +30,7 @@ from typing import Any
 import httpx
 from PIL import Image, ImageChops
 
+from benchmarks import flood
 from benchmarks.load_server import Server, SlowHub
 from vit_demo.web.components.pad import example_picture, to_data_url
 
@@ -99,7 +101,7 @@ class Visitor:
         size = random.choice((4, 4, 4, 7, 14))
         source = {"drawing": drawing, "preset": "digits-small", "patch_size": size, "fit": "crop"}
         result = await self.timed("drawing", {"kind": "result", "source": source})
-        check(result["predictions"][0]["label"] == str(digit), f"{digit} read as {result['predictions'][0]['label']}")
+        check(result["predictions"]["labels"][0] == str(digit), f"{digit} read as {result['predictions'][0]['label']}")
         check(result["grid"] == [28 // size] * 2, f"patch size {size}, grid {result['grid']}")
         if random.random() < 0.5:
             trace = await self.timed("pointing", {"kind": "block", "source": result["source"], "block": 5})
@@ -218,11 +220,34 @@ async def endurance(server: Server, count: int) -> Record:
     return record
 
 
+async def flooded(server: Server, seconds: float) -> Record:
+    """What a visitor waits for alone, and while another address floods the server; see ``benchmarks.flood``."""
+    record, digits, number = Record(), iter(drawings(int(30 * seconds))), itertools.count()
+    async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=flood.VISITOR) as client:
+        visitor = Visitor(server, client, record)
+        result = await visitor.explain(await visitor.upload(1200), 10)
+
+        async def draw() -> None:
+            digit, drawing = next(digits)
+            source = {"drawing": drawing, "preset": "digits-small", "patch_size": 4, "fit": "crop"}
+            found = await visitor.timed("drawing", {"kind": "result", "source": source})
+            check(found["predictions"]["labels"][0] == str(digit), "another digit")
+
+        async def slow() -> None:
+            source = {**result["source"], "dropped": [next(number) % 144]}  # so that no map is in a cache
+            sent = {"kind": "map", "method": "patch_dropping", "source": source}
+            await visitor.timed("slow map", {**sent, "label": next(number) % 50})
+
+        record.errors += await flood.compare(server, drawings(1)[0][1], draw, slow, seconds)
+    return record
+
+
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, nargs="+", default=[1, 8, 32, 64])
     parser.add_argument("--seconds", type=float, default=30, help="of each number of visitors")
+    parser.add_argument("--flood", action="store_true", help="another address floods the server, in each of some ways")
     parser.add_argument("--requests", type=int, default=2000, help="visitors of the memory test; 0 for none")
     options = parser.parse_args()
     random.seed(0)
@@ -233,6 +258,9 @@ def main() -> None:
     records = []
     try:
         asyncio.run(endurance(server, 60))  # warm-up
+        if options.flood:
+            records.append(asyncio.run(flooded(server, options.seconds)))
+            return
         print(HEAD)
         records += [asyncio.run(row(server, visitors, options.seconds)) for visitors in options.visitors]
         if options.requests:

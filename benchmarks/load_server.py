@@ -62,6 +62,7 @@ class Server:
             "HF_HUB_CACHE": f"{self.files.name}/hub",
             "HF_HUB_OFFLINE": "0",
             "NO_PROXY": "127.0.0.1",
+            "VIT_DEMO_PROXY": "1",  # visitors are told apart by the header that a proxy adds
         }
         self.process = subprocess.Popen([sys.executable, "app.py"], env=environment, stdout=subprocess.DEVNULL)
         for _ in range(600):

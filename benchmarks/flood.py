@@ -1,0 +1,189 @@
+"""What one visitor waits for while another floods the server; called by ``python -m benchmarks.load --flood``.
+
+Each way to flood runs for some seconds in a process of its own, from one address. From another a visitor draws, and
+requests slow maps of photos. Both addresses are those that a reverse proxy would report (``VIT_DEMO_PROXY=1``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import secrets
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+from PIL import Image
+
+from benchmarks.load_server import Server
+from vit_demo.web.components.pad import to_data_url
+
+FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
+HEAD = """\
+| flood | requests per s | refused | drawing ms | times alone | slow map ms | times alone | lost |
+|---|---:|---:|---:|---:|---:|---:|---:|"""
+REST_SECONDS = 20
+"""Time after which the server should be as before: streams that nobody opened end after ten."""
+
+Send = Callable[[httpx.AsyncClient, int], Awaitable[httpx.Response]]
+
+
+def slow_jpeg() -> bytes:
+    """A progressive JPEG of noise, which takes long to decode for its size."""
+    noise = np.random.default_rng(0).integers(0, 256, (900, 900), dtype=np.uint8)
+    file = BytesIO()
+    Image.fromarray(noise).resize((2800, 2800)).save(file, "JPEG", progressive=True, quality=20)
+    return file.getvalue()
+
+
+def large_drawing() -> str:
+    """A drawing of 2,048 x 2,048 pixels."""
+    lines = np.full((2048, 2048), 255, np.uint8)
+    lines[::9, :1000] = 0
+    return to_data_url(Image.fromarray(lines).convert("RGB"))
+
+
+async def call(name: str, arguments: Callable[[int], dict[str, Any]], client: httpx.AsyncClient, n: int) -> Any:
+    """Begins a call whose result nobody collects."""
+    return await client.post(f"/gradio_api/call/v2/{name}", json=arguments(n))
+
+
+async def post(path: str, body: Callable[[int], str], client: httpx.AsyncClient, n: int) -> httpx.Response:
+    """Sends JSON."""
+    return await client.post(path, content=body(n), headers={"content-type": "application/json"})
+
+
+async def upload(file: bytes, stage: int, client: httpx.AsyncClient, n: int) -> httpx.Response:
+    """Uploads a photo that no other is equal to, and requests its result."""
+    sent = await client.post("/gradio_api/upload", files={"files": ("a.jpg", file + secrets.token_bytes(8))})
+    if sent.is_error:
+        return sent
+    source = {"upload": sent.json()[0], "preset": "photos-tiny", "patch_size": 10, "fit": "crop"}
+    return await request(lambda _: {"kind": "result", "source": source}, stage, client, n)
+
+
+async def request(data: Callable[[int], Any], stage: int, client: httpx.AsyncClient, n: int) -> httpx.Response:
+    """A request of the page."""
+    body = {"data": data(n), "component_id": stage, "fn_name": "request", "session_hash": secrets.token_hex(6)}
+    return await client.post("/gradio_api/component_server", json=body)
+
+
+def ways(stage: int, digit: str) -> dict[str, tuple[Send, int, float]]:
+    """What is sent, by how many connections, and the pause of each in seconds."""
+
+    def drawn(n: int) -> dict[str, Any]:
+        return {"image": digit, "preset": "digits-small", "patch_size": 2}
+
+    def session(n: int) -> str:
+        return json.dumps({"data": [], "fn_index": 0, "session_hash": secrets.token_hex(8), "trigger_id": None})
+
+    def model(n: int) -> dict[str, Any]:
+        return {"kind": "model", "name": ("vit-s16", "deit-ti16", "vit-b16")[n % 3]}
+
+    lists = '{"data": [' + "[]," * 300_000 + '[]], "fn_index": 0, "session_hash": "x"}'
+    large = {"preset": "digits-small", "patch_size": 4, "fit": "crop"}
+    canvas = large_drawing()
+    return {
+        "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
+        "batches": (partial(call, "batch", lambda n: {"images": [digit] * 60, "arguments": drawn(n)}), 4, 0.2),
+        "photos that are slow to decode": (partial(upload, slow_jpeg(), stage), 6, 1.0),
+        "large drawings": (
+            partial(request, lambda n: {"kind": "result", "source": {**large, "drawing": canvas}}, stage), 8, 0.02
+        ),
+        "JSON of a million brackets": (partial(post, "/gradio_api/queue/join", lambda n: lists), 8, 0.0),
+        "sessions": (partial(post, "/gradio_api/queue/join", session), 8, 0.0),
+        "downloads that are left": (partial(request, model, stage), 3, 0.3),
+    }  # fmt: skip
+
+
+async def flood(url: str, stage: int, digit: str, way: str, seconds: float) -> list[int]:
+    """Floods a server; returns how many requests were sent and how many of them refused."""
+    send, connections, pause = ways(stage, digit)[way]
+    counts, numbers, until = [0, 0], itertools.count(), time.monotonic() + seconds
+
+    async def go_on(client: httpx.AsyncClient) -> None:
+        while time.monotonic() < until:
+            try:
+                response = await send(client, next(numbers))
+                counts[1] += response.is_error or b'"error"' in response.content
+            except httpx.HTTPError:
+                counts[1] += 1
+            counts[0] += 1
+            await asyncio.sleep(pause)
+
+    async with httpx.AsyncClient(base_url=url, timeout=60, headers=FLOODER) as client:
+        await asyncio.gather(*(go_on(client) for _ in range(connections)))
+    return counts
+
+
+def resources(server: Server) -> dict[str, float]:
+    """What should be as before."""
+    folder = Path(f"/proc/{server.process.pid}")
+    files = server.num_files
+    tasks, descriptors = len(list((folder / "task").iterdir())), len(list((folder / "fd").iterdir()))
+    return {"MB": round(server.megabytes), "threads": tasks, "descriptors": descriptors, "files": files}
+
+
+async def waits(draw: Callable[[], Awaitable[Any]], slow: Callable[[], Awaitable[Any]], seconds: float) -> Any:
+    """Draws every second and requests one slow map after the other; the seconds of each, and the errors."""
+    until, times, lost = time.monotonic() + seconds, ([], []), []
+
+    async def repeat(what: Callable[[], Awaitable[Any]], into: list[float], pause: float) -> None:
+        while time.monotonic() < until:
+            started = time.perf_counter()
+            try:
+                await what()
+                into.append(time.perf_counter() - started)
+            except Exception as error:
+                lost.append(repr(error))
+            await asyncio.sleep(pause)
+
+    await asyncio.gather(repeat(draw, times[0], 0.5), repeat(slow, times[1], 0.5))
+    return statistics.median(times[0]), statistics.median(times[1]), lost
+
+
+async def compare(
+    server: Server, digit: str, draw: Callable[[], Awaitable[Any]], slow: Callable[[], Awaitable[Any]], seconds: float
+) -> list[str]:
+    """Prints a row for each way to flood; returns the errors that the other visitor got."""
+    stage = server.component("stage")
+    await waits(draw, slow, 5)
+    for way in ways(stage, digit):  # fills the caches, and starts the threads that stay
+        await flood(server.url, stage, digit, way, 2)
+    await asyncio.sleep(REST_SECONDS)
+    alone = await waits(draw, slow, seconds)
+    before = resources(server)
+    print(f"\nAlone: drawing {1000 * alone[0]:.0f} ms, slow map {1000 * alone[1]:.0f} ms (medians); {before}\n\n{HEAD}")
+    errors: list[str] = [*alone[2]]
+    for way in ways(stage, digit):
+        arguments = [server.url, str(stage), digit, way, str(seconds)]
+        command = [sys.executable, "-m", "benchmarks.flood", *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as flooder:
+            await asyncio.sleep(3)  # until it has begun
+            drawing, map_, lost = await waits(draw, slow, seconds - 3)
+            sent, refused = json.loads((await asyncio.to_thread(flooder.communicate))[0])
+        errors += lost
+        print(
+            f"| {way} | {sent / seconds:.0f} | {refused} | {1000 * drawing:.0f} | {drawing / alone[0]:.1f} | "
+            f"{1000 * map_:.0f} | {map_ / alone[1]:.1f} | {len(lost)} |",
+            flush=True,
+        )
+        await asyncio.sleep(3)
+    await asyncio.sleep(REST_SECONDS)
+    print(f"\n{REST_SECONDS} s later: {resources(server)}, before: {before}")
+    return errors
+
+
+if __name__ == "__main__":
+    url, component, drawing, chosen, duration = sys.argv[1:]
+    print(json.dumps(asyncio.run(flood(url, int(component), drawing, chosen, float(duration)))))
