@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -78,11 +78,18 @@ async def request(data: Callable[[int], Any], stage: int, client: httpx.AsyncCli
     return await client.post("/gradio_api/component_server", json=body)
 
 
-def ways(stage: int, digit: str) -> dict[str, tuple[Send, int, float]]:
+def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
     """What is sent, by how many connections, and the pause of each in seconds."""
 
     def drawn(n: int) -> dict[str, Any]:
-        return {"image": digit, "preset": "digits-small", "patch_size": 2}
+        """A slow test, of which none equals another for a while."""
+        method = ("relevance", "attnlrp", "occlusion", "patch_dropping", "rollout", "attention")[n // 10 % 6]
+        return {"image": digits[n // 60 % len(digits)], "preset": "digits-small", "patch_size": 2, "method": method,
+                "label": str(n % 10)}  # fmt: skip
+
+    def batch(n: int) -> dict[str, Any]:
+        given = drawn(n)
+        return {"images": [given.pop("image"), *digits], "endpoint": "faithfulness", "arguments": given}
 
     def session(n: int) -> str:
         return json.dumps({"data": [], "fn_index": 0, "session_hash": secrets.token_hex(8), "trigger_id": None})
@@ -95,7 +102,7 @@ def ways(stage: int, digit: str) -> dict[str, tuple[Send, int, float]]:
     canvas = large_drawing()
     return {
         "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
-        "batches": (partial(call, "batch", lambda n: {"images": [digit] * 60, "arguments": drawn(n)}), 4, 0.2),
+        "batches": (partial(call, "batch", batch), 4, 0.2),
         "photos that are slow to decode": (partial(upload, slow_jpeg(), stage), 6, 1.0),
         "large drawings": (
             partial(request, lambda n: {"kind": "result", "source": {**large, "drawing": canvas}}, stage), 8, 0.02
@@ -106,9 +113,9 @@ def ways(stage: int, digit: str) -> dict[str, tuple[Send, int, float]]:
     }  # fmt: skip
 
 
-async def flood(url: str, stage: int, digit: str, way: str, seconds: float) -> list[int]:
+async def flood(url: str, stage: int, digits: Sequence[str], way: str, seconds: float) -> list[int]:
     """Floods a server; returns how many requests were sent and how many of them refused."""
-    send, connections, pause = ways(stage, digit)[way]
+    send, connections, pause = ways(stage, digits)[way]
     counts, numbers, until = [0, 0], itertools.count(), time.monotonic() + seconds
 
     async def go_on(client: httpx.AsyncClient) -> None:
@@ -153,20 +160,24 @@ async def waits(draw: Callable[[], Awaitable[Any]], slow: Callable[[], Awaitable
 
 
 async def compare(
-    server: Server, digit: str, draw: Callable[[], Awaitable[Any]], slow: Callable[[], Awaitable[Any]], seconds: float
+    server: Server,
+    digits: Sequence[str],
+    draw: Callable[[], Awaitable[Any]],
+    slow: Callable[[], Awaitable[Any]],
+    seconds: float,
 ) -> list[str]:
     """Prints a row for each way to flood; returns the errors that the other visitor got."""
     stage = server.component("stage")
     await waits(draw, slow, 5)
-    for way in ways(stage, digit):  # fills the caches, and starts the threads that stay
-        await flood(server.url, stage, digit, way, 2)
+    for way in ways(stage, digits):  # fills the caches, and starts the threads that stay
+        await flood(server.url, stage, digits, way, 2)
     await asyncio.sleep(REST_SECONDS)
     alone = await waits(draw, slow, seconds)
     before = resources(server)
     print(f"\nAlone: drawing {1000 * alone[0]:.0f} ms, slow map {1000 * alone[1]:.0f} ms (medians); {before}\n\n{HEAD}")
     errors: list[str] = [*alone[2]]
-    for way in ways(stage, digit):
-        arguments = [server.url, str(stage), digit, way, str(seconds)]
+    for way in ways(stage, digits):
+        arguments = [server.url, str(stage), way, str(seconds), *digits]
         command = [sys.executable, "-m", "benchmarks.flood", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as flooder:
             await asyncio.sleep(3)  # until it has begun
@@ -185,5 +196,5 @@ async def compare(
 
 
 if __name__ == "__main__":
-    url, component, drawing, chosen, duration = sys.argv[1:]
-    print(json.dumps(asyncio.run(flood(url, int(component), drawing, chosen, float(duration)))))
+    url, component, chosen, duration, *pictures = sys.argv[1:]
+    print(json.dumps(asyncio.run(flood(url, int(component), pictures, chosen, float(duration)))))
