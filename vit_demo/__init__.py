@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration
     from vit_demo.inference.shared import explore
     from vit_demo.model import ViT
+    from vit_demo.trace import Trace
     from vit_demo.weights import Preset
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "LabelError",
     "Preset",
     "PresetError",
+    "Trace",
     "__version__",
     "explore",
     "load",
@@ -54,6 +56,7 @@ _HOMES = {
     "Engine": "vit_demo.inference.engine",
     "Exploration": "vit_demo.inference.exploration",
     "Preset": "vit_demo.weights",
+    "Trace": "vit_demo.trace",
     "explore": "vit_demo.inference.shared",
 }
 """Where the names live that are imported on first use."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from vit_demo.features.patch_tokens import check_tokens
 from vit_demo.model import Trace, ViT
 
 
@@ -19,4 +20,5 @@ def logit_lens(
     """
     trace = Trace(record_tokens=True)
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    check_tokens(trace)
     return torch.stack([model.forward_head(model.norm(x)) for x in trace.tokens], dim=1).float()

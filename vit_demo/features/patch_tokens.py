@@ -5,9 +5,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.model import Trace, ViT
 from vit_demo.model.memory import num_bytes
 from vit_demo.model.pooling import pooled_slices
+from vit_demo.trace import AdaptedViT
+
+READ_AT_ONCE = 64
+"""Patches that an adapted network's head reads in one pass, each a sequence of its own."""
 
 
 class PatchTokens(NamedTuple):
@@ -51,6 +56,7 @@ def patch_tokens(
     """
     trace = Trace(record_tokens=True)
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    check_tokens(trace)
     found = [_read(model, x[0], count) for x in trace.tokens]
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
 
@@ -58,6 +64,8 @@ def patch_tokens(
 def _read(model: ViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One depth's tokens ``[T, D]``, prefix included, as the fields of ``PatchTokens``."""
     config = model.config
+    if isinstance(model, AdaptedViT):
+        return _read_adapted(model, x, count)
     patches = x[config.num_prefix_tokens :].float()  # [N, D]
     tokens = model.fc_norm(model.norm(x))  # only one of the two is a norm
     read = tokens[config.num_prefix_tokens :]  # [N, D]
@@ -69,3 +77,25 @@ def _read(model: ViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Te
         pooled = torch.cat([tokens[:1].expand(len(read), -1), read], dim=1)  # [N, 2 * D]
     likely = model.head(pooled).float().softmax(1).topk(min(count, config.num_classes))
     return read.float(), patches.norm(dim=1), likely.indices, likely.values
+
+
+def _read_adapted(model: AdaptedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As ``_read``; the head reads each patch as if all tokens were this one."""
+    prefix, classes = model.config.num_prefix_tokens, model.config.num_classes
+    patches, read = x[prefix:], model.final_norm(x)[prefix:].float()  # [N, D]
+    if not classes:
+        none = read.new_empty(len(read), 0)
+        return read, patches.float().norm(dim=1), none.long(), none
+    alone = [model.forward_head(part[:, None].expand(-1, prefix + 1, -1)) for part in patches.split(READ_AT_ONCE)]
+    likely = torch.cat(alone).float().softmax(1).topk(min(count, classes))
+    return read, patches.float().norm(dim=1), likely.indices, likely.values
+
+
+def check_tokens(trace: Trace) -> None:
+    """Checks that the tokens of every depth were seen.
+
+    Raises:
+        InputError: If they were not.
+    """
+    if len(trace.tokens) <= trace.num_blocks:
+        raise InputError("The tokens between the blocks of this network cannot be seen: its blocks are no modules.")

@@ -2,13 +2,14 @@
 
 Layer-wise relevance propagation distributes the relevance of a layer's output over its inputs, by a rule for each kind
 of layer. Written as gradient times input, a rule is a modified backward of the same function. So the network runs as it
-is, while four functions of torch are replaced by ones that differ only in their backward. The fused attention kernel
-stays, because the rule for its two products is a constant factor.
+is, while some functions of torch and its attention are replaced by ones that differ only in their backward. The fused
+attention kernel stays, because the rule for its two products is a constant factor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -47,7 +48,9 @@ def attnlrp(
     """
     with torch.inference_mode(False), torch.enable_grad(), torch.autocast(images.device.type, enabled=False):
         with _WithRules():
-            logits, trace = forward_with_grad(model, images, patch_size=patch_size, kept_patches=kept_patches)
+            logits, trace = forward_with_grad(
+                model, images, patch_size=patch_size, kept_patches=kept_patches, attention_fn=_Attention.apply
+            )
         tokens = trace.tokens[0]
         (slope,) = torch.autograd.grad(class_scores(logits, target).sum(), tokens)
     with torch.no_grad():
@@ -120,12 +123,12 @@ class _LayerNorm(torch.autograd.Function):
         return (slope - slope.mean(-1, keepdim=True)).mul_(inverse_deviation.to(slope.dtype)), None, None, None, None
 
 
-class _GELU(torch.autograd.Function):
+class _Activation(torch.autograd.Function):
     """One input, one output: the input receives all relevance of the output."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, approximate: str) -> Tensor:
-        y = F.gelu(x, approximate=approximate)
+    def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        y = function(x)
         ctx.save_for_backward(x, y)
         return y
 
@@ -139,22 +142,22 @@ class _Attention(torch.autograd.Function):
     """Each factor of a product receives half: v a half, q and k, which share the softmax's half, a quarter each."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
         with torch.enable_grad():  # a graph of its own, whose kernel keeps what its backward needs
-            ctx.out = F.scaled_dot_product_attention(q, k, v, mask)
-        ctx.inputs, ctx.mask = (q, k, v), mask
+            ctx.out = F.scaled_dot_product_attention(q, k, v)
+        ctx.inputs = q, k, v
         return ctx.out.detach()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         (q, k, v), out, gradient = ctx.inputs, ctx.out, gradients[0]
         rows = _reached(gradient)
-        if rows is not None and ctx.mask is None:
+        if rows is not None:
             with torch.enable_grad():
                 out, gradient = F.scaled_dot_product_attention(q[:, :, rows], k, v), gradient[:, :, rows]
         d_q, d_k, d_v = torch.autograd.grad(out, (q, k, v), gradient)
-        return 0.25 * d_q, 0.25 * d_k, 0.5 * d_v, None
+        return 0.25 * d_q, 0.25 * d_k, 0.5 * d_v
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -168,18 +171,18 @@ def _layer_norm(
 
 
 def _gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    return _GELU.apply(x, approximate)
+    return _Activation.apply(x, partial(F.gelu, approximate=approximate))
 
 
-def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    return _Attention.apply(q, k, v, mask)
+def _silu(x: Tensor, inplace: bool = False) -> Tensor:
+    return _Activation.apply(x, F.silu)
 
 
 _RULES: dict[Callable[..., Any], Callable[..., Tensor]] = {
     F.linear: _linear,
     F.layer_norm: _layer_norm,
     F.gelu: _gelu,
-    F.scaled_dot_product_attention: _attention,
+    F.silu: _silu,
 }
 
 

@@ -12,6 +12,7 @@ from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import BLOCK, QUERY, register
 from vit_demo.model import Trace, ViT
+from vit_demo.trace import AdaptedViT
 
 
 @register(
@@ -89,6 +90,8 @@ def norm_attention_rows(trace: Trace, block: int, output: Tensor, query: int | N
 
 def output_projection(model: ViT, block: int) -> Tensor:
     """The linear map from each head's output to what the block adds to the tokens, ``[H, d, D]``."""
+    if isinstance(model, AdaptedViT):
+        return model.output_projection(block)
     part: Any = model.blocks[block]  # a ModuleList is typed as a list of Modules
     dim, heads = model.config.embed_dim, model.config.num_heads
     projection, device = part.attn.proj, part.norm1.weight.device

@@ -35,6 +35,9 @@ from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
 from vit_demo.model import ViT
 
+Gradients = tuple[Tensor, ...] | None
+"""At q, k and v."""
+
 
 @register(
     "relevance",
@@ -126,33 +129,33 @@ class RelevanceRow:
         self.relevance += passed
         self.weights += passed
 
-    def propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Tensor | None:
+    def propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Gradients:
         """Propagates the row through one block.
 
         Args:
             q: ``[B, H, N, d]``, not scaled yet.
             k: As ``q``.
-            v: As ``q``.
-            d_o: The gradient of the score at the attention output, as ``q``.
+            v: ``[B, H, N, e]``.
+            d_o: The gradient of the score at the attention output, as ``v``.
             with_gradients: Whether to compute those of q, k and v.
 
         Returns:
-            The three gradients, ``[3, B, H, N, d]`` float32; None without ``with_gradients``.
+            The three gradients; None without ``with_gradients``.
         """
         with torch.no_grad(), torch.autocast(q.device.type, enabled=False), memory_budget(self.budget):
             return self._propagate(q, k, v, d_o, with_gradients)
 
-    def _propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, with_gradients: bool) -> Tensor | None:
+    def _propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, with_gradients: bool) -> Gradients:
         batch, heads, n, d = q.shape
         queries = (q.float() * d**-0.5).reshape(-1, n, d).contiguous()  # [B * H, N, d]
-        d_out = d_o.float().reshape(-1, n, d).contiguous()
+        d_out = d_o.float().reshape(-1, n, d_o.shape[3]).contiguous()
         keys, values = pad_keys(k), pad_keys(v)  # [B * H, width, d]
         width = keys.shape[1]
         passed = self.relevance.new_zeros(batch, width)
         needed = d_out.any(2).any(0).nonzero()[:, 0]  # where no gradient arrives, A * dA is 0
         sparse = len(needed) < n
         of_rows = [tensor[:, needed] if sparse else tensor for tensor in (queries, d_out, self.weights)]
-        d_q, d_k, d_v = torch.empty_like(of_rows[0]), torch.zeros_like(keys), torch.zeros_like(keys)
+        d_q, d_k, d_v = torch.empty_like(of_rows[0]), torch.zeros_like(keys), torch.zeros_like(values)
         chunk = max(1, min(queries_per_chunk(q), len(needed)))
         # Three buffers of a chunk, reused: allocating costs as much as computing.
         buffers = queries.new_empty(3, batch * heads * chunk * width)
@@ -170,9 +173,9 @@ class RelevanceRow:
         self._add(passed[:, :n])
         if not with_gradients:
             return None
-        gradients = torch.stack([torch.zeros_like(queries), d_k[:, :n], d_v[:, :n]])
-        gradients[0][:, needed] = d_q * d**-0.5
-        return gradients.unflatten(1, (batch, heads))
+        of_queries = torch.zeros_like(queries)
+        of_queries[:, needed] = d_q * d**-0.5
+        return tuple(tensor.unflatten(0, (batch, heads)).to(q.dtype) for tensor in (of_queries, d_k[:, :n], d_v[:, :n]))
 
     def _block_relevance(self, product: Tensor, weights: Tensor, buffer: Tensor) -> Tensor:
         """``weights A_bar`` of some rows, ``[B, N]``.
@@ -200,4 +203,4 @@ class _AttentionWithRelevance(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         q, k, v = ctx.saved_tensors
-        return *ctx.row.propagate(q, k, v, gradients[0], with_gradients=True).to(q.dtype), None
+        return *ctx.row.propagate(q, k, v, gradients[0], with_gradients=True), None

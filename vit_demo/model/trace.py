@@ -41,6 +41,8 @@ class Trace:
         record_tokens: Whether to fill ``out``.
         out: Intermediates by name; empty without ``record_tokens``.
         kept_patches: ``[B, K]``: the patches that entered the sequence, if some were dropped; None for all.
+        pooling: ``[B, N]``: the share of each token in what the head reads, if one query attends to them at the end
+            (attention pooling); None otherwise.
     """
 
     grid: tuple[int, int] = (0, 0)
@@ -51,11 +53,12 @@ class Trace:
     record_tokens: bool = False
     out: dict[str, Tensor] = field(default_factory=dict)
     kept_patches: Tensor | None = None
+    pooling: Tensor | None = None
 
     def start(self, grid: tuple[int, int], num_prefix_tokens: int, kept_patches: Tensor | None = None) -> None:
         """Clears what an earlier pass left and notes the layout of this one."""
         self.grid, self.num_prefix_tokens, self.kept_patches = grid, num_prefix_tokens, kept_patches
-        self.q, self.k, self.v, self.out = [], [], [], {}
+        self.q, self.k, self.v, self.out, self.pooling = [], [], [], {}, None
 
     def record_qkv(self, q: Tensor, k: Tensor, v: Tensor) -> None:
         """Keeps one block's queries, keys and values, each ``[B, H, N, d]``."""

@@ -1,0 +1,239 @@
+"""Networks of other libraries: what is seen of them, and every method on them, beside explicit matrices."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+import vit_demo
+from vit_demo.errors import PresetError
+from vit_demo.features import logit_lens, patch_tokens
+from vit_demo.methods import METHODS, attention_matrix
+from vit_demo.methods.attnlrp import attnlrp
+from vit_demo.methods.norm_attention import norm_attention
+from vit_demo.methods.relevance import relevance
+from vit_demo.methods.rollout import rollout
+from vit_demo.methods.targets import pooling_weights
+from vit_demo.model import Trace
+from vit_demo.trace import AdaptedViT, adapt
+
+from .networks import NETWORKS, own
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Explicit(TorchFunctionMode):
+    """Every attention of a network as a matrix, with its graph; the network computes with it."""
+
+    def __init__(self, dropped: Tensor | None = None) -> None:
+        super().__init__()
+        self.matrices: list[Tensor] = []
+        self.dropped = dropped  # [N], true where no token may look
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is F.scaled_dot_product_attention:
+            return self._attention(*args, **kwargs)
+        if func is F.multi_head_attention_forward:
+            *given, _, heads, weight, bias, _, _, _, _, out_weight, out_bias = args  # q, k, v: [N, B, D]
+            maps = zip(given, weight.chunk(3), bias.chunk(3), strict=True)
+            q, k, v = (F.linear(x, w, b).unflatten(2, (heads, -1)).permute(1, 2, 0, 3) for x, w, b in maps)
+            out = self._attention(q, k, v)  # [B, H, N, d]
+            return F.linear(out.permute(2, 0, 1, 3).flatten(2), out_weight, out_bias), None
+        result = func(*args, **kwargs)
+        if func in (F.softmax, torch.softmax, Tensor.softmax) and result.dim() == 4:
+            self._keep(result)
+        return result
+
+    def _attention(
+        self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+    ) -> Tensor:
+        scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+        if attn_mask is not None:
+            scores = scores.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
+        if self.dropped is not None and q.shape[2] == k.shape[2]:
+            scores = scores.masked_fill(self.dropped, -torch.inf)
+        matrix = scores.softmax(-1)
+        self._keep(matrix)
+        return matrix @ v
+
+    def _keep(self, matrix: Tensor) -> None:
+        if matrix.shape[-1] == matrix.shape[-2]:
+            self.matrices.append(matrix)
+
+
+@pytest.fixture(params=NETWORKS, scope="module")
+def network(request) -> AdaptedViT:
+    return adapt(NETWORKS[request.param](), 32)
+
+
+@pytest.fixture(scope="module")
+def images() -> Tensor:
+    return torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+
+
+def plain(network: AdaptedViT, images: Tensor) -> Tensor:
+    output = network.module(images)
+    return (
+        output
+        if isinstance(output, Tensor)
+        else next(output[n] for n in ("logits", "image_embeds", "pooler_output") if n in output)
+    )
+
+
+def traced(network: AdaptedViT, images: Tensor, **options: Any) -> tuple[Tensor, Trace]:
+    trace = Trace(record_tokens=True)
+    with torch.no_grad():
+        return network(images, trace, **options), trace
+
+
+def test_the_output_is_the_networks_own_and_attention_that_of_its_matrices(network, images):
+    logits, trace = traced(network, images)
+    with torch.no_grad():
+        assert torch.allclose(logits, plain(network, images), atol=1e-6)
+        with Explicit() as explicit:
+            plain(network, images)
+    assert trace.grid == (4, 4) and trace.num_tokens == 16 + network.config.num_prefix_tokens
+    assert trace.num_blocks == len(explicit.matrices) == 3 and trace.num_heads == 3
+    for block, matrix in enumerate(explicit.matrices):
+        torch.testing.assert_close(attention_matrix(trace, block), matrix, atol=1e-5, rtol=1e-4)
+    row = torch.eye(trace.num_tokens)[0].expand(2, -1)
+    for matrix in reversed(explicit.matrices):
+        row = (row[:, None] @ matrix.mean(1))[:, 0] / 2 + row / 2
+    torch.testing.assert_close(rollout(trace, 0), row, atol=1e-5, rtol=1e-4)
+
+
+def test_the_public_trace_holds_the_same(network, images):
+    _, expected = traced(network, images)
+    with torch.no_grad(), vit_demo.Trace() as trace:
+        plain(network, images)
+    for block in range(3):
+        torch.testing.assert_close(trace.attention(block), attention_matrix(expected, block), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_relevance_is_that_of_explicit_matrices(network, images, is_short, monkeypatch):
+    monkeypatch.setattr(sys.modules["vit_demo.methods.relevance"], "is_short", lambda q: is_short)
+    with Explicit() as explicit:
+        scores = plain(network, images.clone().requires_grad_())[:, 3].sum()
+    gradients = torch.autograd.grad(scores, explicit.matrices)
+    _, trace = traced(network, images)
+    start = pooling_weights(network, trace).expand(2, -1)
+    row = start
+    for matrix, gradient in zip(reversed(explicit.matrices), reversed(gradients), strict=True):
+        row = row + (row[:, None] @ (matrix * gradient).relu().mean(1))[:, 0]
+    expected = (row - start)[:, network.config.num_prefix_tokens :].unflatten(1, (4, 4)).detach()
+    torch.testing.assert_close(relevance(network, images, 3), expected, atol=1e-6, rtol=1e-3)
+
+
+def test_dropped_patches_are_out_of_the_sequence(network, images):
+    kept = torch.tensor([[0, 3, 5, 6, 9, 15], [1, 2, 4, 8, 10, 11]])
+    found, trace = traced(network, images, kept_patches=kept)
+    assert trace.num_tokens == 6 + network.config.num_prefix_tokens and trace.kept_patches is kept
+    prefix, before = network.config.num_prefix_tokens, network.leaves_out
+    network.leaves_out = False
+    try:
+        masked, other = traced(network, images, kept_patches=kept)
+    finally:
+        network.leaves_out = before
+    torch.testing.assert_close(found, masked, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(attention_matrix(trace, -1), attention_matrix(other, -1), atol=1e-5, rtol=1e-4)
+    if "Simple" in type(network.module).__name__:
+        return  # the reference below replaces the fused kernel alone
+    for sample in range(2):  # one by one, with minus infinity at the others, and without their rows at the end
+        rows = torch.cat([torch.arange(prefix), kept[sample] + prefix])
+        dropped = torch.ones(16 + prefix, dtype=torch.bool).index_fill(0, rows, value=False)
+        end = network.module.get_submodule(network._end)
+
+        def cut(module: nn.Module, args: Any, output: Any, rows: Tensor = rows) -> Any:
+            return output[:, rows] if isinstance(output, Tensor) else (output[0][:, rows],)
+
+        handle = end.register_forward_hook(cut)
+        try:
+            with torch.no_grad(), Explicit(dropped):
+                expected = plain(network, images[sample : sample + 1])
+        finally:
+            handle.remove()
+        torch.testing.assert_close(found[sample : sample + 1], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_the_other_methods_give_maps(network, images):
+    one = images[:1]
+    for values in (attnlrp(network, one, 3), norm_attention(network, one, query=None)):
+        assert values.shape == (1, 4, 4) and torch.isfinite(values).all() and values.abs().max() > 0
+    occlusion = METHODS["occlusion"].function(network, one, 3)
+    with torch.no_grad():
+        whole = network(one).log_softmax(1)[0, 3]
+        without = network(one, kept_patches=torch.arange(1, 16)[None]).log_softmax(1)[0, 3]
+    torch.testing.assert_close(occlusion[0, 0, 0], whole - without, atol=1e-5, rtol=1e-4)
+
+
+def test_tokens_of_every_depth(network, images):
+    if not network.shows_tokens:
+        with pytest.raises(vit_demo.InputError, match="between the blocks"):
+            logit_lens(network, images)
+        return
+    logits, trace = traced(network, images)
+    assert len(trace.tokens) == 4
+    torch.testing.assert_close(logit_lens(network, images)[:, -1], logits, atol=1e-5, rtol=1e-4)
+    found = patch_tokens(network, images[:1])
+    assert found.tokens.shape == (4, 16, 24) and found.classes.shape[2] == network.config.num_classes
+    torch.testing.assert_close(found.norms[1], trace.tokens[1][0, -16:].norm(dim=1), atol=1e-5, rtol=1e-4)
+
+
+def test_the_network_is_left_as_it_was(images):
+    module = own().train()
+    module.layers[0].eval()
+    modes = [one.training for one in module.modules()]
+    weights = {name: value.clone() for name, value in module.state_dict().items()}
+    state = torch.get_rng_state()
+    network = adapt(module, 32)
+    relevance(network, images, 3)
+    network.forward_head(torch.randn(1, 16, 24, generator=torch.Generator()))
+    assert [one.training for one in module.modules()] == modes
+    assert all(not one._forward_hooks and not one._forward_pre_hooks for one in module.modules())
+    assert all("forward" not in vars(one) for one in module.modules())
+    assert all(parameter.grad is None for parameter in module.parameters())
+    assert all(torch.equal(value, weights[name]) for name, value in module.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_an_exception_within_a_pass_leaves_nothing_behind(images):
+    module = own()
+    network = adapt(module, 32)
+    module.layers[1].mlp[1] = nn.Linear(7, 48)
+    with pytest.raises(RuntimeError):
+        network(images)
+    assert not any(one._forward_hooks or one._forward_pre_hooks for one in module.modules())
+    with pytest.raises(ZeroDivisionError), vit_demo.Trace():
+        raise ZeroDivisionError
+
+
+def test_what_cannot_be_traced_gets_a_sentence():
+    convolutions = nn.Sequential(nn.Conv2d(3, 5, 8, 8), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    with pytest.raises(PresetError, match="No attention was seen"):
+        adapt(convolutions, 32)
+    with pytest.raises(PresetError, match="No attention was seen"), vit_demo.Trace():
+        convolutions(torch.zeros(1, 3, 32, 32))
+    with pytest.raises(PresetError, match="does not take images of 3 x 24 x 24"):
+        adapt(own(), 24)
+    for wrong in (4, 5):
+        with pytest.raises(PresetError, match="do not give the 16 tokens"):
+            adapt(own(), 32, patch_size=wrong)
+    network = adapt(own(), 32)
+    with pytest.raises(PresetError, match="leave patch_size out"):
+        network(torch.zeros(1, 3, 32, 32), patch_size=4)
+
+
+def test_half_precision_gives_float32_maps(images):
+    module = own().to(torch.bfloat16)
+    network = adapt(module, 32)
+    assert relevance(network, images, 3).dtype == torch.float32
+    expected = relevance(adapt(own(), 32), images, 3)
+    assert torch.corrcoef(torch.stack([relevance(network, images, 3).flatten(), expected.flatten()]))[0, 1] > 0.98

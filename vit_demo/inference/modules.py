@@ -1,0 +1,242 @@
+"""Results of networks in memory: any Vision Transformer of timm, transformers, torchvision or one's own, as it is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from vit_demo import images
+from vit_demo.accelerator import device_name
+from vit_demo.checks import whole_number
+from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
+from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
+from vit_demo.inference.limits import job_bytes
+from vit_demo.trace import AdaptedViT, adapt
+from vit_demo.weights import Preset
+from vit_demo.weights.hub_presets import (
+    IMAGENET_DEFAULT_MEAN,
+    IMAGENET_DEFAULT_STD,
+    IMAGENET_INCEPTION_MEAN,
+    IMAGENET_INCEPTION_STD,
+    IMAGENET_LABELS,
+)
+
+if TYPE_CHECKING:
+    from vit_demo.inference.engine import Engine
+
+T = TypeVar("T")
+Transform = Callable[[Image.Image], Tensor]
+
+CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+DEFAULT_SIZE = 224
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How a photo becomes the input of a network; the names are those of ``Preset``."""
+
+    image_size: int = DEFAULT_SIZE
+    mean: tuple[float, ...] = IMAGENET_DEFAULT_MEAN
+    std: tuple[float, ...] = IMAGENET_DEFAULT_STD
+    crop_fraction: float = 1.0
+    interpolation: str = "bicubic"
+
+    @classmethod
+    def of(cls, module: nn.Module) -> Preprocessing:
+        """What a network of timm (``pretrained_cfg``), transformers (``config``) or torchvision says of itself."""
+        known = getattr(module, "pretrained_cfg", None)
+        config: Any = getattr(module, "config", None)
+        if isinstance(known, dict) and "input_size" in known:
+            size = getattr(getattr(module, "patch_embed", None), "img_size", None) or known["input_size"][1:]
+            return cls(size[0], known["mean"], known["std"], known["crop_pct"], known["interpolation"])
+        if hasattr(config, "model_type"):
+            config = getattr(config, "vision_config", config)
+            family, size = str(config.model_type), getattr(config, "image_size", DEFAULT_SIZE)
+            if family.startswith("clip"):
+                return cls(size, CLIP_MEAN, CLIP_STD)
+            if family in ("vit", "beit", "siglip_vision_model"):
+                return cls(size, IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD)
+            return cls(size)
+        if type(module).__module__.startswith("torchvision."):
+            return cls(module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
+        size = getattr(module, "image_size", DEFAULT_SIZE)
+        return cls(size if isinstance(size, int) else DEFAULT_SIZE)
+
+
+def explore_module(
+    engine: Engine,
+    image: images.ImageSource | Tensor,
+    module: nn.Module,
+    patch_size: int | None = None,
+    fit: Fit = "crop",
+    labels: Sequence[str] | None = None,
+    transform: Transform | None = None,
+) -> Exploration:
+    """As ``vit_demo.explore``, of a network in memory; it stays on its device.
+
+    Args:
+        engine: Whose jobs run the network.
+        image: A picture; or the network's input itself, normalised, a float tensor ``[C, H, W]`` with H = W.
+        module: The network.
+        patch_size: Side of its patches in pixels; found for None.
+        fit: How a photo becomes the input, unless ``transform`` is given.
+        labels: Names of the classes.
+        transform: From the upright RGB picture to the input ``[C, H, W]``.
+
+    Raises:
+        ImageError: If the image cannot be used.
+        LabelError: If there are not as many labels as classes.
+        PresetError: If the network cannot be traced.
+        InputError: If the input is not a square tensor.
+    """
+    if fit == "keep":
+        raise PresetError('A network in memory takes square pictures: choose fit="crop" or "squash".')
+    if patch_size is not None:
+        patch_size = whole_number(patch_size, "The patch size", 1)
+    known = Preprocessing.of(module)
+    pixels, picture = _given(image, transform)
+    size = known.image_size if pixels is None else pixels.shape[2]
+    channels = _channels(module) if pixels is None else pixels.shape[0]
+    network = adapt(module, size, patch_size=patch_size, in_channels=channels)
+    preset = _preset(module, network, replace(known, image_size=size), labels)
+    if pixels is None:
+        assert picture is not None
+        if preset.task == "photos" and channels != 3:
+            raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
+        given = ModelInput.of(picture, preset, network.patch_size, fit)
+    else:
+        shown = _to_picture(pixels).resize((DISPLAY_SIZE, DISPLAY_SIZE), Image.Resampling.NEAREST)
+        geometry = images.Geometry((size, size), (0, 0, size, size), (size, size), "squash")
+        given = ModelInput(pixels[None].float().cpu(), geometry, shown, shown)
+    run = partial(_run, engine, network, preset)
+    logits, trace, seconds = run(forward_with_trace, given.pixels)
+    return Exploration(
+        preset=preset,
+        patch_size=network.patch_size,
+        fit=fit,
+        grid=trace.grid,
+        logits=logits.numpy(),
+        trace=trace,
+        image=given.image,
+        photo=given.photo,
+        geometry=given.geometry,
+        pixels=given.pixels,
+        seconds=seconds,
+        device=device_name(network.device),
+        run_on_model=run,
+    )
+
+
+def _run(
+    engine: Engine,
+    network: AdaptedViT,
+    preset: Preset,
+    function: Callable[..., T],
+    /,
+    *arguments: Any,
+    slow: bool = False,
+    **options: Any,
+) -> T:
+    """Runs a function on a network in memory as a job; see ``forward.RunOnModel``."""
+    if "progress" in options:
+        options["progress"] = partial(report_to, options["progress"])
+
+    def attempt(_: torch.device) -> T:
+        there = [to_device(value, network.device) for value in arguments]
+        named = {name: to_device(value, network.device) for name, value in options.items()}
+        return to_cpu(function(network, *there, patch_size=network.patch_size, **named))
+
+    def work() -> T:
+        return retry_with_less_memory(attempt, torch.device("cpu"))  # which stays where it is
+
+    nbytes = job_bytes(preset, network.patch_size, slow=slow)
+    return engine.jobs.run(None, work, "slow" if slow else "photos", nbytes)
+
+
+def _given(image: images.ImageSource | Tensor, transform: Transform | None) -> tuple[Tensor | None, Image.Image | None]:
+    """The network's input, or else the picture that becomes it."""
+    if isinstance(image, Tensor):
+        pixels = image
+    else:
+        picture = images.read_image(image)
+        if transform is None:
+            return None, picture
+        pixels = transform(picture)
+    if not isinstance(pixels, Tensor) or pixels.dim() != 3 or pixels.shape[1] != pixels.shape[2]:
+        raise InputError("The input of a network is a tensor [C, H, W] whose height is its width.")
+    if not pixels.is_floating_point() or not torch.isfinite(pixels).all():
+        raise InputError("The input of a network is normalised: float, and every number finite.")
+    return pixels.detach(), None
+
+
+def _to_picture(pixels: Tensor) -> Image.Image:
+    """An input ``[C, H, W]`` as a picture from its darkest to its lightest number."""
+    x = pixels.float().cpu()
+    x = (x - x.min()) / (x.max() - x.min()).clamp_min(1e-6)
+    x = x if len(x) == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
+    return Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
+
+
+def _channels(module: nn.Module) -> int:
+    return next((one.in_channels for one in module.modules() if isinstance(one, nn.Conv2d)), 3)
+
+
+def _preset(module: nn.Module, network: AdaptedViT, known: Preprocessing, labels: Sequence[str] | None) -> Preset:
+    config = network.config
+    is_digit = config.in_channels == 1 and config.image_size == 28 and known.mean == IMAGENET_DEFAULT_MEAN
+    return MemoryPreset(
+        name=type(module).__name__,
+        title=type(module).__name__,
+        task="digits" if is_digit else "photos",
+        config=config,
+        labels=_labels(module, config.num_classes, labels),
+        patch_sizes=(network.patch_size,),
+        default_patch_size=network.patch_size,
+        flexible=False,
+        source="memory",
+        mean=tuple(known.mean),
+        std=tuple(known.std),
+        crop_fraction=known.crop_fraction,
+        interpolation=known.interpolation,
+        revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
+        count=sum(parameter.numel() for parameter in module.parameters()),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryPreset(Preset):
+    """A network in memory.
+
+    Attributes:
+        count: Its parameters.
+    """
+
+    count: int
+
+    def num_parameters_at(self, patch_size: int) -> int:
+        """Parameters of the network."""
+        return self.count
+
+
+def _labels(module: nn.Module, count: int, labels: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of the classes: as given, as the network has them, ImageNet's for a thousand, or numbers."""
+    if labels is not None:
+        if isinstance(labels, str) or len(labels) != count:
+            raise LabelError(f"This network has {count} classes: give a list of as many labels.")
+        return tuple(map(str, labels))
+    named = getattr(getattr(module, "config", None), "id2label", None) or {}
+    if len(named) == count and not all(str(name).startswith("LABEL_") for name in named.values()):
+        return tuple(str(named[i]) for i in range(count))
+    return IMAGENET_LABELS if count == len(IMAGENET_LABELS) else tuple(map(str, range(count)))
