@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
-from vit_demo.model import Trace
+from vit_demo.model import AttentionFn, Trace
 from vit_demo.model.config import ViTConfig
 from vit_demo.model.memory import num_bytes
-from vit_demo.trace.attention_mode import LOWEST, AttentionMode
+from vit_demo.trace.one_pass import Pass
 from vit_demo.trace.probe import NOT_SEEN, Probe, find_blocks, find_patch_size, find_pool
-from vit_demo.trace.trace import attention
 
-AttentionFn = Callable[[Tensor, Tensor, Tensor], Tensor]
 OUTPUTS = ("logits", "image_embeds", "pooler_output")
 """Fields of transformers' outputs, the first that is there; the second and third are no classes."""
 SCALES = ("ls1", "layer_scale1", "gamma_1", "lambda_1")
@@ -77,7 +75,7 @@ class AdaptedViT(nn.Module):
         grid = images.shape[2] // self.patch_size, images.shape[3] // self.patch_size
         if trace is not None:
             trace.start(grid, self.config.num_prefix_tokens, kept_patches)
-        with self._lock, _in_eval(self.module), _Pass(self, trace, kept_patches, attention_fn) as running:
+        with self._lock, _in_eval(self.module), Pass(self, trace, kept_patches, attention_fn) as running:
             logits = logits_of(self.module(images.to(self.dtype)))
         if not running.count:
             raise PresetError(NOT_SEEN)
@@ -164,99 +162,6 @@ class AdaptedViT(nn.Module):
     """Whether a block returns its tokens within a tuple."""
 
 
-class _Pass(AttentionMode):
-    """One pass of an adapted network: records it, leaves patches out, replaces attention."""
-
-    def __init__(
-        self, network: AdaptedViT, trace: Trace | None, kept: Tensor | None, attention_fn: AttentionFn | None
-    ) -> None:
-        super().__init__()
-        self._network, self._trace, self._attention_fn = network, trace, attention_fn
-        self._kept = None if kept is None else self._rows(kept)  # [B, K']: of the sequence, prefix included
-        self._hooks = ExitStack()
-        self.count = 0
-
-    def _rows(self, kept: Tensor) -> Tensor:
-        prefix = self._network.config.num_prefix_tokens
-        first = torch.arange(prefix, device=kept.device).expand(len(kept), -1)
-        return torch.cat([first, kept + prefix], 1)
-
-    def __enter__(self) -> _Pass:
-        network = self._network
-        entry = network.module.get_submodule(network._entry)
-        end = network.module.get_submodule(network._end)
-        handles = [
-            entry.register_forward_pre_hook(self._enter, with_kwargs=True),
-            end.register_forward_hook(self._leave),
-        ]
-        if network.shows_tokens and self._trace is not None and self._trace.record_tokens:
-            for index, name in enumerate(network._blocks):
-                block = network.module.get_submodule(name)
-                handles.append(block.register_forward_hook(self._record(f"block{index:02d}/+mlp")))
-        for handle in handles:
-            self._hooks.callback(handle.remove)
-        super().__enter__()
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        super().__exit__(*raised)
-        self._hooks.close()
-
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
-        """Records a self-attention, and computes it in the way that was asked for."""
-        if q.shape[2] == 1 < k.shape[2] and self._trace is not None:
-            self._trace.pooling = attention(q, k).mean(1)[:, 0]
-        if q.shape[2] != k.shape[2]:
-            return compute(None)
-        self.count += 1
-        mask = None
-        if self._kept is not None and not self._network.leaves_out:
-            mask = q.new_full((len(self._kept), q.shape[2]), LOWEST).scatter_(1, self._kept.to(q.device), 0)
-            mask = mask[:, None, None]  # [B, 1, 1, N]: no token attends to one that was dropped
-            rows = self._kept.to(q.device)[:, None, :, None]
-            q2, k2, v2 = (x.gather(2, rows.expand(len(x), x.shape[1], -1, x.shape[3])) for x in (q, k, v))
-        else:
-            q2, k2, v2 = q, k, v
-        if self._trace is not None:
-            self._trace.record_qkv(q2, k2, v2)
-        if self._attention_fn is None:
-            return compute(mask)
-        out = self._attention_fn(q2, k2, v2)
-        if mask is None:
-            return out
-        whole = out.new_zeros(*q.shape[:3], out.shape[3])
-        return whole.scatter(2, rows.expand(len(out), out.shape[1], -1, out.shape[3]), out)
-
-    def _gather(self, x: Tensor) -> Tensor:
-        assert self._kept is not None
-        return x.gather(1, self._kept.to(x.device)[:, :, None].expand(len(x), -1, x.shape[2]))
-
-    def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        x = args[0] if args else kwargs["hidden_states"]
-        if self._kept is not None and self._network.leaves_out:
-            x = self._gather(x)
-        self._note("with_posemb", x)
-        return ((x, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": x})
-
-    def _leave(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-        if self._kept is None or self._network.leaves_out:
-            return output
-        x = output[0] if isinstance(output, tuple) else output
-        return (self._gather(x), *output[1:]) if isinstance(output, tuple) else self._gather(x)
-
-    def _record(self, name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-            self._note(name, output[0] if isinstance(output, tuple) else output)
-
-        return hook
-
-    def _note(self, name: str, x: Tensor) -> None:
-        """Records tokens; those of dropped patches, which nothing attends to, are left out."""
-        if self._trace is not None and self._trace.record_tokens:
-            is_whole = self._kept is not None and x.shape[1] != self._kept.shape[1]
-            self._trace.record(name, self._gather(x) if is_whole else x)
-
-
 def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, in_channels: int = 3) -> AdaptedViT:
     """Runs a network a few times on noise and finds what ``AdaptedViT`` needs to know of it.
 
@@ -281,7 +186,7 @@ def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, 
             raise PresetError(f"This network does not take images of {size}: pass a tensor or transform=.") from error
     if not probe.paths:
         raise PresetError(NOT_SEEN)
-    blocks, entry, end = find_blocks(probe, module)
+    blocks, entry, end = find_blocks(probe)
     num_tokens = probe.shapes[0][2]
     patch = patch_size or find_patch_size(module, image_size, num_tokens)
     prefix = num_tokens - (image_size // patch) ** 2
@@ -346,7 +251,12 @@ def _can_leave_out(network: AdaptedViT, noise: Tensor) -> bool:
     """Whether a pass without the tokens of some patches gives what masking them gives."""
     rows = network.config.image_size // network.patch_size
     kept = torch.arange(0, rows * rows, 2, device=noise.device)[None]
-    masked = network(noise, kept_patches=kept).float()
+    try:
+        masked = network(noise, kept_patches=kept).float()
+    except RuntimeError as error:
+        raise PresetError(
+            "The tokens of this network were not found: its blocks must get and return [B, N, D]."
+        ) from error
     network.leaves_out = True
     try:
         found = network(noise, kept_patches=kept).float()

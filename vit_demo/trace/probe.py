@@ -19,6 +19,7 @@ NOT_SEEN = (
     "No attention was seen in this network: use one that calls torch's scaled_dot_product_attention or a softmax, "
     'without torch.compile (in transformers: attn_implementation="sdpa" or "eager").'
 )
+LISTS = (nn.ModuleList, nn.Sequential)
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
 
 
@@ -96,7 +97,7 @@ class Probe(AttentionMode):
                 handle.remove()
 
 
-def find_blocks(probe: Probe, module: nn.Module) -> tuple[list[str], str, str]:
+def find_blocks(probe: Probe) -> tuple[list[str], str, str]:
     """The names of the blocks, and of the modules that the tokens enter first and leave last.
 
     The blocks are the children of the module that all attention has in common.
@@ -108,11 +109,14 @@ def find_blocks(probe: Probe, module: nn.Module) -> tuple[list[str], str, str]:
     common = 0
     while all(len(path) > common + 1 and path[common] == parts[0][common] for path in parts):
         common += 1
+    if len(set(probe.paths)) == 1:  # one block: the outermost list of modules holds it
+        lists = (i for i in range(len(parts[0])) if isinstance(probe.modules[".".join(parts[0][:i])], LISTS))
+        common = next(lists, common)
     container = ".".join(parts[0][:common])
     blocks = list(dict.fromkeys(".".join(path[: common + 1]) for path in parts))
-    if isinstance(module.get_submodule(container), nn.ModuleList | nn.Sequential):
+    if isinstance(probe.modules[container], LISTS):
         # Between blocks with attention there may be others.
-        children = [f"{container}.{name}".strip(".") for name, _ in module.get_submodule(container).named_children()]
+        children = [f"{container}.{name}".strip(".") for name, _ in probe.modules[container].named_children()]
         if all(child in probe.tokens for child in children):
             blocks = children
     if all(block in probe.tokens for block in blocks):

@@ -1,0 +1,101 @@
+"""``explore`` of a network in memory: whose picture, class and model it is, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import vit_demo
+from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.trace import adapt
+from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+
+from ..trace.networks import NETWORKS, own
+
+CAT = EXAMPLE_PHOTOS["cat"].path
+NAMES = ("ant", "bee", "cat", "dog", "eel")
+
+
+@pytest.fixture(scope="module")
+def pixels() -> torch.Tensor:
+    return torch.randn(3, 32, 32, generator=torch.Generator().manual_seed(0))
+
+
+def test_a_tensor_is_the_input_as_it_is(pixels):
+    module = own()
+    ex = vit_demo.explore(pixels, module, labels=NAMES)
+    with torch.no_grad():
+        expected = module(pixels[None])[0]
+    np.testing.assert_allclose(ex.logits, expected, atol=1e-6)
+    assert ex.grid == (4, 4) and ex.patch_size == 8 and ex.top(1)[0][0] == NAMES[int(expected.argmax())]
+    np.testing.assert_array_equal(ex.relevance("dog"), ex.relevance(3))
+    assert not np.array_equal(ex.relevance("dog"), ex.relevance("eel"))
+    with torch.no_grad():
+        less = adapt(module, 32)(pixels[None], kept_patches=torch.arange(2, 16)[None])[0]
+    np.testing.assert_allclose(ex.drop_patches([(0, 0), (0, 1)]).logits, less, atol=1e-6)
+
+
+def test_weights_that_change_give_another_result(pixels):
+    module = own()
+    before = vit_demo.explore(pixels, module)
+    tokens = before.similarity((0, 0))
+    module.head.weight.data.neg_()
+    module.layers[0].out.weight.data.mul_(3)
+    after = vit_demo.explore(pixels, module)
+    assert not np.allclose(before.logits, after.logits) and not np.allclose(tokens, after.similarity((0, 0)))
+
+
+def test_a_photo_is_prepared_as_timm_says():
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(0)
+    module = timm.create_model("vit_tiny_patch16_224", depth=1, num_classes=1000).eval()
+    ex = vit_demo.explore(CAT, module)
+    config = timm.data.resolve_model_data_config(module)
+    transform = timm.data.create_transform(**config)
+    expected = transform(vit_demo.images.read_image(CAT))
+    assert (ex.pixels[0] - expected).abs().mean() < 0.02, "two libraries resize a little differently"
+    assert ex.labels == vit_demo.presets()["vit-b16"].labels and ex.grid == (14, 14)
+    own_transform = vit_demo.explore(CAT, module, transform=transform)
+    assert torch.equal(own_transform.pixels[0], expected)
+    with torch.no_grad():
+        np.testing.assert_allclose(own_transform.logits, module(expected[None])[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["timm beit", "timm siglip", "transformers Dinov2", "vit-pytorch simple"])
+def test_everything_of_a_result_works(name, pixels):
+    ex = vit_demo.explore(pixels, NETWORKS[name]())
+    for method in vit_demo.methods.METHODS.values():
+        options = {"budget": 8} if method.name == "patch_dropping" else {}
+        assert ex.heatmap(method.name, **options).shape == (4, 4), method.name
+    assert ex.attention_maps().shape == (3, 3, 4, 4) and ex.attention_maps((1, 2)).shape == (3, 3, 4, 4)
+    assert len(ex.randomization("rollout")) == 5
+    assert ex.faithfulness("relevance", steps=2, seeds=1).deletion_area > 0
+    assert ex.overlay(ex.rollout()).size == (448, 448)
+    assert "<iframe" in ex._repr_html_() and type(pixels) is torch.Tensor
+    if "simple" not in name:
+        assert len(ex.logit_lens()) == 4 and len(ex.logit_lens(patches=True)) == 4
+        assert ex.pca().shape == (4, 4, 3) and ex.norms().shape == (4, 4)
+
+
+def test_what_does_not_fit_gets_a_sentence(pixels):
+    module = own()
+    for call, kind, words in (
+        (lambda: vit_demo.explore(pixels, module, labels=["a"]), LabelError, "has 5 classes"),
+        (lambda: vit_demo.explore(pixels[:, :16], module), InputError, "height is its width"),
+        (lambda: vit_demo.explore(pixels * torch.nan, module), InputError, "every number finite"),
+        (lambda: vit_demo.explore(pixels.byte(), module), InputError, "normalised"),
+        (lambda: vit_demo.explore(CAT, module), PresetError, "does not take images of 3 x 224 x 224"),
+        (lambda: vit_demo.explore(CAT, module, fit="keep"), PresetError, "square"),
+        (lambda: vit_demo.explore(CAT, nn.Linear(3, 3)), PresetError, "does not take images"),
+        (lambda: vit_demo.explore(pixels, "photos-tiny"), InputError, "networks in memory"),
+        (lambda: vit_demo.explore(CAT, labels=NAMES), InputError, "networks in memory"),
+        (lambda: vit_demo.explore(pixels, module, patch_size="x"), InputError, "whole number"),
+    ):
+        with pytest.raises(kind, match=words):
+            call()
+
+
+def test_a_name_may_be_given_as_model_or_preset():
+    assert vit_demo.explore(CAT, "photos-tiny") is vit_demo.explore(CAT, preset="photos-tiny")
