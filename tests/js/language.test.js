@@ -60,12 +60,13 @@ test("sentences of the server are found by their templates, one by one", () => {
 });
 
 test("a sentence of each language comes back from the server's English", () => {
-  const english = "12 × 12 patches + class token = *145 tokens*. 3.0 M parameters. Test accuracy 69.4\u00a0% (MNIST).";
+  const english =
+    "12 × 12 patches + class token = *145 tokens*. 3.0 M parameters. Right on 69.4\u00a0% of MNIST’s test digits.";
   for (const name of ["es", "zh", "de", "fr"]) {
     useCatalogue(name, read(name));
     const found = translate(english);
     assert.ok(found.includes("145") && found.includes("MNIST"), found);
-    assert.ok(!/parameters|accuracy/.test(found), found);
+    assert.ok(!/parameters|digits/.test(found), found);
     assert.ok(found.includes(name === "zh" ? "69.4" : "69,4"), found);
   }
 });

@@ -195,12 +195,11 @@ def test_the_folders_of_killed_servers_are_deleted(tmp_path):
 
     run("os.kill(os.getpid(), signal.SIGKILL)")
     assert len(list(tmp_path.rglob("photo.png"))) == 1
-    living = tmp_path / "vit_demo-living"
-    living.mkdir()
+    (living := tmp_path / "vit_demo-living").mkdir()
     with (living / uploads.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         run("pass")
-        assert list(tmp_path.iterdir()) == [living], "that of a server which lives"
+    assert list(tmp_path.iterdir()) == [living], "that of a server which lives"
 
 
 def test_uploads_are_deleted_with_the_lifespan_of_an_application():

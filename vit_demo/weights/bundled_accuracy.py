@@ -20,8 +20,9 @@ def accuracy_note(preset: Preset, patch_size: int) -> str:
     if accuracy is None:
         return ""
     count, _ = EVERYDAY_PHOTOS.get(preset.name, (0, {}))
-    what = f"of {count} everyday photos" if count else "of MNIST’s test digits"
-    return f"Right on {accuracy:.1f}\u00a0% {what}."
+    if count:
+        return f"Right on {accuracy:.1f}\u00a0% of {count} everyday photos."
+    return f"Right on {accuracy:.1f}\u00a0% of MNIST’s test digits."
 
 
 def bundled_accuracy(preset: Preset, patch_size: int) -> float | None:
