@@ -44,7 +44,8 @@ def test_one_message_is_where_the_picture_would_be_and_nothing_is_left_of_the_on
     for section in OTHER_SECTIONS:
         refused.locator(".sections").get_by_role("button", name=section, exact=True).click()
         bar = refused.locator(".result-status", has_text="too small")
-        assert bar.is_visible() and visible_texts(refused, "too small") == 1
+        bar.wait_for()
+        assert visible_texts(refused, "too small") == 1
         below = refused.locator(".stage > .card:visible").first.bounding_box()
         box = bar.bounding_box()
         assert box and below and box["y"] + box["height"] <= below["y"], "it covers nothing"
