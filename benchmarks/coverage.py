@@ -1,0 +1,142 @@
+"""Which networks of other libraries can be traced, and whether what is seen of them is exact.
+
+    python -m benchmarks.coverage --most 100e6 --seconds 1500
+
+For every architecture of timm's Vision Transformers and for the classes of transformers, with random weights: the
+output is the network's own; attention, and relevance, are those of explicit matrices; and leaving tokens out gives what
+masking them gives. Networks with more parameters than ``--most`` are only counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.explicit import Explicit
+from vit_demo.errors import InputError
+from vit_demo.inference.modules import Preprocessing
+from vit_demo.methods import attention_matrix
+from vit_demo.methods.relevance import relevance
+from vit_demo.methods.targets import pooling_weights
+from vit_demo.model import Trace
+from vit_demo.trace import AdaptedViT, adapt
+from vit_demo.trace.adapter import logits_of
+
+MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
+TRANSFORMERS = {
+    "ViTConfig": "ViTForImageClassification",
+    "DeiTConfig": "DeiTForImageClassification",
+    "Dinov2Config": "Dinov2ForImageClassification",
+    "Dinov2WithRegistersConfig": "Dinov2WithRegistersForImageClassification",
+    "DINOv3ViTConfig": "DINOv3ViTModel",
+    "BeitConfig": "BeitForImageClassification",
+    "CLIPVisionConfig": "CLIPVisionModelWithProjection",
+    "SiglipVisionConfig": "SiglipVisionModel",
+}
+CLOSE = 1e-3
+"""Largest difference, as a share of the largest value."""
+
+
+def networks(most: float) -> Iterator[tuple[str, Callable[[], nn.Module] | None]]:
+    """The name of each network, and what builds it; None for one with too many parameters."""
+    import timm
+    import transformers
+
+    for module in MODULES:
+        for name in timm.list_models(module=module):
+            with torch.device("meta"), warnings.catch_warnings(action="ignore"):
+                size = sum(p.numel() for p in timm.create_model(name).parameters())
+            yield f"timm {name}", partial(timm.create_model, name) if size <= most else None
+    for config, network in TRANSFORMERS.items():
+        shape = {"hidden_size": 96, "num_hidden_layers": 4, "num_attention_heads": 3, "attn_implementation": "sdpa"}
+        make = partial(getattr(transformers, network), getattr(transformers, config)(**shape))
+        yield f"transformers {network}", make
+
+
+def close(found: Tensor, expected: Tensor) -> bool:
+    """Whether two results are the same but for rounding."""
+    return bool((found.float() - expected).abs().max() <= CLOSE * expected.abs().max().clamp_min(1e-6))
+
+
+def check(module: nn.Module) -> list[str]:
+    """What differs; empty if all is exact.
+
+    Raises:
+        InputError: If the network cannot be traced.
+    """
+    generator = torch.Generator().manual_seed(0)
+    for parameter in module.eval().parameters():
+        if parameter.ndim < 2 or not parameter.std():
+            parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
+    size = Preprocessing.of(module).image_size
+    network = adapt(module, size)
+    images, trace, wrong = torch.randn(1, 3, size, size, generator=generator), Trace(), []
+    with torch.no_grad():
+        found, expected = network(images, trace), logits_of(module(images))
+    if not close(found, expected):
+        wrong.append("output")
+    with Explicit() as explicit:
+        score = logits_of(module(images.clone().requires_grad_()))[0, 0]
+    if len(explicit.matrices) != trace.num_blocks or not all(
+        close(attention_matrix(trace, block), matrix.detach()) for block, matrix in enumerate(explicit.matrices)
+    ):
+        return [*wrong, "attention"]
+    gradients = torch.autograd.grad(score, explicit.matrices)
+    if not close(relevance(network, images, 0).flatten(), _relevance(network, trace, explicit.matrices, gradients)):
+        wrong.append("relevance")
+    kept = torch.arange(0, trace.grid[0] * trace.grid[1], 3)[None]
+    with torch.no_grad():
+        dropped = network(images, kept_patches=kept)
+        network.leaves_out = False
+        if not close(dropped, network(images, kept_patches=kept)):
+            wrong.append("dropping")
+    return wrong
+
+
+def _relevance(network: AdaptedViT, trace: Trace, matrices: list[Tensor], gradients: Any) -> Tensor:
+    start = pooling_weights(network, trace).expand(1, -1).double()
+    row = start
+    for matrix, gradient in zip(reversed(matrices), reversed(gradients), strict=True):
+        row = row + (row[:, None] @ (matrix * gradient).relu().mean(1).double())[:, 0]
+    return (row - start)[0, network.config.num_prefix_tokens :].detach()
+
+
+def main() -> None:
+    """Prints what cannot be traced or differs, and how many can."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=float, default=100e6, help="parameters of a network that is run")
+    parser.add_argument("--seconds", type=float, default=3600, help="after which the rest is only counted")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    counts: Counter[str] = Counter()
+    started = time.monotonic()
+    for name, make in networks(options.most):
+        library = name.partition(" ")[0]
+        if make is None or time.monotonic() - started > options.seconds:
+            counts[f"{library}: not run"] += 1
+            continue
+        try:
+            wrong = check(make())
+        except InputError as error:
+            counts[f"{library}: refused"] += 1
+            print(f"{name}: refused: {error}", flush=True)
+        except Exception as error:
+            counts[f"{library}: failed"] += 1
+            print(f"{name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
+        else:
+            counts[f"{library}: {'different' if wrong else 'exact'}"] += 1
+            if wrong:
+                print(f"{name}: differs in {', '.join(wrong)}", flush=True)
+    print(dict(counts))
+
+
+if __name__ == "__main__":
+    main()
