@@ -1,13 +1,17 @@
 """Ports for servers that tests start."""
 
+import random
 import socket
 
 import pytest
 
+UNASSIGNED = range(20_000, 30_000)
+"""Below the ports that the system gives to clients: one of those could be taken again before the server listens."""
+
 
 def first_free(*ports: int) -> int:
-    """The first port that can be bound; 0 stands for any."""
-    for port in ports:
+    """The first port that can be bound, or any other."""
+    for port in (*ports, *random.sample(UNASSIGNED, 100)):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -21,10 +25,10 @@ def first_free(*ports: int) -> int:
 @pytest.fixture(scope="module")
 def free_port() -> int:
     """Any port that nothing listens on."""
-    return first_free(0)
+    return first_free()
 
 
 @pytest.fixture(scope="module")
 def space_port() -> int:
     """The port of a Space, or another one where that is taken."""
-    return first_free(7860, 0)
+    return first_free(7860)
