@@ -1,5 +1,7 @@
 """What happens when the memory of a device is too small: smaller chunks, then the CPU, with the same numbers."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +10,7 @@ import torch
 from PIL import Image
 
 from vit_demo import methods
+from vit_demo.inference import engine as engine_module
 from vit_demo.inference import forward
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import retry_with_less_memory
@@ -95,3 +98,28 @@ def test_each_block_of_a_pass_counts_its_queries_keys_and_values(patch_size):
         traces.append(trace.num_bytes)
     assert estimates[1] - estimates[0] == traces[1] - traces[0] > 0
     assert estimates[0] > 2 * traces[0], "beside them there are other activations"
+
+
+def test_an_evicted_repository_is_freed_before_the_next_one_is_loaded(monkeypatch):
+    """Networks are part of reference cycles: four ViT-B waited for the garbage collection, and took twice the memory."""
+    alive = []
+
+    def load(preset, patch_size):
+        alive.append(sum(reference() is not None for reference in references))
+        model = ViT(replace(preset.config, depth=1, embed_dim=16, num_heads=1))
+        model.itself = [model]
+        references.append(weakref.ref(model))
+        return model
+
+    references = []
+    monkeypatch.setattr(engine_module, "load_model", load)
+    preset = replace(PRESETS["digits-small"], source="hub")
+    engine = Engine("cpu")
+    engine._models.max_bytes = 0  # nothing is kept
+    gc.disable()
+    try:
+        for name in "abc":
+            engine.model(replace(preset, repo=name), 4)
+    finally:
+        gc.enable()
+    assert alive[1:] == [0, 0]

@@ -7,11 +7,13 @@ import gc
 import json
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -165,6 +167,18 @@ def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path
     assert [file.exists() for file in files] == [False, False, True, False]
     cleaner.clean(now + 2 * 3600)
     assert not files[2].exists() and example.exists(), "what was there at the start stays"
+
+
+def test_uploads_take_half_of_a_small_disk_at_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=4 * len(png())))
+    cleaner, now = uploads.UploadCleaner(), time.time()
+    files = [tmp_path / name for name in ("old.png", "new.png", "newer.png")]
+    for age, file in zip((300, 200, 100), files, strict=True):
+        file.write_bytes(png())
+        os.utime(file, (now - age, now - age))
+    cleaner.clean(now)
+    assert [file.exists() for file in files] == [False, True, True]
 
 
 def test_a_file_of_an_upload_that_broke_off_is_deleted_and_the_folder_stays(tmp_path, monkeypatch):

@@ -28,6 +28,7 @@ from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.model import ViT
+from vit_demo.resources import release_memory
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
 
 T = TypeVar("T")
@@ -182,8 +183,13 @@ class Engine:
 
     def model(self, preset: Preset, patch_size: int) -> ViT:
         """The network for a patch size, on this engine's device, loaded once."""
-        key = self._model_key(preset, patch_size)
-        return self.cached(self._models, key, lambda: load_model(preset, patch_size).to(self.device), preset.task)
+
+        def load() -> ViT:
+            if preset.source != "bundled":
+                release_memory()  # of the models that the last one evicted
+            return load_model(preset, patch_size).to(self.device)
+
+        return self.cached(self._models, self._model_key(preset, patch_size), load, preset.task)
 
     def run_on_model(
         self,

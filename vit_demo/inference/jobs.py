@@ -188,6 +188,7 @@ class JobRunner:
                 if job.claim():  # not before: a job that holds memory may need this one, and then runs it
                     self._finish(job)
             queue.done(who)
+            del taken, job  # or else its result would stay in memory until this thread's next job
 
     def _finish(self, job: Job[Any]) -> None:
         try:

@@ -180,11 +180,12 @@ class UploadCleaner(threading.Thread):
                 continue
             found.append((status.st_mtime, status.st_size, path))
         found.sort(reverse=True, key=lambda entry: entry[0])
+        most = min(UPLOAD_FOLDER_BYTES, shutil.disk_usage(folder()).total // 2)  # which in a container may be memory
         total = 0
         for count, (changed, size, path) in enumerate(found, start=1):
             total += size
             is_old = now - changed > UPLOAD_LIFETIME_SECONDS
-            if path in self._kept or not (is_old or total > UPLOAD_FOLDER_BYTES or count > UPLOAD_FOLDER_FILES):
+            if path in self._kept or not (is_old or total > most or count > UPLOAD_FOLDER_FILES):
                 continue
             path.unlink(missing_ok=True)
             if path.parent != folder():  # as the file of an upload that broke off
