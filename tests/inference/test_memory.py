@@ -101,7 +101,7 @@ def test_each_block_of_a_pass_counts_its_queries_keys_and_values(patch_size):
 
 
 def test_an_evicted_repository_is_freed_before_the_next_one_is_loaded(monkeypatch):
-    """Networks are part of reference cycles: four ViT-B waited for the garbage collection, and took twice the memory."""
+    """Networks are part of reference cycles: four ViT-B waited for garbage collection and took twice the memory."""
     alive = []
 
     def load(preset, patch_size):
