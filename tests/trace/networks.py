@@ -111,6 +111,7 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "timm mean, registers": timm_vit(global_pool="avg", class_token=False, reg_tokens=2, fc_norm=True),
     "timm layer scale, qk norm": timm_vit(init_values=0.5, qk_norm=True),
     "timm siglip": timm_vit(global_pool="map", class_token=False),
+    "timm pooling beside a class token": timm_vit(global_pool="map"),
     "timm clip": timm_vit(pre_norm=True, no_embed_class=True),
     "timm distilled": lambda: timm_network("deit.VisionTransformerDistilled"),
     "timm eva02": eva(use_rot_pos_emb=True, swiglu_mlp=True, scale_mlp=True, qkv_fused=False, mlp_ratio=2.0),

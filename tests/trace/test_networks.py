@@ -22,7 +22,7 @@ from vit_demo.methods.targets import pooling_weights
 from vit_demo.model import Trace
 from vit_demo.trace import AdaptedViT, adapt
 
-from .networks import NETWORKS, own
+from .networks import NETWORKS, own, timm_vit
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -88,6 +88,25 @@ def test_relevance_is_that_of_explicit_matrices(network, images, is_short, monke
     for matrix, gradient in zip(reversed(explicit.matrices), reversed(gradients), strict=True):
         row = row + (row[:, None] @ (matrix * gradient).relu().mean(1))[:, 0]
     expected = (row - start)[:, network.config.num_prefix_tokens :].unflatten(1, (4, 4)).detach()
+    torch.testing.assert_close(relevance(network, images, 3), expected, atol=1e-6, rtol=1e-3)
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+@pytest.mark.parametrize("kind", ["parallel", "differential"])
+def test_relevance_of_attentions_that_read_the_same_tokens_is_added(kind, is_short, images, monkeypatch):
+    timm = pytest.importorskip("timm")
+    parts = timm.models.vision_transformer
+    block = {"block_fn": parts.ParallelThingsBlock} if kind == "parallel" else {"attn_layer": "diff"}
+    network = adapt(timm_vit(depth=2, embed_dim=24, num_heads=2, **block)(), 32)
+    monkeypatch.setattr(sys.modules["vit_demo.methods.relevance"], "is_short", lambda q: is_short)
+    with Explicit() as explicit:
+        scores = plain(network, images.clone().requires_grad_())[:, 3].sum()
+    gradients = torch.autograd.grad(scores, explicit.matrices)
+    first, second, third, fourth = (
+        (matrix * gradient).relu().mean(1) for matrix, gradient in zip(explicit.matrices, gradients, strict=True)
+    )
+    one = torch.eye(17)[None]
+    expected = ((one + third + fourth) @ (one + first + second) - one)[:, 0, 1:].unflatten(1, (4, 4)).detach()
     torch.testing.assert_close(relevance(network, images, 3), expected, atol=1e-6, rtol=1e-3)
 
 

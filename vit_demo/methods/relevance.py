@@ -71,7 +71,8 @@ def relevance(
     Returns:
         ``[B, rows, cols]`` float32, at least 0. The identity's own term, the same for every patch, is left out.
     """
-    row, outputs, matrices = RelevanceRow(average_heads_first), list[Tensor](), list[Tensor]()
+    together = getattr(model, "calls_per_block", 1)  # of attention; more than one in parallel branches
+    row, outputs, matrices = RelevanceRow(average_heads_first, together), list[Tensor](), list[Tensor]()
 
     def attention_fn(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         if not is_short(q):
@@ -87,12 +88,13 @@ def relevance(
         )
         row.start(pooling_weights(model, trace).expand(len(images), -1))
         # Samples do not mix, so one backward of the sum serves all of them. It ends at the first block's attention.
-        d_first, *d_others = torch.autograd.grad(class_scores(logits, target).sum(), matrices or outputs[:1])
+        gradients = torch.autograd.grad(class_scores(logits, target).sum(), matrices or outputs[:together])
     if matrices:
-        for attention, gradient in zip(reversed(matrices), reversed((d_first, *d_others)), strict=True):
+        for attention, gradient in zip(reversed(matrices), reversed(gradients), strict=True):
             row.add_block(attention, gradient)
     else:
-        row.propagate(trace.q[0], trace.k[0], trace.v[0], d_first)
+        for q, k, v, gradient in zip(trace.q, trace.k, trace.v, gradients, strict=False):
+            row.propagate(q, k, v, gradient)
     return to_grid(row.relevance, trace)
 
 
@@ -102,12 +104,14 @@ class RelevanceRow:
 
     Attributes:
         average_heads_first: As in ``relevance``.
+        together: Attentions whose relevance is added, because they read the same tokens: those of a parallel block.
         relevance: The row so far, ``[B, N]``, prefix tokens included.
-        weights: ``start + relevance``.
+        weights: ``start + relevance``, of the blocks that are complete.
         budget: The ``memory_budget`` in force when it was created; on a GPU the backward runs in a thread of its own.
     """
 
     average_heads_first: bool = False
+    together: int = 1
     budget: float = field(default_factory=current_budget)
 
     def attention_fn(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -118,6 +122,7 @@ class RelevanceRow:
         """Starts from the share ``[B, N]``, at least 0, that each output token has in what the head reads."""
         self.weights = weights.clone()
         self.relevance = torch.zeros_like(weights)
+        self._passed = list[Tensor]()
 
     def add_block(self, attention: Tensor, gradient: Tensor) -> None:
         """Propagates the row through one block, given its attention and the gradient there, ``[B, H, N, N]`` each."""
@@ -127,7 +132,10 @@ class RelevanceRow:
 
     def _add(self, passed: Tensor) -> None:
         self.relevance += passed
-        self.weights += passed
+        self._passed.append(passed)
+        if len(self._passed) == self.together:
+            self.weights += sum(self._passed)
+            self._passed.clear()
 
     def propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, *, with_gradients: bool = False) -> Gradients:
         """Propagates the row through one block.

@@ -121,6 +121,11 @@ class AdaptedViT(nn.Module):
     _norm = ""
 
     @property
+    def calls_per_block(self) -> int:
+        """How many attentions each block computes from the same tokens: two or more in parallel branches, usually 1."""
+        return max(1, self.config.depth // len(self._blocks))
+
+    @property
     def shows_tokens(self) -> bool:
         """Whether the tokens between the blocks are seen: each block is a module that gets and returns them."""
         return self._entry == self._blocks[0] and self._end == self._blocks[-1]

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.model import AttentionFn, Trace
@@ -58,7 +59,9 @@ class Pass(AttentionMode):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
         if q.shape[2] == 1 < k.shape[2] and self._trace is not None:
-            self._trace.pooling = attention(q, k).mean(1)[:, 0]
+            shares = attention(q, k).mean(1)[:, 0]
+            unread = self._trace.num_tokens - shares.shape[1]  # prefix tokens that the pooling leaves out
+            self._trace.pooling = F.pad(shares, (unread, 0))
         if q.shape[2] != k.shape[2]:
             return compute(None)
         self.count += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import TracebackType
 
 import torch
@@ -78,5 +79,6 @@ class Trace(AttentionMode):
 
 def attention(q: Tensor, k: Tensor) -> Tensor:
     """``softmax(q k^T / sqrt(d))`` in float32."""
-    with torch.autocast(q.device.type, enabled=False):
+    kind = q.device.type
+    with torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext():
         return (q.float() * q.shape[-1] ** -0.5 @ k.float().mT).softmax(-1)
