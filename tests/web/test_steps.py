@@ -22,6 +22,7 @@ from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
 from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
+from vit_demo.trace import TracedViT
 from vit_demo.web import steps
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.payload import payload
@@ -139,7 +140,7 @@ def test_models_of_other_shapes(
     config = replace(tiny.config, depth=2, embed_dim=16, num_heads=2, **changes)
     preset = replace(tiny, config=config, labels=tiny.labels if config.num_classes else ())
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
-    monkeypatch.setattr(engine, "load_model", lambda *_: ViT(config).eval())
+    monkeypatch.setattr(engine, "load_model", lambda *_: TracedViT.of(ViT(config).eval()))
     reset_engines()
     try:
         shared = numbers(source, "steps")
@@ -164,7 +165,7 @@ def run_excerpt(code: str, wanted: str = "", **names: Any) -> Any:
 
 
 @torch.inference_mode()
-def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[..., ViT]) -> None:
+def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[..., TracedViT]) -> None:
     model, images, none = network(), torch.randn(1, 3, 16, 16), {"trace": None, "attention_fn": None}
     codes = [[excerpt["code"] for excerpt in excerpts] for excerpts in steps.step_code()]
     assert run_excerpt(codes[0][0], "grid", self=model, images=images, patch_size=4) == (4, 4)

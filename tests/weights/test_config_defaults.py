@@ -4,7 +4,6 @@ import pytest
 import transformers
 from PIL import Image
 from timm.models.vision_transformer import _cfg
-
 from vit_demo.weights.hf_config import parse_timm_config, parse_transformers_config
 
 

@@ -13,12 +13,12 @@ from timm.models.deit import VisionTransformerDistilled
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 from torchvision.models import VisionTransformer as TorchvisionViT
+from vit_demo.weights.convert import ConfigHints, convert
 
 from vit_demo.errors import CheckpointError
 from vit_demo.methods import attention_from
 from vit_demo.model import Trace, ViT
 from vit_demo.weights import PRESETS
-from vit_demo.weights.convert import ConfigHints, convert
 
 Randomise = Callable[[nn.Module], nn.Module]
 

@@ -13,12 +13,12 @@ import torch
 import transformers
 from PIL import Image
 from safetensors.torch import save_file
+from vit_demo.weights.hf_config import NUM_HEADS, PLAIN_VIT, parse_timm_config, parse_transformers_config
 
 import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.weights import find_preset
-from vit_demo.weights.hf_config import NUM_HEADS, PLAIN_VIT, parse_timm_config, parse_transformers_config
 
 from .hub_server import COMMIT
 

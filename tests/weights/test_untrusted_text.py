@@ -1,5 +1,4 @@
 import pytest
-
 from vit_demo.weights.untrusted_text import quote, sanitize
 
 
