@@ -173,7 +173,7 @@ def test_a_step_whose_numbers_are_late_does_not_take_answers_to_the_question_bef
     assert page.evaluate(hits) == 0
     for route in held:
         route.continue_()
-    page.locator(".steps .prompt", has_text="From which of the marked patches").wait_for()
+    page.locator(".steps .prompt", has_text="Which of the marked patches").wait_for()
     assert page.evaluate(hits) == 5
     page.unroute_all()
 
