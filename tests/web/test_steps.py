@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -198,6 +199,25 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
     pooled = run_excerpt(codes[7][0], self=model, x=encoded, pre_logits=True)
     assert torch.equal(model.head(pooled), model(images, patch_size=4))
     assert torch.equal(describe_network(model, images, patch_size=4)["pooled"], pooled[0])
+
+
+def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:
+    model = vit_demo.load("digits-small", 4, device="cpu")
+    seen: set[str] = set()
+
+    def see(*tensors: object) -> None:
+        seen.update(str(list(tensor.shape)) for tensor in tensors if isinstance(tensor, torch.Tensor))
+
+    for module in model.modules():
+        module.register_forward_hook(lambda _, given, returned: see(*given, returned))
+    trace = vit_demo.model.Trace()
+    with torch.inference_mode():
+        model(torch.randn(1, 1, 28, 28), trace)
+    see(trace.q[0], attention_rows.attention_scores(trace.q[0], trace.k[0]))
+    guide = (Path(__file__).parents[2] / "docs" / "guided.md").read_text(encoding="utf-8")
+    steps_of_guide = [line for line in guide.splitlines() if re.match(r"\| \d\. ", line)]
+    assert len(steps_of_guide) == 8
+    assert set(re.findall(r"`(\[1, .*?\])`", "\n".join(steps_of_guide))) <= seen
 
 
 def test_the_code_says_where_it_stands() -> None:
