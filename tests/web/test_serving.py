@@ -22,7 +22,7 @@ import pytest
 
 from vit_demo.cli import main
 from vit_demo.inference.shared import reset_engines
-from vit_demo.web import build_page
+from vit_demo.web import build_page, server
 from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.packing import unpack
 from vit_demo.weights.checkpoints import BUNDLED, load_model
@@ -118,6 +118,13 @@ def test_a_port_in_use_is_an_error(capsys, monkeypatch):
             error = capsys.readouterr().err
             assert f"Port {port} cannot be used" in error and error.count("\n") == 1
     assert main(["serve", "--port", "99999"]) == 2 and "is not a valid port" in capsys.readouterr().err
+
+
+def test_no_part_of_a_reply_waits_for_an_acknowledgement():
+    with server._listen("127.0.0.1", free_port()) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
