@@ -74,6 +74,31 @@ def test_a_job_ends_when_nobody_opens_the_stream_of_its_event(page, blocked, mon
     assert owners == [{"203.0.113.1"}], "it counts for the visitor who asked"
 
 
+def test_an_event_has_a_limit_of_time_although_its_stream_is_open(page, blocked, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.handlers.EVENT_SECONDS", 0.3)
+    monkeypatch.setattr(job, "GRACE", 0.1)
+    _, stopped = blocked
+    name = json.loads(begin(page, "203.0.113.1")[1])["event_id"]
+    reply = request(page, "GET", f"/gradio_api/call/predict/{name}")[2]
+    assert b"event: error" in reply and b"choose a smaller model" in reply
+    until(lambda: stopped)
+
+
+def test_a_request_of_the_page_counts_for_the_visitor_who_sends_it(page, blocked):
+    owners, _ = blocked
+    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
+    source = {"drawing": DRAWING, "preset": "digits-tiny", "patch_size": 2, "fit": "crop"}
+    call = {
+        "component_id": stage,
+        "fn_name": "request",
+        "session_hash": "x",
+        "data": {"kind": "result", "source": source},
+    }
+    headers = {"Content_Type": "application/json", "X_Forwarded_For": "203.0.113.4"}
+    assert request(page, "POST", "/gradio_api/component_server", json.dumps(call).encode(), **headers)[0] == 200
+    assert owners == [{"203.0.113.4"}]
+
+
 def test_an_address_has_its_share_of_events(page, blocked, monkeypatch):
     monkeypatch.setattr("vit_demo.web.event_checks.MAX_EVENTS_OF_ONE", 2)
     assert [begin(page, "203.0.113.2")[0] for _ in range(3)] == [200, 200, 429]
