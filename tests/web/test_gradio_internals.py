@@ -35,7 +35,7 @@ GRADIOS = {
     gradio_state.OneState: StateHolder,
     SafeBlocks: gr.Blocks,
 }
-OWN = {"_tasks", "_functions"}
+OWN = {"_calls", "_functions"}
 
 
 @pytest.fixture(scope="module")

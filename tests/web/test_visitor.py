@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import threading
 import time
+from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -97,6 +100,28 @@ def test_a_request_of_the_page_counts_for_the_visitor_who_sends_it(page, blocked
     headers = {"Content_Type": "application/json", "X_Forwarded_For": "203.0.113.4"}
     assert request(page, "POST", "/gradio_api/component_server", json.dumps(call).encode(), **headers)[0] == 200
     assert owners == [{"203.0.113.4"}]
+
+
+def test_a_job_ends_when_the_caller_of_its_tool_leaves_and_others_may_call_tools(page, blocked, monkeypatch):
+    pytest.importorskip("mcp", reason="needs the extra `mcp`")
+    monkeypatch.setattr(job, "GRACE", 0.1)
+    monkeypatch.setattr("vit_demo.web.mcp.MAX_TOOL_CALLS_OF_ONE", 1)
+    owners, stopped = blocked
+
+    def connected(address: str, tool: str, **arguments: Any) -> http.client.HTTPConnection:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        params = {"name": tool, "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        connection = http.client.HTTPConnection("127.0.0.1", page.server_port, timeout=60)
+        connection.request("POST", "/gradio_api/mcp/", json.dumps(body), {**headers, "X-Forwarded-For": address})
+        return connection
+
+    with closing(connected("203.0.113.8", "predict", image=DRAWING, preset="digits-tiny", patch_size=14)):
+        until(lambda: owners == [{"203.0.113.8"}])
+        for address, expected in (("203.0.113.8", b"Too many tools"), ("203.0.113.9", b"tabby cat")):
+            with closing(connected(address, "presets")) as other:
+                assert expected in other.getresponse().read()
+    until(lambda: stopped)
 
 
 def test_an_address_has_its_share_of_events(page, blocked, monkeypatch):
