@@ -358,5 +358,6 @@ def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
     assert len(reached) == 1
 
 
-def test_a_page_that_names_a_forwarded_host_is_not_cached(page):
-    assert request(page, "GET", "/", X_Forwarded_Host="other.example")[1]["cache-control"] == "no-store"
+@pytest.mark.parametrize("path", ["/", "/config", "/config/"])
+def test_a_page_that_names_a_forwarded_host_is_not_cached(page, path):
+    assert request(page, "GET", path, X_Forwarded_Host="other.example")[1]["cache-control"] == "no-store"
