@@ -125,3 +125,14 @@ def test_calls_of_one_address_are_bounded(running_page, slow):
     assert refused and all("try again in a moment" in failure for failure in refused)
     assert slow.most == limits.BATCH_CALLS_OF_ONE * limits.BATCH_WORKERS
     assert visitors[0].predict(["data:"], "predict", {}, api_name="/batch") == [{"result": {}}]
+
+
+def test_the_batches_of_one_address_refuse_no_other(running_page, slow, monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    one, other = (
+        Client(running_page.local_url, verbose=False, headers={"X-Forwarded-For": f"203.0.113.{number}"})
+        for number in (5, 6)
+    )
+    calls = [one.submit(["data:"] * 8, "predict", {}, api_name="/batch") for _ in range(limits.BATCH_CALLS_OF_ONE + 1)]
+    assert other.predict(["data:"], "predict", {}, api_name="/batch") == [{"result": {}}]
+    assert sum(call.exception() is not None for call in calls) == 1
