@@ -227,6 +227,16 @@ def test_training_on_the_cpu_writes_attention_out(data, recipe, tmp_path):
     assert run.model.network.kinds == {"UnsafeViewBackward0"}, "a matrix product"
 
 
+def test_each_epoch_has_another_order_and_every_image_once(data, recipe, tmp_path):
+    run, seen = trainer(data, tmp_path, epochs=2), []
+    step = run.train_step
+    run.train_step = lambda *arguments: (seen.append(arguments[0]), step(*arguments))[1]
+    run.run()
+    first, second = torch.cat(seen[:10]), torch.cat(seen[10:])
+    assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(320))
+    assert not torch.equal(first, second)
+
+
 def test_the_seed_determines_the_weights(data, recipe, tmp_path):
     def weights(name, seed):
         run = trainer(data, tmp_path / name, seed=seed, epochs=1)
