@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
@@ -15,7 +16,7 @@ import torch.nn.functional as F
 from timm.layers import PatchDropout
 from timm.optim import create_optimizer_v2
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import ConstantLR, LRScheduler, OneCycleLR
+from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torchvision.transforms import v2
 from tqdm import tqdm
@@ -92,11 +93,13 @@ class Trainer:
             self.model, recipe.optimiser, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **muon
         )
         total = recipe.epochs * self.steps_per_epoch
-        self.schedule: LRScheduler = (
-            ConstantLR(self.optimiser, factor=1.0)
-            if recipe.constant_rate
-            else OneCycleLR(self.optimiser, recipe.learning_rate, total, pct_start=0.05, cycle_momentum=False)
-        )
+        warmup = max(1, round(total / 20))
+
+        def share(step: int) -> float:
+            """The share of the peak of the learning rate, in [0, 1]."""
+            return 1.0 if recipe.constant_rate else min((step + 1) / warmup, (1 + math.cos(math.pi * step / total)) / 2)
+
+        self.schedule = LambdaLR(self.optimiser, share)
         # https://arxiv.org/abs/1710.09412 and https://arxiv.org/abs/1905.04899
         mix = v2.RandomChoice([v2.MixUp(alpha=0.8), v2.CutMix(alpha=1.0)])
         self.mix = v2.RandomApply([mix], p=recipe.mix_probability)
