@@ -74,8 +74,8 @@ def served_browser() -> Iterator[tuple[str, Browser]]:
     server = Server()
     try:
         with sync_playwright() as playwright:
-            bundled = Path(playwright.chromium.executable_path)
-            path = str(bundled) if bundled.exists() else shutil.which("chromium-headless-shell") or shutil.which("chromium")
+            own = playwright.chromium.executable_path
+            path = own if Path(own).exists() else shutil.which("chromium-headless-shell") or shutil.which("chromium")
             flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
             yield server.url, playwright.chromium.launch(executable_path=path, args=flags)
     finally:
