@@ -114,7 +114,8 @@ class Visitor:
         size = random.choice((4, 4, 4, 7, 14))
         source = {"drawing": drawing, "preset": "digits-small", "patch_size": size, "fit": "crop"}
         result = await self.timed("drawing", {"kind": "result", "source": source})
-        check(result["predictions"]["labels"][0] == str(digit), f"{digit} read as {result['predictions'][0]['label']}")
+        found = result["predictions"]["labels"][0]
+        check(found == str(digit), f"{digit} read as {found}")
         check(result["grid"] == [28 // size] * 2, f"patch size {size}, grid {result['grid']}")
         if random.random() < 0.5:
             trace = await self.timed("pointing", {"kind": "block", "source": result["source"], "block": 5})
