@@ -60,6 +60,7 @@ class TracedViT(nn.Module):
         super().__init__()
         self.module, self.config, self.structure = module, config, structure
         self.patch_size, self.leaves_out = config.patch_size, structure.leaves_out
+        self.training = module.training
         self._lock = threading.RLock()
         # Whether the network takes pictures of other sizes if it is told so, as some of transformers do.
         self._interpolates = "interpolate_pos_encoding" in inspect.signature(module.forward).parameters
@@ -109,7 +110,7 @@ class TracedViT(nn.Module):
         """
         p, options = self.patch_size if patch_size is None else patch_size, dict[str, Any]()
         if isinstance(self.module, ViT):
-            options = {"patch_size": p, "kept_patches": kept_patches}
+            options = {"patch_size": p}
         elif p != self.patch_size:
             raise PresetError(f"This network has patches of {self.patch_size} pixels: leave patch_size out.")
         elif self._interpolates and images.shape[2:] != (self.config.image_size,) * 2:
