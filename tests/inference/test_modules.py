@@ -80,14 +80,15 @@ def test_everything_of_a_result_works(name, pixels):
 
 
 def test_what_does_not_fit_gets_a_sentence(pixels):
-    module = own()
+    module, sized = own(), own()
+    sized.image_size = 32
     for call, kind, words in (
         (lambda: vit_demo.explore(pixels, module, labels=["a"]), LabelError, "has 5 classes"),
         (lambda: vit_demo.explore(pixels[:, :16], module), InputError, "height is its width"),
         (lambda: vit_demo.explore(pixels * torch.nan, module), InputError, "every number finite"),
         (lambda: vit_demo.explore(pixels.byte(), module), InputError, "normalised"),
         (lambda: vit_demo.explore(CAT, module), PresetError, "does not take images of 3 x 224 x 224"),
-        (lambda: vit_demo.explore(CAT, module, fit="keep"), PresetError, "square"),
+        (lambda: vit_demo.explore(CAT, sized, fit="keep"), PresetError, "square"),
         (lambda: vit_demo.explore(CAT, nn.Linear(3, 3)), PresetError, "does not take images"),
         (lambda: vit_demo.explore(pixels, "photos-tiny"), InputError, "networks in memory"),
         (lambda: vit_demo.explore(CAT, labels=NAMES), InputError, "networks in memory"),

@@ -126,7 +126,7 @@ def test_dropped_patches_are_out_of_the_sequence(network, images):
     for sample in range(2):  # one by one, with minus infinity at the others, and without their rows at the end
         rows = torch.cat([torch.arange(prefix), kept[sample] + prefix])
         dropped = torch.ones(16 + prefix, dtype=torch.bool).index_fill(0, rows, value=False)
-        end = network.module.get_submodule(network._end)
+        end = network.module.get_submodule(network.structure.exit)
 
         def cut(module: nn.Module, args: Any, output: Any, rows: Tensor = rows) -> Any:
             return output[:, rows] if isinstance(output, Tensor) else (output[0][:, rows],)

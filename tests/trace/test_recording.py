@@ -1,4 +1,4 @@
-"""A trace keeps what the pass makes anyway, changes nothing, and starts afresh each time."""
+"""A recording keeps what the pass makes anyway, changes nothing, and starts afresh each time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vit_demo.model import Trace, ViT, ViTConfig
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.trace import Recording, TracedViT
 
 
 @pytest.fixture(params=["fused", "per_head"])
@@ -28,13 +29,13 @@ def test_a_trace_changes_no_bit_of_the_logits(model: ViT, patch_size: int) -> No
     images = torch.randn(3, 3, 16, 16)
     with torch.inference_mode():
         plain = model(images, patch_size=patch_size)
-        assert torch.equal(model(images, Trace(), patch_size=patch_size), plain)
+        assert torch.equal(model(images, Recording(), patch_size=patch_size), plain)
 
 
 def test_a_trace_holds_views_of_the_qkv_maps_own_outputs(model: ViT) -> None:
     outputs: list[Tensor] = []
     _watch_qkv(model, outputs.append)
-    trace = Trace()
+    trace = Recording()
     with torch.inference_mode():
         model(torch.randn(3, 3, 16, 16), trace)
     assert len(outputs) == trace.num_blocks == 2
@@ -61,7 +62,7 @@ def test_without_a_trace_no_tensor_outlives_the_pass(model: ViT) -> None:
 
 
 def test_a_reused_trace_holds_only_the_last_pass(model: ViT) -> None:
-    trace, afresh = Trace(), Trace()
+    recording, afresh = Recording(), Recording()
     images = torch.randn(1, 3, 8, 24)
     with torch.inference_mode():
         model(torch.randn(2, 3, 16, 16), trace)
@@ -74,7 +75,7 @@ def test_a_reused_trace_holds_only_the_last_pass(model: ViT) -> None:
 
 
 def test_a_new_pass_leaves_results_taken_from_the_old_one_alone(model: ViT) -> None:
-    trace = Trace()
+    trace = Recording()
     with torch.inference_mode():
         model(torch.randn(1, 3, 16, 16), trace)
         queries = trace.q
@@ -84,7 +85,7 @@ def test_a_new_pass_leaves_results_taken_from_the_old_one_alone(model: ViT) -> N
 
 
 def test_a_trace_counts_the_prefix_tokens_of_its_model(tiny: ViTConfig) -> None:
-    trace = Trace()
+    trace = Recording()
     ViT(replace(tiny, num_registers=4))(torch.randn(1, 3, 16, 16), trace)
     assert (trace.num_prefix_tokens, trace.num_tokens) == (5, 21)
     ViT(replace(tiny, class_token=False, pool="mean"))(torch.randn(1, 3, 16, 16), trace)
@@ -92,7 +93,7 @@ def test_a_trace_counts_the_prefix_tokens_of_its_model(tiny: ViTConfig) -> None:
 
 
 def test_a_trace_of_a_training_pass_can_be_differentiated(model: ViT) -> None:
-    trace = Trace()
+    trace = Recording()
     model.train()(torch.randn(1, 3, 16, 16), trace)
     (gradient,) = torch.autograd.grad(trace.q[-1].square().sum(), model.pos_embed)
     assert gradient.abs().max() > 0
@@ -100,7 +101,7 @@ def test_a_trace_of_a_training_pass_can_be_differentiated(model: ViT) -> None:
 
 def test_a_trace_moves_to_another_device_with_all_it_holds(model: ViT) -> None:
     for kept_patches in (None, torch.tensor([[0, 3]])):
-        trace = Trace(record_tokens=True)
+        trace = Recording(record_tokens=True)
         model(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
         moved = trace.to("meta")
         rest = [] if moved.kept_patches is None else [moved.kept_patches]
