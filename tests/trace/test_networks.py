@@ -36,7 +36,7 @@ def test_the_output_is_the_networks_own_and_attention_that_of_its_matrices(netwo
     logits, trace = traced(network, images)
     with torch.no_grad():
         expected = plain(network.module, images)
-        if "Siglip" in type(network.module).__name__:  # whose pooling asks torch for its weights, and so for its slow way
+        if "Siglip" in type(network.module).__name__:  # its pooling asks torch for attention weights: another kernel
             torch.testing.assert_close(logits, expected, atol=1e-6, rtol=0)
         else:
             assert torch.equal(logits, expected)

@@ -31,7 +31,8 @@ DROPOUT = {
     "timm": timm_vit(proj_drop_rate=0.5, attn_drop_rate=0.5),
     "own": lambda: nn.Sequential(nn.Dropout(0.5), own()),
 }
-few = pytest.mark.parametrize("make", [NETWORKS["ours"], NETWORKS["timm vit"], own, NETWORKS["torchvision"]])
+FEW = {name: NETWORKS[name] for name in ("ours", "timm vit", "own", "torchvision", "transformers ViT")}
+few = pytest.mark.parametrize("make", FEW.values(), ids=FEW)
 
 
 def passes(network: TracedViT) -> dict[str, Callable[[Tensor], Any]]:
@@ -154,8 +155,8 @@ def test_an_exception_within_a_pass_leaves_nothing_behind(make: Make, images: Te
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    last = {type(one): one for one in module.modules()}  # of each type
-    handles = [last[kind].register_forward_pre_hook(fail) for kind in (nn.LayerNorm, nn.Linear)]
+    last = [[one for one in module.modules() if isinstance(one, kind)][-1] for kind in (nn.LayerNorm, nn.Linear)]
+    handles = [one.register_forward_pre_hook(fail) for one in last]
     for call in (*passes(network).values(), lambda images: network.forward_head(torch.zeros(1, 17, 24))):
         with pytest.raises(ZeroDivisionError):
             call(images)
