@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 import vit_demo
@@ -12,7 +13,7 @@ from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.trace import adapt
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 
-from ..trace.networks import NETWORKS, own
+from ..trace.networks import NETWORKS, own, timm_vit
 
 CAT = EXAMPLE_PHOTOS["cat"].path
 NAMES = ("ant", "bee", "cat", "dog", "eel")
@@ -61,6 +62,16 @@ def test_a_photo_is_prepared_as_timm_says():
     assert torch.equal(own_transform.pixels[0], expected)
     with torch.no_grad():
         np.testing.assert_allclose(own_transform.logits, module(expected[None])[0], atol=1e-5)
+
+
+def test_a_network_of_any_size_may_keep_the_shape_of_a_picture():
+    module = timm_vit(dynamic_img_size=True)()
+    module.image_size = 32
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 40, 3), np.uint8))
+    ex = vit_demo.explore(picture, module, fit="keep")
+    assert ex.grid == ex.relevance().shape and ex.grid[0] != ex.grid[1]
+    with torch.no_grad():
+        np.testing.assert_allclose(ex.logits, module(ex.pixels)[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["timm beit", "timm siglip", "transformers Dinov2", "vit-pytorch simple"])

@@ -117,6 +117,30 @@ def test_a_network_in_training_mode_runs_without_dropout_until_its_last_thread_i
         torch.testing.assert_close(slow.result(), expected, atol=1e-6, rtol=1e-5)
 
 
+@pytest.mark.parametrize("make", [NETWORKS["timm vit"], own], ids=["timm", "own"])
+def test_tokens_are_read_in_one_thread_while_others_run_the_network(make: Make, images: Tensor) -> None:
+    module, x = make(), torch.randn(2, 17, 24)
+    first, second = (adapt(module, 32) for _ in range(2))
+    with torch.no_grad():
+        expected, logits = first(images), first.forward_head(x)
+    is_within, may_end = threading.Event(), threading.Event()
+
+    def wait(*_: Any) -> None:
+        if threading.current_thread() is not threading.main_thread() and not is_within.is_set():
+            is_within.set()
+            assert may_end.wait(60)
+
+    module.head.register_forward_pre_hook(wait)
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(first.forward_head, x)
+        assert is_within.wait(60)
+        torch.testing.assert_close(second(images), expected)
+        other = pool.submit(second.forward_head, x)  # waits for the first to be done
+        may_end.set()
+        torch.testing.assert_close((slow.result(), other.result()), (logits, logits))
+        torch.testing.assert_close(first(images), expected)
+
+
 def mixed(module: nn.Module) -> list[bool]:
     """Puts a network in training mode and every third of its parts in eval mode."""
     module.train()

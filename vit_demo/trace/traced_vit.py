@@ -30,7 +30,7 @@ class _Running:
     """The passes that run one network at this moment, whoever started them."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock, self.skipping = threading.Lock(), threading.Lock()
         self.count = 0
         self.training: list[nn.Module] = []  # what was in training mode before the first of them
 
@@ -140,7 +140,7 @@ class TracedViT(nn.Module):
             return self.module.forward_head(self.module.norm(x))
         c = self.config
         blank = x.new_zeros(len(x), c.in_channels, c.image_size, c.image_size, dtype=self.dtype)
-        with _running_in(self.module).lock, in_eval(self.module), self._skipping(x.to(self.dtype)):
+        with _running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
             return logits_of(self.module(blank))
 
     def final_norm(self, x: Tensor) -> Tensor:
