@@ -232,6 +232,23 @@ def test_modes_around_a_pass_and_within_each_other_see_the_same(make: Make, imag
     torch.testing.assert_close(recording.q, expected.q)
 
 
+@few
+def test_the_default_device_and_dtype_of_a_program_change_nothing(make: Make, images: Tensor) -> None:
+    """With another default device as where the network is on an accelerator, and the default is the CPU."""
+    module = make()
+    network = adapt(module, 32)
+    expected = [methods.METHODS[name].compute(network, images, 3) for name in ("rollout", "relevance")]
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            other = adapt(module, 32)
+            found = [methods.METHODS[name].compute(other, images, 3) for name in ("rollout", "relevance")]
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert (other.config, other.structure) == (network.config, network.structure)
+    torch.testing.assert_close(found, expected)
+
+
 def test_what_a_network_makes_of_attention_weights_stays_the_same(images: Tensor) -> None:
     """Also with a mask and with dropout in training mode, which the trace leaves alone."""
     attention, x = nn.MultiheadAttention(24, 3, 0.5, batch_first=True), torch.randn(2, 7, 24)
