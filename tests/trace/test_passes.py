@@ -303,5 +303,10 @@ def test_low_precision_gives_float32_maps_near_the_exact_ones(make: Make, precis
             assert found.dtype == torch.float32
             assert torch.corrcoef(torch.stack([found.flatten(), expected.flatten()]))[0, 1] > 0.95, name
         rough = logit_lens(network, images)
+        with vit_demo.Trace() as trace:
+            plain(network.module, images.to(network.dtype))
+        found = trace.attention(0)
+    exact = (trace.q[0].double() * 8**-0.5 @ trace.k[0].double().mT).softmax(-1).float()
+    torch.testing.assert_close(found, exact, atol=1e-6, rtol=1e-5)
     assert rough.dtype == torch.float32
     torch.testing.assert_close(rough, lens, atol=0.1 * float(lens.abs().max()), rtol=0)
