@@ -136,9 +136,9 @@ class ViT(nn.Module):
         self.blocks = nn.ModuleList(Block(config, index) for index in range(config.depth))
         norm = nn.LayerNorm(dim, config.norm_eps) if config.final_norm else nn.Identity()
         # timm's two names: the norm stands before the pooling of a class token, after the pooling of a mean.
-        before = config.pool.startswith("cls")
-        self.norm = norm if before else nn.Identity()
-        self.fc_norm = nn.Identity() if before else norm
+        is_before = config.pool.startswith("cls")
+        self.norm = norm if is_before else nn.Identity()
+        self.fc_norm = nn.Identity() if is_before else norm
         self.head = nn.Linear(config.num_features, config.num_classes) if config.num_classes else nn.Identity()
         if not self.patch_embed.proj.weight.is_meta:  # there, torch would import its compiler, which takes seconds
             init_weights(self)
