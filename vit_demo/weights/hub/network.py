@@ -248,7 +248,9 @@ def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
     """
     arguments, defaults = dict[str, Any](), config_class()
     for key, value in fields.values.items():
-        if key in TRANSFORMERS_NO_EFFECT or not hasattr(defaults, key) or value == getattr(defaults, key):
+        if key in TRANSFORMERS_NO_EFFECT or not hasattr(defaults, key):
+            continue
+        if value == getattr(defaults, key) and type(value) is type(getattr(defaults, key)):
             continue
         if key in ("image_size", "patch_size") and isinstance(value, list):
             height, width = fields.sizes(key, 2)
