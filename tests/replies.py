@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_demo.web import map_requests
-from vit_demo.web.packing import unpack
+from vit_demo.web.requests import poll as map_requests
+from vit_demo.web.requests.packing import unpack
 
 from .asynchronous import run
 

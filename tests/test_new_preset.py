@@ -8,7 +8,8 @@ import pytest
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.web import api, model_info
+from vit_demo.web.api import explain as api
+from vit_demo.web.catalog import menu as model_info
 from vit_demo.weights import PRESETS, find_preset
 
 ROOT = Path(__file__).parent.parent

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import gradio as gr
 import pytest
 
-from vit_demo.web import launch, mailboxes, map_requests
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web import launch
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import session_queues as mailboxes
+from vit_demo.web.requests import poll as map_requests
 
 from .http_requests import wait_until_idle
 

@@ -16,12 +16,12 @@ from PIL import Image
 import vit_demo.web
 from vit_demo.methods import METHODS
 from vit_demo.web import assets
+from vit_demo.web.catalog.example_digits import DIGITS, example_picture, to_data_url
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.modules import version
-from vit_demo.web.components.pad import DIGITS, example_picture, to_data_url
 from vit_demo.web.components.stage import Stage, stylesheet, view_names
 from vit_demo.web.javascript import sources
-from vit_demo.web.packing import pack, unpack
+from vit_demo.web.requests.packing import pack, unpack
 
 from ..asynchronous import run
 

@@ -17,10 +17,12 @@ from vit_demo.cli import main
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine, reset_engines
-from vit_demo.web import api, map_requests, model_info
+from vit_demo.web.api import explain as api
+from vit_demo.web.catalog import menu as model_info
 from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.payload import payload
-from vit_demo.web.requests import ResultRequest
+from vit_demo.web.requests import poll as map_requests
+from vit_demo.web.requests.parse import ResultRequest
+from vit_demo.web.requests.payload import payload
 from vit_demo.weights import PRESETS, find_preset, is_on_machine
 
 from ..asynchronous import run
@@ -139,7 +141,7 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
 
 
 def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
-    monkeypatch.setattr("vit_demo.web.map_requests.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
     go_on = threading.Event()
 
     def slowly(preset, progress):
@@ -158,7 +160,7 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
 
 def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
     monkeypatch.setattr("vit_demo.inference.job.GRACE", 0.05)
-    monkeypatch.setattr("vit_demo.web.map_requests.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
     started, stopped = threading.Event(), threading.Event()
 
     def slowly(preset, progress):

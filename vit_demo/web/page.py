@@ -12,16 +12,17 @@ from vit_demo.errors import InputError
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
-from vit_demo.web import requests, settings
-from vit_demo.web.batch import ENDPOINTS
+from vit_demo.web import settings
+from vit_demo.web.api.batch import ENDPOINTS
+from vit_demo.web.api.endpoints import add_endpoints
+from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.stage import Stage
-from vit_demo.web.endpoints import add_endpoints
+from vit_demo.web.guard.security import SafeBlocks
 from vit_demo.web.head import TITLE
-from vit_demo.web.map_requests import handle
-from vit_demo.web.model_info import default_photo_preset
-from vit_demo.web.payload import empty, payload
-from vit_demo.web.security import SafeBlocks
+from vit_demo.web.requests import parse as requests
+from vit_demo.web.requests.payload import empty, payload
+from vit_demo.web.requests.poll import handle
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
 OPENING_DIGIT = 7

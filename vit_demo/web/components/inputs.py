@@ -10,11 +10,11 @@ from typing import Any
 
 from vit_demo.web import settings
 from vit_demo.web.assets import read, read_styles
+from vit_demo.web.catalog.example_digits import DIGITS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, to_dict
+from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 from vit_demo.web.components.modules import load_script
-from vit_demo.web.components.pad import DIGITS
 from vit_demo.web.components.request_html import OnRequest, RequestHTML
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS, to_dict
-from vit_demo.web.model_info import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 
 PARTS = ("shared/palette", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad", "model_view/model_view")
 """The style sheets of the component."""

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 from starlette.responses import Response
 
-from vit_demo.web.packing import HEADERS
+from vit_demo.web.requests.packing import HEADERS
 
 OnRequest = Callable[[Any], Awaitable[bytes]]
 """From the fields of a request to its reply, as ``packing.pack`` makes it."""

@@ -1,0 +1,1 @@
+"""The documented endpoints, for ``gradio_client``, plain HTTP and MCP."""
