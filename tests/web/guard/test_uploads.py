@@ -199,7 +199,8 @@ def test_the_key_of_uploads_is_new_in_each_process():
 
 
 def test_the_folders_of_killed_servers_are_deleted(tmp_path):
-    program = "import os, signal; from vit_demo.web.guard import uploads; (uploads.folder() / 'photo.png').write_text('a face'); {}"
+    write = "(uploads.folder() / 'photo.png').write_text('a face')"
+    program = f"import os, signal; from vit_demo.web.guard import uploads; {write}; {{}}"
     environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
 
     def run(ending: str) -> None:
