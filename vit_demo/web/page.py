@@ -13,14 +13,14 @@ from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
 from vit_demo.web import settings
-from vit_demo.web.api.batch import ENDPOINTS
+from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.api.endpoints import add_endpoints
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.components.inputs import Inputs
 from vit_demo.web.components.stage import Stage
 from vit_demo.web.guard.security import SafeBlocks
 from vit_demo.web.head import TITLE
-from vit_demo.web.requests import parse as requests
+from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import empty, payload
 from vit_demo.web.requests.poll import handle
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
@@ -51,7 +51,7 @@ def build_page() -> gr.Blocks:
     preset = PRESETS[DEFAULT_PRESETS["digits"]]
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
         add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
-        example = initial_stage(preset, requests.example_source(f"digit-{OPENING_DIGIT}"))
+        example = initial_stage(preset, parse.example_source(f"digit-{OPENING_DIGIT}"))
         gr.HTML(header(), elem_id="header")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="inputs", min_width=260):
@@ -76,7 +76,7 @@ def footer() -> str:
 def initial_stage(preset: Preset, source: Source) -> dict[str, Any]:
     """The stage when the page opens: the result for the example, or the reason why there is none."""
     get_engine().warm_up(default_photo_preset())
-    request = requests.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
+    request = parse.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
 
     def work() -> dict[str, Any]:
         return payload(get_engine().explore_source(source, preset, preset.default_patch_size), request)

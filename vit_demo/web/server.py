@@ -29,12 +29,10 @@ from vit_demo.errors import InputError
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
 from vit_demo.web import head
-from vit_demo.web.api import mcp, openapi
-from vit_demo.web.catalog import thumbnails as example_pictures
+from vit_demo.web.api import documents, mcp
+from vit_demo.web.catalog import thumbnails
 from vit_demo.web.components import modules
-from vit_demo.web.guard import replacements as gradio_state
-from vit_demo.web.guard import session_queues as mailboxes
-from vit_demo.web.guard import uploads
+from vit_demo.web.guard import replacements, session_queues, uploads
 from vit_demo.web.guard.asset_cache import AssetCache
 from vit_demo.web.guard.compression import CompressedPage
 from vit_demo.web.guard.limits import MAX_QUEUE_LENGTH, MAX_UPLOAD_BYTES
@@ -168,10 +166,10 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     page = build_page()
     head.install()
-    gradio_state.install(page)
+    replacements.install(page)
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
-    mailboxes.install(page)
-    others = [*modules.routes(), *head.routes(), *example_pictures.routes(), *openapi.routes(page)]
+    session_queues.install(page)
+    others = [*modules.routes(), *head.routes(), *thumbnails.routes(), *documents.routes(page)]
     return page, [Route("/healthz", healthz), *others]
 
 
@@ -201,7 +199,7 @@ def forget_finished(page: gr.Blocks) -> None:
     Call it in the event loop of the server.
     """
     page.upload_file_set.clear()  # only read where ``delete_cache`` is set
-    mailboxes.of(page).forget()
+    session_queues.of(page).forget()
 
 
 def _serve_until_stopped(page: gr.Blocks) -> None:

@@ -1,5 +1,6 @@
 """The documented endpoints, called through ``gradio_client``."""
 
+import inspect
 import json
 from pathlib import Path
 from urllib.request import urlopen
@@ -13,8 +14,7 @@ from PIL import Image
 import vit_demo
 from vit_demo.version import __version__
 from vit_demo.web import launch
-from vit_demo.web.api.batch import ENDPOINTS
-from vit_demo.web.api.endpoints import REQUIRED, defaults
+from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.catalog.example_digits import example_picture
 
 DEFAULT_VIEW = ("attention", -1, -1, -1, -1, "")
@@ -62,7 +62,6 @@ def test_only_the_documented_endpoints_are_public(client):
         "/norms",
         "/drop_patches",
         "/faithfulness",
-        "/batch",
     }
 
 
@@ -99,8 +98,8 @@ def test_without_a_preset_the_picture_decides(client, three):
     assert (
         vit_demo.explore(three).preset.name == "digits-small" and vit_demo.explore(lion["path"]).top(1)[0][0] == "lion"
     )
-    for function in ENDPOINTS:
-        assert defaults(function).get("preset", "") in ("", REQUIRED), "one default everywhere"
+    presets = [inspect.signature(function).parameters.get("preset") for function in ENDPOINTS]
+    assert {one.default for one in presets if one} == {"", inspect.Parameter.empty}, "one default everywhere"
 
 
 def test_predict_a_photo_in_colour(client, tmp_path):

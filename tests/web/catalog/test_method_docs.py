@@ -25,7 +25,7 @@ def test_the_docs_explain_every_method_with_formula_and_source():
 def test_norm_based_attention_is_described_as_the_norm_of_a_sum_over_the_heads():
     first = method_html("norm_attention").partition("<details>")[0]
     assert "a sum over the heads before the length is taken" in first
-    for path in (ROOT / "README.md", method_docs.DOCS):
+    for path in (ROOT / "README.md", ROOT / "docs" / "explanations.md"):
         text = " ".join(path.read_text().split())
         assert not re.search(r"length of the (patch’s )?value vector", text)
 
@@ -65,7 +65,7 @@ def test_html_and_scripts_in_the_docs_stay_text(render, text):
 
 
 def test_without_docs_the_error_is_a_sentence(monkeypatch, tmp_path):
-    monkeypatch.setattr(method_docs, "DOCS", tmp_path / "none.md")
+    monkeypatch.setattr(method_docs, "DOCS", tmp_path)
     method_docs.sections.cache_clear()
     with pytest.raises(ValueError, match=r"not part of this installation"):
         method_html("rollout")

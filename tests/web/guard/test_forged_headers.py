@@ -10,7 +10,7 @@ import gradio as gr
 import gradio.routes
 import pytest
 
-from vit_demo.web.guard import session_queues as mailboxes
+from vit_demo.web.guard import session_queues
 
 from ..http_requests import png, request, upload
 
@@ -140,7 +140,7 @@ def test_an_empty_host_is_none(page, headers):
 
 
 def test_cancelling_fills_no_mailbox(page, empty_mailboxes, monkeypatch):
-    monkeypatch.setattr(mailboxes, "MAX_SESSION_MESSAGES", 0)
+    monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 0)
     body = {"session_hash": "canceller", "fn_index": 0, "event_id": "a"}
     number = next(number for number, fn in page.fns.items() if fn.api_name == "presets")
     event = {"data": [], "fn_index": number, "session_hash": "canceller"}

@@ -23,9 +23,7 @@ from gradio.state_holder import StateHolder
 
 import vit_demo.web
 from vit_demo.web.api import mcp
-from vit_demo.web.guard import replacements as gradio_state
-from vit_demo.web.guard import session_queues as mailboxes
-from vit_demo.web.guard import uploads
+from vit_demo.web.guard import replacements, session_queues, uploads
 from vit_demo.web.guard.headers import OPEN_ROUTES
 from vit_demo.web.guard.security import SafeBlocks
 
@@ -34,8 +32,8 @@ from ..http_requests import event, request, upload
 ROOT = Path(__file__).parents[3]
 GRADIOS = {
     mcp.ToolServer: GradioMCPServer,
-    gradio_state.FilesOnly: GradioMultiPartParser,
-    gradio_state.OneState: StateHolder,
+    replacements.FilesOnly: GradioMultiPartParser,
+    replacements.OneState: StateHolder,
     SafeBlocks: gr.Blocks,
 }
 OWN = {"_tasks", "_functions"}
@@ -61,7 +59,7 @@ def test_each_method_that_is_replaced_is_there_and_takes_the_same(ours):
 
 def test_all_visitors_share_one_state(page):
     states = page.app.state_holder
-    assert isinstance(states, gradio_state.OneState)
+    assert isinstance(states, replacements.OneState)
     for _ in range(2):
         assert "process_completed" in event(page, 0, [])
     assert set(states.session_data) <= {""}
@@ -86,10 +84,10 @@ def test_only_its_sender_can_name_the_path_of_an_upload(page):
 
 
 def test_the_messages_of_a_session_are_in_a_mailbox(page):
-    boxes = mailboxes.of(page)
+    boxes = session_queues.of(page)
     _, _, reply = request(page, "POST", "/gradio_api/call/presets", {"data": []})
     name = json.loads(reply)["event_id"]
-    assert isinstance(boxes[name], mailboxes.Mailbox) and page._queue.pending_messages_per_session is boxes
+    assert isinstance(boxes[name], session_queues.Mailbox) and page._queue.pending_messages_per_session is boxes
     assert page._queue.pending_event_ids_session is boxes._event_ids and name in boxes._event_ids
     assert b"digits-small" in request(page, "GET", f"/gradio_api/call/presets/{name}")[2]
 

@@ -20,7 +20,7 @@ from PIL import Image
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture, to_data_url
-from vit_demo.web.guard import session_queues as mailboxes
+from vit_demo.web.guard import session_queues
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source
 from vit_demo.weights import PRESETS
 
@@ -62,17 +62,17 @@ def test_no_url_is_fetched_in_the_place_of_a_file(page, route, url, monkeypatch)
 def test_a_session_has_a_short_plain_name(page, session):
     status, reply = join(page, session_hash=session)
     assert status == 400 and b"session_hash has up to 64" in reply
-    assert all(len(found) <= 64 for found in mailboxes.of(page))
+    assert all(len(found) <= 64 for found in session_queues.of(page))
 
 
 def test_results_that_nobody_collects_are_bounded(page, empty_mailboxes, monkeypatch):
-    for limit in (mailboxes.MAX_SESSION_MESSAGES, mailboxes.MAX_UNCOLLECTED_MESSAGES):
+    for limit in (session_queues.MAX_SESSION_MESSAGES, session_queues.MAX_UNCOLLECTED_MESSAGES):
         assert limit >= 100
-    monkeypatch.setattr(mailboxes, "MAX_SESSION_MESSAGES", 10)
-    monkeypatch.setattr(mailboxes, "MAX_UNCOLLECTED_MESSAGES", 40)
+    monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 10)
+    monkeypatch.setattr(session_queues, "MAX_UNCOLLECTED_MESSAGES", 40)
 
     def held() -> int:
-        return sum(messages.qsize() for messages in mailboxes.of(page).values())
+        return sum(messages.qsize() for messages in session_queues.of(page).values())
 
     for _ in range(20):
         status, reply = join(page, session_hash="one")
@@ -81,7 +81,7 @@ def test_results_that_nobody_collects_are_bounded(page, empty_mailboxes, monkeyp
     for _ in range(20):
         assert join(page)[0] == 200, "others are not refused"
         wait_until_idle(page)
-    assert held() <= 40 + 4 and "one" not in mailboxes.of(page), "the oldest were dropped"
+    assert held() <= 40 + 4 and "one" not in session_queues.of(page), "the oldest were dropped"
     assert "tabby cat" in event(page, number_of(page, "presets"), []), "who collects its results gets them"
 
 

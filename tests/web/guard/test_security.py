@@ -22,8 +22,7 @@ from PIL import Image
 import vit_demo
 from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture, to_data_url
-from vit_demo.web.guard import bodies as request_bodies
-from vit_demo.web.guard import security, uploads
+from vit_demo.web.guard import bodies, security, uploads
 from vit_demo.web.guard.limits import MAX_EVENT_BYTES
 from vit_demo.web.requests.kinds import KINDS
 
@@ -299,14 +298,14 @@ def test_no_stub_file_is_written_into_the_package():
 
 
 def test_values_are_counted_before_they_are_parsed(monkeypatch):
-    monkeypatch.setattr(request_bodies.json, "loads", lambda *_: pytest.fail("parsed, which takes half a second"))
+    monkeypatch.setattr(bodies.json, "loads", lambda *_: pytest.fail("parsed, which takes half a second"))
     for body in (b"[" + b"[]," * 333_000 + b"[]]", b"{" * 500_000, b"[" + b"0," * 100_000 + b"0]"):
-        with pytest.raises(request_bodies.RequestRefused, match="send less"):
-            request_bodies.check_body(body)
+        with pytest.raises(bodies.RequestRefused, match="send less"):
+            bodies.check_body(body)
 
 
 def test_bodies_that_never_end_are_bounded_together_and_for_each_address(page, monkeypatch):
-    monkeypatch.setattr(request_bodies, "MAX_UNFINISHED_BYTES_OF_ONE", 3 * MAX_EVENT_BYTES)
+    monkeypatch.setattr(bodies, "MAX_UNFINISHED_BYTES_OF_ONE", 3 * MAX_EVENT_BYTES)
     address = urlsplit(page.local_url)
     begun = b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % MAX_EVENT_BYTES
     open_ones = []

@@ -7,16 +7,15 @@ import time
 
 from gradio.server_messages import ProcessCompletedMessage
 
-from vit_demo.web.guard import session_queues as mailboxes
-from vit_demo.web.guard import visitor
+from vit_demo.web.guard import session_queues, visitor
 from vit_demo.web.guard.limits import MAX_SESSION_MESSAGES, MAX_UNCOLLECTED_MESSAGES
 from vit_demo.web.guard.session_queues import Mailboxes
 
 
 def test_results_that_nobody_collects_are_bounded_in_bytes(monkeypatch):
-    assert mailboxes.MAX_SESSION_BYTES <= 16_000_000 and mailboxes.MAX_UNCOLLECTED_BYTES <= 64_000_000
-    monkeypatch.setattr(mailboxes, "MAX_SESSION_BYTES", 1000)
-    monkeypatch.setattr(mailboxes, "MAX_UNCOLLECTED_BYTES", 2500)
+    assert session_queues.MAX_SESSION_BYTES <= 16_000_000 and session_queues.MAX_UNCOLLECTED_BYTES <= 64_000_000
+    monkeypatch.setattr(session_queues, "MAX_SESSION_BYTES", 1000)
+    monkeypatch.setattr(session_queues, "MAX_UNCOLLECTED_BYTES", 2500)
     boxes = Mailboxes({})
 
     def add(session: str, size: int) -> None:
@@ -47,7 +46,7 @@ def test_mailboxes_forget_what_was_collected_and_what_nobody_collects(monkeypatc
     boxes["full"].put_nowait("a message")
     boxes.forget()
     assert set(boxes) == set(event_ids) == {"full", "running"}
-    now[0] += mailboxes.UNCOLLECTED_SECONDS - 1
+    now[0] += session_queues.UNCOLLECTED_SECONDS - 1
     boxes.forget()
     assert "full" in boxes
     now[0] += 1
@@ -59,7 +58,7 @@ def test_mailboxes_forget_what_was_collected_and_what_nobody_collects(monkeypatc
 
 
 def test_mailboxes_are_bounded_in_number(monkeypatch):
-    monkeypatch.setattr(mailboxes, "MAX_MAILBOXES", 3)
+    monkeypatch.setattr(session_queues, "MAX_MAILBOXES", 3)
     event_ids: dict[str, set[str]] = {}
     boxes = Mailboxes(event_ids)
     for name in "abcde":

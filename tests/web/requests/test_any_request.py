@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +16,9 @@ from vit_demo.errors import ImageError, InputError
 from vit_demo.images import decode_image
 from vit_demo.images.decoder import decode
 from vit_demo.methods import METHODS
-from vit_demo.web.api import handlers
-from vit_demo.web.api.endpoints import defaults
+from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.catalog.example_digits import example_picture, to_data_url
-from vit_demo.web.page import ENDPOINTS
+from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS
 
 from ...asynchronous import run
@@ -90,12 +90,11 @@ def test_any_request_of_the_page(request: Any) -> None:
     reply = handle(request)
     assert len({"result", "error", "done"} & set(reply)) == 1
     if "error" in reply:
-        assert reply["error"] != handlers.INTERNAL_ERROR and is_a_sentence(reply["error"])
+        assert reply["error"] != INTERNAL_ERROR and is_a_sentence(reply["error"])
 
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "image": st.just(DRAWING),
-    "images": st.lists(mostly(st.just(DRAWING)), max_size=3),
     "other": st.just(DRAWING) | st.none(),
     "preset": st.just("digits-tiny"),
     "patch_size": st.sampled_from([0, 7, 14, None, ""]),
@@ -103,17 +102,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "label": st.sampled_from(["", "3"]),
     "patches": st.lists(st.lists(st.integers(-1, 4), min_size=2, max_size=2), max_size=3),
     "baseline": st.just("grey"),
-    "endpoint": st.sampled_from(["predict", "explain", "norms"]),
-    "arguments": st.just({"preset": "digits-tiny", "patch_size": 14}),
 }
 """Valid values of parameters by their names; the others are small numbers."""
 
-TAKING_ARGUMENTS = [endpoint for endpoint in ENDPOINTS if defaults(endpoint)]
+TAKING_ARGUMENTS = [endpoint for endpoint in ENDPOINTS if inspect.signature(endpoint).parameters]
 
 
 @pytest.mark.parametrize("endpoint", TAKING_ARGUMENTS, ids=lambda endpoint: endpoint.__name__)
 def test_any_arguments_of_an_endpoint(endpoint: Callable[..., Any]) -> None:
-    values = [mostly(VALUES.get(name, st.integers(-2, 9)), 9) for name in defaults(endpoint)]
+    values = [mostly(VALUES.get(name, st.integers(-2, 9)), 9) for name in inspect.signature(endpoint).parameters]
 
     @QUICK
     @given(st.tuples(*values))
@@ -121,7 +118,7 @@ def test_any_arguments_of_an_endpoint(endpoint: Callable[..., Any]) -> None:
         try:
             assert run(endpoint(*arguments)) is not None
         except gr.Error as error:
-            assert str(error.message) != handlers.INTERNAL_ERROR and is_a_sentence(str(error.message))
+            assert str(error.message) != INTERNAL_ERROR and is_a_sentence(str(error.message))
 
     call()
 

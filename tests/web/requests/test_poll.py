@@ -19,13 +19,11 @@ from vit_demo.inference.job import report
 from vit_demo.inference.limits import forward_bytes
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.methods import METHODS
-from vit_demo.web.api import handlers
 from vit_demo.web.catalog.example_digits import example_picture, to_data_url
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import model_entry
-from vit_demo.web.requests import kinds as request_kinds
-from vit_demo.web.requests import maps as requested
-from vit_demo.web.requests import poll as map_requests
+from vit_demo.web.requests import kinds, maps, poll
+from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.packing import unpack
 from vit_demo.web.requests.parse import ResultRequest, upload_source
@@ -224,8 +222,8 @@ def test_malformed_requests_get_a_message(sent):
 def test_nothing_depends_on_what_is_cached(result, source):
     """A request contains all that is needed: a new engine without the picture computes it again."""
     wanted = map_values(source, method="relevance", label=5)
-    map_requests._replies.clear()
-    requested._maps.clear()
+    poll._replies.clear()
+    maps._maps.clear()
     reset_engines()
     np.testing.assert_array_equal(map_values(source, method="relevance", label=5), wanted)
 
@@ -241,7 +239,7 @@ def test_a_drawing_gives_the_result_of_the_package(source):
 
 def test_without_ink_a_message_takes_the_place_of_the_result(source):
     blank = {**source, "digit": None, "drawing": to_data_url(Image.new("L", (280, 280), 255))}
-    assert send(blank, "result") == {"empty": True, "message": request_kinds.NOTHING_DRAWN}
+    assert send(blank, "result") == {"empty": True, "message": kinds.NOTHING_DRAWN}
     assert "Nothing is drawn" in complete({"kind": "logit_lens", "source": blank})["error"]
 
 
@@ -292,7 +290,7 @@ def test_a_map_and_its_faithfulness_at_once_compute_the_map_once(source, monkeyp
     about = {"source": source, "method": "occlusion", "label": 2}
 
     async def both():
-        await asyncio.gather(*(map_requests.handle({"kind": what, **about}) for what in ("map", "faithfulness")))
+        await asyncio.gather(*(poll.handle({"kind": what, **about}) for what in ("map", "faithfulness")))
 
     run(both())
     assert send(source, "faithfulness", method="occlusion", label=2)["fractions"] and send(
@@ -309,11 +307,11 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, empty_replies, monkeypa
         return {"fine": True}
 
     monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
-    monkeypatch.setattr(map_requests, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.01)
     slow = [{"kind": "faithfulness", "source": source, "method": "rollout", "label": label} for label in range(10)]
 
     async def send_all():
-        return await asyncio.gather(*map(map_requests.handle, slow))
+        return await asyncio.gather(*map(poll.handle, slow))
 
     assert [unpack(body) for body in run(send_all())] == [{"done": 0, "total": 0}] * 10
     assert "map" in complete({"kind": "map", "source": source, "method": "norm_attention", "block": 3})["result"]
@@ -322,13 +320,13 @@ def test_a_quick_map_does_not_wait_for_slow_ones(source, empty_replies, monkeypa
 
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):
-    monkeypatch.setitem(KINDS, "logit_lens", request_kinds.Kind(lambda *_: {}["/secret/path"]))
-    assert complete({"kind": "logit_lens", "source": source}) == {"error": handlers.INTERNAL_ERROR}
+    monkeypatch.setitem(KINDS, "logit_lens", kinds.Kind(lambda *_: {}["/secret/path"]))
+    assert complete({"kind": "logit_lens", "source": source}) == {"error": INTERNAL_ERROR}
     assert "/secret/path" in caplog.text
 
 
 def test_progress_is_returned_until_the_result_is_there(source, empty_replies, monkeypatch):
-    monkeypatch.setattr(map_requests, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.01)
     go_on = threading.Event()
 
     def work(requested, fields):
@@ -354,7 +352,7 @@ def test_one_call_waits_longer_for_a_job_without_progress(source, empty_replies,
         assert go_on.wait(30)
         return {"fine": True}
 
-    async def poll(job, seconds):
+    async def wait(job, seconds):
         for _ in range(1000 * progress):
             if job.total:
                 break
@@ -365,9 +363,9 @@ def test_one_call_waits_longer_for_a_job_without_progress(source, empty_replies,
     monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
     sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": polls}
     with monkeypatch.context() as patch:
-        patch.setattr("vit_demo.inference.job.Job.poll_async", poll)
+        patch.setattr("vit_demo.inference.job.Job.poll_async", wait)
         assert handle(sent) == ({"done": 3, "total": 10} if progress else {"done": 0, "total": 0})
-    assert polled == [map_requests.POLL_SECONDS] * polls
+    assert polled == [poll.POLL_SECONDS] * polls
     go_on.set()
     assert complete(sent) == {"result": {"fine": True}}
 

@@ -9,7 +9,7 @@ import pytest
 
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture, to_data_url
-from vit_demo.web.requests import tokens as token_requests
+from vit_demo.web.requests import tokens
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.parse import ResultRequest, drawing_source
 from vit_demo.web.requests.payload import source_of
@@ -106,7 +106,7 @@ def test_equal_requests_are_cached_and_others_are_not_mixed_up(three, eight, emp
 
 
 def test_too_many_patches_get_a_sentence(three, monkeypatch):
-    monkeypatch.setattr(token_requests, "MAX_SENT_TOKENS", 97)
+    monkeypatch.setattr(tokens, "MAX_SENT_TOKENS", 97)
     sent = {"kind": "tokens", "source": three[1], "block": 4}
     assert "result" in complete(sent)
     assert "too many patches" in complete({**sent, "other": three[1]})["error"]
@@ -115,4 +115,4 @@ def test_too_many_patches_get_a_sentence(three, monkeypatch):
 @pytest.mark.parametrize(("preset", "patch_size", "most"), [("digits-small", 2, 60_000), ("photos-tiny", 12, 35_000)])
 def test_the_reply_stays_small(preset, patch_size, most):
     result = vit_demo.explore(example_picture(7).convert("RGB"), preset, patch_size)
-    assert len(json.dumps(token_requests.token_payload([result], 5))) < most
+    assert len(json.dumps(tokens.token_payload([result], 5))) < most

@@ -23,7 +23,7 @@ from vit_demo.inference.steps import describe_block, describe_network, describe_
 from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.requests import tour as steps
+from vit_demo.web.requests import tour
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload
 from vit_demo.weights import PRESETS
@@ -166,7 +166,7 @@ def run_excerpt(code: str, wanted: str = "", **names: Any) -> Any:
 @torch.inference_mode()
 def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[..., ViT]) -> None:
     model, images, none = network(), torch.randn(1, 3, 16, 16), {"trace": None, "attention_fn": None}
-    codes = [[excerpt["code"] for excerpt in excerpts] for excerpts in steps.step_code()]
+    codes = [[excerpt["code"] for excerpt in excerpts] for excerpts in tour.step_code()]
     assert run_excerpt(codes[0][0], "grid", self=model, images=images, patch_size=4) == (4, 4)
     tokens = run_excerpt(codes[1][0], self=model.patch_embed, images=images, patch_size=4)
     x = run_excerpt(codes[2][0], "x", self=model, x=tokens, grid=(4, 4))
@@ -200,7 +200,7 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
 
 
 def test_the_code_says_where_it_stands() -> None:
-    for excerpts in steps.step_code():
+    for excerpts in tour.step_code():
         for excerpt in excerpts:
             path, name = excerpt["where"].split(", ")
             source = (Path(__file__).parents[3] / path).read_text()
@@ -209,4 +209,4 @@ def test_the_code_says_where_it_stands() -> None:
 
 
 def test_a_line_that_is_gone_stops_no_page() -> None:
-    assert steps._excerpt(ViT.embed, "prefix =", "x = magic")["code"].startswith("prefix = [")
+    assert tour._excerpt(ViT.embed, "prefix =", "x = magic")["code"].startswith("prefix = [")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,8 +17,6 @@ from gradio.mcp import GradioMCPServer
 
 from vit_demo.errors import InputError
 from vit_demo.version import __version__
-from vit_demo.web.api import openapi
-from vit_demo.web.api.endpoints import describe
 from vit_demo.web.guard.headers import client_address, on_behalf_of
 from vit_demo.web.guard.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, TOOL_SECONDS
 
@@ -27,9 +25,6 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 T = TypeVar("T")
-
-PICTURES = ("image", "other")
-"""The parameters that are pictures."""
 
 METHODS = ("InitializeRequest", "PingRequest", "ListToolsRequest", "CallToolRequest")
 """What a client may ask for. Prompts and resources have other ways to the same functions, past the limits of tools."""
@@ -109,31 +104,17 @@ class ToolServer(GradioMCPServer):
         """Awaits the result and tells the caller of its progress."""
         return await _in_time(super()._execute_tool_with_progress(job, progress_token))
 
-    def get_tool_to_endpoint(self) -> dict[str, str]:
-        """Gradio's tools but ``batch``: pictures within a call are too few to gain from it."""
-        return {tool: endpoint for tool, endpoint in super().get_tool_to_endpoint().items() if endpoint != "/batch"}
-
-    def get_fn_description(self, block_fn: BlockFunction, tool_name: str) -> tuple[str, dict[str, str]]:
-        """The whole docstring of an endpoint."""
-        text, parameters, returns = describe(self._functions[tool_name])
-        return f"{text} Returns: {returns}", parameters
+    _file_data_tool_description = ""  # which would tell agents to upload files
 
     def get_input_schema(
         self, tool_name: str, parameters: dict[str, str] | None = None
     ) -> tuple[dict[str, Any], list[list[str | int]]]:
-        """The schema of an endpoint's parameters, with pictures described as data URLs."""
-        schema = openapi.parameters(self._functions[tool_name])
-        properties = schema["properties"]
-        pictures = [name for name in properties if name in PICTURES]
-        for name in pictures:
-            properties[name] = {"type": "string", "description": f"{properties[name]['description']} {PICTURE}"}
-        return schema, [[name] for name in pictures]
-
-    @cached_property
-    def _functions(self) -> dict[str, Callable[..., Any]]:
-        """The endpoint of each tool."""
-        functions = {f"/{function.__name__}": function for function in openapi.ENDPOINTS}
-        return {tool: functions[endpoint] for tool, endpoint in self.tool_to_endpoint.items()}
+        """Gradio's schema of an endpoint's parameters, with pictures described as data URLs."""
+        schema, pictures = super().get_input_schema(tool_name)
+        for (name,) in pictures:
+            described = schema["properties"][name]["description"]
+            schema["properties"][name] = {"type": "string", "description": f"{described} {PICTURE}"}
+        return schema, pictures
 
     def convert_strings_to_filedata(self, value: Any, filedata_positions: list[list[str | int]]) -> Any:
         """Leaves data URLs as they are: the endpoints check and decode them."""

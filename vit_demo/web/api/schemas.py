@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
@@ -15,20 +15,6 @@ class Confidence(TypedDict):
     confidence: float
 
 
-class Predicted(TypedDict):
-    """The five most likely classes; "" and none for a model without classes.
-
-    ``labels`` are all classes that the model knows if these are at most 100: it takes anything else for one of them.
-    """
-
-    label: str
-    is_confident: bool
-    confidences: list[Confidence]
-    preset: str
-    labels: list[str]
-    grid: list[int]
-
-
 class Prediction(TypedDict):
     """The five most likely classes, and whether the confidence in the first one is not low."""
 
@@ -37,32 +23,20 @@ class Prediction(TypedDict):
     confidences: list[Confidence]
 
 
-class Heatmap(TypedDict):
-    """One map, row by row, in the unit of its method."""
+class Classified(Prediction):
+    """A prediction with its model and the classes that it knows."""
 
-    map: list[list[float]]
-    rows: int
-    cols: int
-    preset: str
-    method: str
-    class_specific: bool
-    label: str
-
-
-class ExplainedImage(TypedDict):
-    """A prediction and the map that explains a class; ``labels`` as in ``Predicted``."""
-
-    label: str
-    is_confident: bool
-    confidences: list[Confidence]
     preset: str
     labels: list[str]
-    explained: str
-    method: str
-    class_specific: bool
-    rows: int
-    cols: int
-    map: list[list[float]]
+
+
+class Predicted(Classified):
+    """The five most likely classes; "" and none for a model without classes.
+
+    ``labels`` are all classes that the model knows if these are at most 100: it takes anything else for one of them.
+    """
+
+    grid: list[int]
 
 
 class BeforeAndAfter(TypedDict):
@@ -72,6 +46,55 @@ class BeforeAndAfter(TypedDict):
     after: Prediction
 
 
+class _Grid(TypedDict):
+    rows: int
+    cols: int
+
+
+class Values(_Grid):
+    """One number for each patch, row by row."""
+
+    map: list[list[float]]
+
+
+class Explained(Values):
+    """A map and the method that computed it."""
+
+    method: str
+    class_specific: bool
+
+
+class Heatmap(Explained):
+    """One map, row by row, in the unit of its method."""
+
+    preset: str
+    label: str
+
+
+class ExplainedImage(Classified, Explained):
+    """A prediction and the map that explains a class; ``labels`` as in ``Predicted``."""
+
+    explained: str
+
+
+class Lengths(Values):
+    """The length of each token, and [row, col] of those that are far longer than the rest."""
+
+    outliers: list[list[int]]
+
+
+class Components(_Grid):
+    """Principal components of each patch, row by row; null where the background was removed."""
+
+    map: list[list[list[float] | None]]
+
+
+class Segments(_Grid):
+    """The segment of each patch, from 0, row by row."""
+
+    map: list[list[int]]
+
+
 class Areas(TypedDict):
     """Areas under the curves of a map and of random orders, from 0 to 1."""
 
@@ -79,39 +102,6 @@ class Areas(TypedDict):
     insertion: float
     random_deletion: float
     random_insertion: float
-
-
-class Values(TypedDict):
-    """One number for each patch, row by row."""
-
-    map: list[list[float]]
-    rows: int
-    cols: int
-
-
-class Components(TypedDict):
-    """Principal components of each patch, row by row; null where the background was removed."""
-
-    map: list[list[list[float] | None]]
-    rows: int
-    cols: int
-
-
-class Segments(TypedDict):
-    """The segment of each patch, from 0, row by row."""
-
-    map: list[list[int]]
-    rows: int
-    cols: int
-
-
-class Lengths(TypedDict):
-    """The length of each token, and [row, col] of those that are far longer than the rest."""
-
-    map: list[list[float]]
-    rows: int
-    cols: int
-    outliers: list[list[int]]
 
 
 LogitLens = list[list[Confidence]] | list[list[list[Confidence]]]
@@ -149,13 +139,6 @@ class MethodEntry(TypedDict):
     description: str
     floor: dict[str, Any]
     options: list[dict[str, Any]]
-
-
-class BatchEntry(TypedDict):
-    """The result of one picture, or why there is none."""
-
-    result: NotRequired[Any]
-    error: NotRequired[str]
 
 
 def json_schema(kind: Any) -> dict[str, Any]:

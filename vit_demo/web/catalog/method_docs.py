@@ -1,6 +1,6 @@
-"""The answer to "How is this computed?": the section of ``docs/explanations.md`` about a method, as HTML.
+"""The project's documents as HTML, and the answer to "How is this computed?": the section about a method.
 
-A section begins with two plain sentences and a formula; the source and the details that follow are folded.
+A section of ``docs/explanations.md`` begins with two plain sentences and a formula; what follows is folded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vit_demo.resources import resource_folder
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-DOCS = resource_folder("docs") / "explanations.md"
+DOCS = resource_folder("docs")
 
 NOTATION = "Notation"
 
@@ -24,12 +24,21 @@ FEATURES = "features"
 """What the page calls the section about tokens, which belongs to no method."""
 
 
+def read_document(name: str) -> str:
+    """The text of a document, in Markdown.
+
+    Raises:
+        InputError: If this installation has no documents.
+    """
+    if not (DOCS / name).exists():
+        raise InputError(f"The documentation is not part of this installation: see docs/{name} of the project.")
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
 @cache
 def sections() -> dict[str, str]:
-    """The text under each heading, and the notation that all share; none where there are no docs."""
-    if not DOCS.exists():
-        return {}
-    top, *parts = re.split(r"^## ", DOCS.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    """The text under each heading of ``docs/explanations.md``, and the notation that all share."""
+    top, *parts = re.split(r"^## ", read_document("explanations.md"), flags=re.MULTILINE)
     found = {heading: text.strip() for heading, text in (part.split("\n", 1) for part in parts)}
     notation = next(text for text in top.split("\n\n") if "Notation: " in text)
     return {**found, NOTATION: notation.split("Notation: ")[1]}
@@ -47,14 +56,11 @@ def method_html(method: str) -> str:
     if method != FEATURES:
         chosen = find_method(method)
         heading, description = chosen.docs, chosen.description
-    if not sections():
-        raise InputError("The documentation is not part of this installation: see docs/explanations.md of the project.")
     plain, formula, rest = parts(sections().get(heading, description))
-    render = _markdown().render
-    details = render(f"{rest}\n\n*{NOTATION}*: {sections()[NOTATION]}".strip())
+    details = to_html(f"{rest}\n\n*{NOTATION}*: {sections()[NOTATION]}".strip())
     # The details for developers are in English in every language.
     return (
-        f"{render(plain + formula)}<details><summary>Source and details</summary>\n"
+        f"{to_html(plain + formula)}<details><summary>Source and details</summary>\n"
         f'<div lang="en" translate="no">{details}</div></details>'
     )
 
@@ -65,12 +71,17 @@ def parts(text: str) -> tuple[str, str, str]:
     return found.groups() if found else (text, "", "")  # type: ignore[return-value]
 
 
+def to_html(text: str) -> str:
+    """Markdown as HTML; links to other documents, which the page does not serve, become their text."""
+    return _markdown().render(re.sub(r"\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", text))
+
+
 @cache
 def _markdown() -> MarkdownIt:
-    """CommonMark without raw HTML; links open in a new tab, so that the result on the page is not lost."""
+    """CommonMark with tables and without raw HTML; links open in a new tab, so that the page keeps its result."""
     from markdown_it import MarkdownIt  # here, because the page opens without it
 
-    markdown = MarkdownIt("commonmark", {"html": False})
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
 
     def link_open(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
         tokens[index].attrSet("target", "_blank")

@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from vit_demo.web.guard import session_queues as mailboxes
+from vit_demo.web.guard import session_queues
 from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address, is_local
 from vit_demo.web.guard.limits import MAX_EVENTS_OF_ONE
@@ -100,7 +100,7 @@ class EventChecks:
             raise RequestRefused(429, f"You have {MAX_EVENTS_OF_ONE} unfinished requests: wait for one of them.")
 
     def _check_room(self, session: str | None) -> None:
-        if not mailboxes.of(self._page).has_room(session):
+        if not session_queues.of(self._page).has_room(session):
             raise RequestRefused(429, "Collect the results of earlier requests first: GET /gradio_api/queue/data.")
 
     def _check_index(self, path: str, index: Any) -> None:

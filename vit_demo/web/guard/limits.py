@@ -94,21 +94,3 @@ MAX_NAME_LENGTH = 200
 
 MAX_SENT_TOKENS = 4096
 """Patches, of both pictures together, whose tokens the page gets in one reply."""
-
-MAX_BATCH_PICTURES = 64
-"""Pictures in one call of ``batch``."""
-
-MAX_BATCH_BYTES = 100_000_000
-"""All files of such a call together."""
-
-BATCH_CALLS = 16
-"""Such calls of all visitors that are worked on at the same time; others are refused."""
-
-BATCH_CALLS_OF_ONE = 2
-"""The same of one address."""
-
-BATCH_SECONDS = 300.0
-"""Time after which the pictures of such a call that have not been started are refused."""
-
-BATCH_WORKERS = 2
-"""Pictures of such a call that are worked on at the same time, so that it leaves room for others."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.metrics import Baseline, random_orders
-from vit_demo.web.requests import parse as requests
+from vit_demo.web.requests import parse
 
 NUM_ORDERS = 5
 """Random orders, as in ``Exploration.faithfulness``."""
@@ -45,11 +45,11 @@ class CurveRequest:
         baseline = fields.get("baseline", "mean")
         if baseline not in get_args(Baseline):
             raise InputError(f"There is no such baseline: choose one of {', '.join(get_args(Baseline))}.")
-        order = requests.integer(fields.get("order", 0), "order")
+        order = parse.integer(fields.get("order", 0), "order")
         if order >= NUM_ORDERS:
             raise InputError(f"There is no random order {order}: there are {NUM_ORDERS}, counted from 0.")
         label = fields.get("label")
-        return cls(baseline, order, None if label is None else requests.integer(label, "label"))
+        return cls(baseline, order, None if label is None else parse.integer(label, "label"))
 
 
 def random_map(result: Exploration, order: int) -> NDArray[np.float32]:

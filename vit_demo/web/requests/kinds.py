@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from vit_demo.errors import EmptyDrawingError
-from vit_demo.web.requests import parse as requests
-from vit_demo.web.requests import tour as steps
+from vit_demo.web.requests import parse, tour
 from vit_demo.web.requests.faithfulness import CurveRequest, curves, random_map
 from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
 from vit_demo.web.requests.payload import block_payload, data_url, empty, encode, model_input, payload, quantized
@@ -32,38 +31,38 @@ class Kind:
     """
 
     compute: Callable[[RequestedResult, Any], Json]
-    parse: Callable[[Json, requests.ResultRequest], Hashable] = lambda fields, source: None
+    parse: Callable[[Json, parse.ResultRequest], Hashable] = lambda fields, source: None
     many_passes: bool = False
 
 
-def parse_map(fields: Json, source: requests.ResultRequest) -> MapRequest:
+def parse_map(fields: Json, source: parse.ResultRequest) -> MapRequest:
     """The fields of a map."""
     return MapRequest.parse(fields)
 
 
-def parse_block(fields: Json, source: requests.ResultRequest) -> int:
+def parse_block(fields: Json, source: parse.ResultRequest) -> int:
     """The number of a block, from 0."""
-    return requests.integer(fields.get("block"), "block")
+    return parse.integer(fields.get("block"), "block")
 
 
-def parse_query(fields: Json, source: requests.ResultRequest) -> int:
+def parse_query(fields: Json, source: parse.ResultRequest) -> int:
     """The index of a patch, row by row."""
-    return requests.integer(fields.get("query"), "query")
+    return parse.integer(fields.get("query"), "query")
 
 
-def parse_curves(fields: Json, source: requests.ResultRequest) -> CurveRequest:
+def parse_curves(fields: Json, source: parse.ResultRequest) -> CurveRequest:
     """The fields of the curves of a random order."""
     return CurveRequest.parse(fields)
 
 
-def parse_curves_of_map(fields: Json, source: requests.ResultRequest) -> tuple[MapRequest, CurveRequest]:
+def parse_curves_of_map(fields: Json, source: parse.ResultRequest) -> tuple[MapRequest, CurveRequest]:
     """The fields of the curves of a map."""
     return MapRequest.parse(fields), CurveRequest.parse(fields)
 
 
-def parse_step(fields: Json, source: requests.ResultRequest) -> steps.StepRequest:
+def parse_step(fields: Json, source: parse.ResultRequest) -> tour.StepRequest:
     """The fields of a step of the guided tour."""
-    return steps.StepRequest.parse(fields)
+    return tour.StepRequest.parse(fields)
 
 
 def map_result(requested: RequestedResult, request: MapRequest) -> Json:
@@ -119,17 +118,17 @@ def input_result(requested: RequestedResult, request: None) -> Json:
 
 def steps_result(requested: RequestedResult, request: None) -> Json:
     """What the guided tour shows of the network as a whole."""
-    return steps.network_steps(requested.explore())
+    return tour.network_steps(requested.explore())
 
 
-def steps_patch_result(requested: RequestedResult, request: steps.StepRequest) -> Json:
+def steps_patch_result(requested: RequestedResult, request: tour.StepRequest) -> Json:
     """What the guided tour shows of one patch."""
-    return steps.patch_steps(requested.explore(), request)
+    return tour.patch_steps(requested.explore(), request)
 
 
-def steps_block_result(requested: RequestedResult, request: steps.StepRequest) -> Json:
+def steps_block_result(requested: RequestedResult, request: tour.StepRequest) -> Json:
     """What the guided tour shows of one block and token."""
-    return steps.block_steps(requested.explore(), request)
+    return tour.block_steps(requested.explore(), request)
 
 
 KINDS: dict[str, Kind] = {

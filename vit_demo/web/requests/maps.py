@@ -14,7 +14,7 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
-from vit_demo.web.requests import parse as requests
+from vit_demo.web.requests import parse
 from vit_demo.weights import Preset
 
 Json = dict[str, Any]
@@ -49,12 +49,12 @@ class MapRequest:
         Raises:
             InputError: If one is missing or invalid.
         """
-        method = requests.short_string(fields.get("method"), "method")
+        method = parse.short_string(fields.get("method"), "method")
         methods.find_method(method)
 
         def integer(name: str, lowest: int = 0) -> int | None:
             value = fields.get(name)
-            return None if value is None else requests.integer(value, name, lowest)
+            return None if value is None else parse.integer(value, name, lowest)
 
         block, head = integer("block", -1), integer("head", -1)
         direction = fields.get("direction", "from")
@@ -84,7 +84,7 @@ class RequestedResult:
 
     engine: Engine
     preset: Preset
-    request: requests.ResultRequest
+    request: parse.ResultRequest
 
     def explore(self) -> Exploration:
         """The result, from the cache or computed again."""

@@ -7,7 +7,6 @@ numbered or cancelled, equal requests of several visitors share one job, and any
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Hashable
 from typing import Any, TypeVar
 
@@ -16,12 +15,12 @@ from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.job import Cancelled, Job
 from vit_demo.inference.limits import job_bytes
 from vit_demo.inference.shared import get_engine
-from vit_demo.web.api import handlers
-from vit_demo.web.catalog import custom_model
+from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import method_html
 from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
-from vit_demo.web.requests import parse as requests
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.errors import message_of
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import pack
@@ -58,14 +57,11 @@ async def handle(request: Any) -> bytes:
         return await _poll(found) if isinstance(found, Job) else found
     except Unfinished as progress:
         return pack({"done": progress.done, "total": progress.total})
-    except InputError as error:
-        # The same picture would be refused again; of all other errors the cause may be gone by then.
-        return pack({"error": str(error)} | ({"retry": False} if isinstance(error, ImageError) else {}))
     except Cancelled:
         return pack({"done": 0, "total": 0})
-    except Exception:
-        logging.getLogger(__name__).exception("A request of the page failed")
-        return pack({"error": handlers.INTERNAL_ERROR})
+    except Exception as error:
+        # The same picture would be refused again; of all other errors the cause may be gone by then.
+        return pack({"error": message_of(error)} | ({"retry": False} if isinstance(error, ImageError) else {}))
 
 
 class Unfinished(Exception):
@@ -96,24 +92,24 @@ async def _poll(job: Job[T]) -> T:
 
 async def _find_preset(name: str) -> Preset:
     """A visitor's preset; if it must be downloaded, this takes several requests."""
-    preset = handlers.ready(name)
-    return await _poll(handlers.prepare(name)) if preset is None else preset
+    preset = visitor_presets.ready(name)
+    return await _poll(visitor_presets.prepare(name)) if preset is None else preset
 
 
 async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     if not isinstance(request, dict):
         raise InputError("The request is not an object: reload the page.")
-    kind = requests.short_string(request.get("kind"), "kind of request")
+    kind = parse.short_string(request.get("kind"), "kind of request")
     if kind == "method_docs":
-        return pack({"result": {"html": method_html(requests.short_string(request.get("method"), "method"))}})
+        return pack({"result": {"html": method_html(parse.short_string(request.get("method"), "method"))}})
     if kind == "models":
         return pack({"result": {"models": menu_entries()}})
     if kind == "model":
-        name = custom_model.model_name(request.get("name"))
+        name = visitor_presets.model_name(request.get("name"))
         return pack({"result": model_entry(await _find_preset(name), name)})
     if kind not in KINDS:
         raise InputError(f"There is no request {kind!r}: choose one of {', '.join(KINDS)}.")
-    source = requests.ResultRequest.parse(request.get("source"))
+    source = parse.ResultRequest.parse(request.get("source"))
     parsed = KINDS[kind].parse({name: value for name, value in request.items() if value is not None}, source)
     key: Hashable = ("request", source.key, kind, parsed)
     reply = _replies.get(key)

@@ -29,7 +29,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference import patch_features
 from vit_demo.inference.exploration import Exploration
 from vit_demo.web.guard.limits import MAX_SENT_TOKENS
-from vit_demo.web.requests import parse as requests
+from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import data_url, encode
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ class TokenRequest:
     """
 
     block: int
-    other: requests.ResultRequest | None = None
+    other: parse.ResultRequest | None = None
 
     @classmethod
-    def parse(cls, fields: Json, source: requests.ResultRequest) -> TokenRequest:
+    def parse(cls, fields: Json, source: parse.ResultRequest) -> TokenRequest:
         """Checks the fields of a request about ``source``.
 
         Args:
@@ -68,14 +68,14 @@ class TokenRequest:
         Raises:
             InputError: If one is invalid.
         """
-        block = requests.integer(fields.get("block"), "block", 0, 1000)
+        block = parse.integer(fields.get("block"), "block", 0, 1000)
         other = fields.get("other")
         if other is None:
             return cls(block)
         if not isinstance(other, dict):
             raise InputError("The second picture has no source: choose it again.")
         same = {"preset": source.name, "patch_size": source.patch_size, "fit": source.fit, "dropped": []}
-        return cls(block, requests.ResultRequest.parse({**other, **same}))
+        return cls(block, parse.ResultRequest.parse({**other, **same}))
 
     @property
     def key(self) -> tuple[int, bytes | None]:

@@ -16,7 +16,7 @@ from vit_demo.inference import steps
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ViT
-from vit_demo.web.requests import parse as requests
+from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import encode
 
 Json = dict[str, Any]
@@ -45,9 +45,9 @@ class StepRequest:
         """
         query = fields.get("query")
         return cls(
-            None if query is None else requests.integer(query, "query"),
-            requests.integer(fields.get("block", 0), "block"),
-            requests.integer(fields.get("head", 0), "head"),
+            None if query is None else parse.integer(query, "query"),
+            parse.integer(fields.get("block", 0), "block"),
+            parse.integer(fields.get("head", 0), "head"),
         )
 
 
