@@ -5,6 +5,10 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
+PREFIX = "/gradio_api/vit_demo"
+"""Where the files of the page are served: in Gradio's own prefix, the only one that reaches Python with server-side
+rendering."""
+
 _CSS_COMMENT = re.compile(r"^[ \t]*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
 

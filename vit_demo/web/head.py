@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vit_demo.web.assets import HERE
+from vit_demo.web.assets import HERE, PREFIX
 from vit_demo.web.components import modules
 
 TITLE = "vit_demo: see a Vision Transformer think"
@@ -62,7 +62,7 @@ def head() -> str:
         title=TITLE,
         description=DESCRIPTION,
         root="{{ config.get('root', '') }}",
-        prefix=modules.PREFIX,
+        prefix=PREFIX,
         script=modules.script_tag(),
     )
 
@@ -98,7 +98,7 @@ def install() -> None:
 
 def routes() -> list[Route]:
     """Where the icon and the preview's picture are served."""
-    return [Route(f"{modules.PREFIX}/{name}", _file(name)) for name in FILES]
+    return [Route(f"{PREFIX}/{name}", _file(name)) for name in FILES]
 
 
 def _file(name: str) -> Callable[[Request], Response]:

@@ -33,8 +33,7 @@ from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import thumbnails
 from vit_demo.web.components import modules
 from vit_demo.web.guard import replacements, session_queues, uploads
-from vit_demo.web.guard.asset_cache import AssetCache
-from vit_demo.web.guard.compression import CompressedPage
+from vit_demo.web.guard.compression import Compression
 from vit_demo.web.guard.limits import MAX_QUEUE_LENGTH, MAX_UPLOAD_BYTES
 from vit_demo.web.guard.security import Guard
 from vit_demo.web.page import build_page
@@ -139,8 +138,7 @@ def asgi_app() -> FastAPI:
     """
     page, routes = _prepare()
     app = FastAPI(routes=routes, lifespan=lambda _: _cleaned(page), openapi_url=None)
-    app.add_middleware(AssetCache)
-    app.add_middleware(CompressedPage)
+    app.add_middleware(Compression)
     app.add_middleware(Guard, page=page)
     app.state.page = page
     gr.mount_gradio_app(

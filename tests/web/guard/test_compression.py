@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from vit_demo.web.guard.compression import CompressedPage
+from vit_demo.web.guard.compression import Compression
 
 TEXT = "<p>A page</p>" * 500
 
@@ -32,7 +32,7 @@ async def page(request: Request) -> Response:
 @pytest.fixture
 def client() -> TestClient:
     app = Starlette(routes=[Route("/", page), Route("/other", page)])
-    return TestClient(CompressedPage(app), headers={"accept-encoding": "identity"})
+    return TestClient(Compression(app), headers={"accept-encoding": "identity"})
 
 
 @pytest.mark.parametrize("path", ["/", "/?stream", "/?__theme=dark"])

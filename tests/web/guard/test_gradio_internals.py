@@ -108,7 +108,7 @@ def test_tools_are_served_by_our_server(page):
 
 
 def test_gradio_writes_no_stubs_into_the_package():
-    assert component_meta.create_or_modify_pyi.__module__ == "vit_demo.web.gradio_setup"
+    assert component_meta.create_or_modify_pyi.__module__ == "vit_demo.web.guard.replacements"
     assert "create_or_modify_pyi(" in inspect.getsource(component_meta.ComponentMeta)
     assert not list(Path(vit_demo.web.__file__).parent.rglob("*.pyi"))
 

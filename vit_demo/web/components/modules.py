@@ -17,14 +17,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from vit_demo.web.assets import PREFIX
 from vit_demo.web.guard.compression import accepted_encoding, compressed
 from vit_demo.web.javascript import bundle, sources
 
 LANGUAGES = Path(__file__).parents[1] / "languages"
 MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}
-
-PREFIX = "/gradio_api/vit_demo"
-"""Gradio's own prefix: with server-side rendering, no other path reaches Python."""
 
 SCRIPT = "page.js"
 STARTS = ("theme/main.js", "language/main.js", "inputs/main.js", "stage/main.js")

@@ -1,24 +1,43 @@
-"""Compresses the page's HTML, which holds the first result, and its JavaScript; Gradio sends the first as it is."""
+"""Compresses the page, which Gradio sends as it is, and Gradio's files, which it compresses for each request."""
 
 from __future__ import annotations
 
 import gzip
+import re
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import brotli
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vit_demo.inference.cache import ByteCache
+from vit_demo.web.guard.limits import ASSET_CACHE_BYTES
+
 LEVELS = {"br": 9, "gzip": 6}
 """How hard each encoding tries, the preferred one first; the highest level of brotli takes half a second."""
+
+ASSET_LEVELS = {"br": 4, "gzip": 6}
+"""The same for Gradio's files, of which the first visitor of a server waits for dozens."""
+
+HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)")
+"""Gradio's files whose name holds a hash of their content."""
+
+FOREVER = "public, max-age=31536000, immutable"
+
+CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
+"""Headers of requests whose response is not the whole file."""
+
+
+def compress(content: bytes, encoding: str, level: int) -> bytes:
+    """Content in an encoding of ``LEVELS``."""
+    return brotli.compress(content, quality=level) if encoding == "br" else gzip.compress(content, level, mtime=0)
 
 
 @lru_cache(maxsize=16)
 def compressed(content: bytes, encoding: str) -> bytes:
-    """Content in an encoding of ``LEVELS``; it is the same for all visitors, so this is computed once."""
-    if encoding == "br":
-        return brotli.compress(content, quality=LEVELS[encoding])
-    return gzip.compress(content, LEVELS[encoding], mtime=0)
+    """The same at the level of ``LEVELS``, computed once: for what all visitors get."""
+    return compress(content, encoding, LEVELS[encoding])
 
 
 def accepted_encoding(headers: Headers) -> str | None:
@@ -36,8 +55,21 @@ def _is_positive(weight: str) -> bool:
         return False
 
 
-class CompressedPage:
-    """Compresses the HTML page of an application; all other responses pass through.
+@dataclass
+class _Response:
+    start: Message = field(default_factory=dict)
+    body: bytes = b""
+
+    async def send(self, send: Send) -> None:
+        await send({**self.start, "headers": list(self.start["headers"])})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+class Compression:
+    """Compresses the page, and each script and style once; all other responses pass through.
+
+    Scripts and styles are kept here and, because their names change with their content, for a year by browsers, which
+    would otherwise ask for each of Gradio's again on every visit.
 
     Args:
         app: The application.
@@ -45,42 +77,43 @@ class CompressedPage:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._assets: ByteCache[_Response] = ByteCache(ASSET_CACHE_BYTES, lambda response: len(response.body))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request; see ASGI."""
-        is_get = scope["type"] == "http" and scope["method"] == "GET"
-        is_page = is_get and scope["path"].removeprefix(scope.get("root_path", "")) in ("", "/")
-        encoding = accepted_encoding(Headers(scope=scope)) if is_page else None
-        if encoding:
-            send = _Compressing(send, encoding)
-        await self._app(scope, receive, send)
+        headers = Headers(scope=scope) if scope["type"] == "http" and scope["method"] == "GET" else Headers()
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        is_asset = HASHED_NAME.fullmatch(path) is not None
+        if not headers or not (is_asset or path in ("", "/")) or any(name in headers for name in CONDITIONS):
+            return await self._app(scope, receive, send)
+        encoding = accepted_encoding(headers)
+        if is_asset and (kept := self._assets.get((path, encoding))) is not None:
+            return await kept.send(send)
+        response = _Response()
 
-
-class _Compressing:
-    """Holds an HTML response back until it is complete, and sends it compressed."""
-
-    def __init__(self, send: Send, encoding: str) -> None:
-        self._send = send
-        self._encoding = encoding
-        self._start: Message | None = None
-        self._body = b""
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = Headers(raw=message["headers"])
-            if headers.get("content-type", "").startswith("text/html") and "content-encoding" not in headers:
-                self._start = message
+        async def collect(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                response.start = message
+            elif message["type"] == "http.response.body":
+                response.body += message.get("body", b"")
+            if message["type"] != "http.response.body" or message.get("more_body"):
                 return
-        if self._start is None or message["type"] != "http.response.body":
-            await self._send(message)
-            return
-        self._body += message.get("body", b"")
-        if message.get("more_body"):
-            return
-        body = compressed(self._body, self._encoding)
-        headers_to_send = MutableHeaders(raw=list(self._start["headers"]))
-        headers_to_send["content-encoding"] = self._encoding
-        headers_to_send["content-length"] = str(len(body))
-        headers_to_send.add_vary_header("accept-encoding")
-        await self._send({**self._start, "headers": headers_to_send.raw})
-        await self._send({"type": "http.response.body", "body": body})
+            sent = MutableHeaders(raw=list(response.start["headers"]))
+            is_file = is_asset and response.start["status"] == 200 and "set-cookie" not in sent
+            if is_file:
+                sent["cache-control"] = FOREVER
+            is_text = sent.get("content-type", "").startswith(("text/html", "text/css", "text/javascript"))
+            if encoding and is_text:
+                body = response.body
+                level = ASSET_LEVELS[encoding]
+                response.body = compress(body, encoding, level) if is_asset else compressed(body, encoding)
+                sent["content-encoding"], sent["content-length"] = encoding, str(len(response.body))
+                sent.add_vary_header("accept-encoding")
+            response.start = {**response.start, "headers": sent.raw}
+            if is_file:
+                self._assets.put((path, encoding), response)
+            await response.send(send)
+
+        plain = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
+        await self._app({**scope, "headers": plain}, receive, collect)
+        return None

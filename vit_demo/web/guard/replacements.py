@@ -1,4 +1,4 @@
-"""What Gradio keeps for its visitors: nothing of one that another would see, and nothing that costs time for each."""
+"""What of Gradio is replaced here; ``docs/architecture.md`` has the table of all replacements."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from weakref import WeakSet
 import gradio as gr
 import gradio.route_utils
 import gradio.routes
+from gradio import component_meta
 from gradio.route_utils import GradioMultiPartParser
 from gradio.state_holder import SessionState, StateHolder
+
+component_meta.create_or_modify_pyi = lambda *_: None  # otherwise Gradio writes stub files into this package
 
 _pages: WeakSet[gr.Blocks] = WeakSet()
 
