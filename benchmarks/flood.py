@@ -26,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.load_server import Server
-from vit_demo.web.components.pad import to_data_url
+from vit_demo.web.frontend.pad import to_data_url
 
 FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\

@@ -14,11 +14,11 @@ from fastapi import FastAPI
 
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import uploads
-from vit_demo.web.components import modules
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.stage import Stage
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.example_pictures import routes
+from vit_demo.web.frontend import modules
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.stage import Stage
 from vit_demo.web.map_requests import handle
 from vit_demo.web.page import initial_stage
 from vit_demo.web.requests import example_source

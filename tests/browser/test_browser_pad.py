@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from vit_demo.images import to_mnist
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.pad import example_picture
 from vit_demo.web.packing import pack
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import {
   classTokenMap,
   hasMap,
   rolloutMap,
-} from "../../vit_demo/web/components/stage/attention.js";
-import { decodeResult } from "../../vit_demo/web/components/stage/result.js";
+} from "../../vit_demo/web/frontend/stage/attention.js";
+import { decodeResult } from "../../vit_demo/web/frontend/stage/result.js";
 import { assertClose, fixture, randomNumbers } from "./helpers.js";
 
 const [HEADS, TOKENS, WIDTH] = [3, 7, 5];

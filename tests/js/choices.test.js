@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createChannel } from "../../vit_demo/web/components/shared/channels.js";
+import { createChannel } from "../../vit_demo/web/frontend/shared/channels.js";
 import {
   firstChoices,
   isStep,
@@ -11,14 +11,14 @@ import {
   validChoices,
   viewIn,
   viewOf,
-} from "../../vit_demo/web/components/stage/choices.js";
+} from "../../vit_demo/web/frontend/stage/choices.js";
 import {
   classMethod,
   describeMethods,
   isDefaultMap,
   mapFields,
   recommendedMethods,
-} from "../../vit_demo/web/components/stage/methods.js";
+} from "../../vit_demo/web/frontend/stage/methods.js";
 import { fixture } from "./helpers.js";
 
 const methods = describeMethods(fixture.methods);

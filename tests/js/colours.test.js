@@ -12,8 +12,8 @@ import {
   paintedColour,
   peakOf,
   scaleEnd,
-} from "../../vit_demo/web/components/stage/colours.js";
-import { greyOnPaper } from "../../vit_demo/web/components/stage/ink.js";
+} from "../../vit_demo/web/frontend/stage/colours.js";
+import { greyOnPaper } from "../../vit_demo/web/frontend/stage/ink.js";
 import { assertClose, fixture } from "./helpers.js";
 
 const luminance = ([red, green, blue]) => 0.2126 * red + 0.7152 * green + 0.0722 * blue;

@@ -11,8 +11,8 @@ import {
   languageChange,
   translate,
   useCatalogue,
-} from "../../vit_demo/web/components/shared/language.js";
-import { formatNumber, formatProbability, percent } from "../../vit_demo/web/components/stage/numbers.js";
+} from "../../vit_demo/web/frontend/shared/language.js";
+import { formatNumber, formatProbability, percent } from "../../vit_demo/web/frontend/stage/numbers.js";
 
 const PATCHES = "{count} patch|{count} patches";
 const read = (name) =>

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { PENS } from "../../vit_demo/web/components/pad/strokes.js";
-import { decodeEntry, encodeEntry, followHistory } from "../../vit_demo/web/components/shared/browserHistory.js";
-import { decodeLink, encodeLink, leftOut } from "../../vit_demo/web/components/shared/link.js";
-import { createPageState, PUSH, REPLACE } from "../../vit_demo/web/components/shared/pageState.js";
-import { decodeStrokes, encodeStrokes, rounded } from "../../vit_demo/web/components/shared/strokeCodec.js";
+import { PENS } from "../../vit_demo/web/frontend/pad/strokes.js";
+import { decodeEntry, encodeEntry, followHistory } from "../../vit_demo/web/frontend/shared/browserHistory.js";
+import { decodeLink, encodeLink, leftOut } from "../../vit_demo/web/frontend/shared/link.js";
+import { createPageState, PUSH, REPLACE } from "../../vit_demo/web/frontend/shared/pageState.js";
+import { decodeStrokes, encodeStrokes, rounded } from "../../vit_demo/web/frontend/shared/strokeCodec.js";
 import { randomNumbers } from "./helpers.js";
 import { models, page } from "./page.js";
 

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createResults, LOST } from "../../vit_demo/web/components/inputs/results.js";
-import { newResult, resultStatus } from "../../vit_demo/web/components/shared/channels.js";
-import { createPageState, RESTORE } from "../../vit_demo/web/components/shared/pageState.js";
+import { createResults, LOST } from "../../vit_demo/web/frontend/inputs/results.js";
+import { newResult, resultStatus } from "../../vit_demo/web/frontend/shared/channels.js";
+import { createPageState, RESTORE } from "../../vit_demo/web/frontend/shared/pageState.js";
 import { page } from "./page.js";
 
 const element = { isConnected: true };

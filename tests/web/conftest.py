@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from vit_demo.web import launch, mailboxes, map_requests
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.frontend.pad import example_picture
 
 from .http_requests import wait_until_idle
 

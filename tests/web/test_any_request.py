@@ -16,8 +16,8 @@ from vit_demo.images import decode_image
 from vit_demo.images.decoder import decode
 from vit_demo.methods import METHODS
 from vit_demo.web import handlers
-from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.endpoints import defaults
+from vit_demo.web.frontend.pad import example_picture, to_data_url
 from vit_demo.web.page import ENDPOINTS
 from vit_demo.web.request_kinds import KINDS
 

@@ -14,8 +14,8 @@ import vit_demo
 from vit_demo.version import __version__
 from vit_demo.web import launch
 from vit_demo.web.batch import ENDPOINTS
-from vit_demo.web.components.pad import example_picture
 from vit_demo.web.endpoints import REQUIRED, defaults
+from vit_demo.web.frontend.pad import example_picture
 
 DEFAULT_VIEW = ("attention", -1, -1, -1, -1, "")
 

@@ -14,7 +14,7 @@ import pytest
 from gradio_client import Client, handle_file
 from PIL import Image
 
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.frontend.pad import example_picture
 
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra `mcp`")
 

@@ -8,7 +8,7 @@ from gradio_client import Client, handle_file
 
 from vit_demo.web import limits
 from vit_demo.web.batch import BATCHED
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.frontend.pad import example_picture
 
 ARGUMENTS = {
     "predict": {},

@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 import vit_demo
 from vit_demo.web import example_pictures
-from vit_demo.web.components.modules import PREFIX
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.frontend.modules import PREFIX
 from vit_demo.weights import PRESETS
 
 DOUBTED = "tiger"  # not among the classes

@@ -19,7 +19,7 @@ from PIL import Image
 
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import launch, mailboxes
-from vit_demo.web.components.pad import example_picture, to_data_url
+from vit_demo.web.frontend.pad import example_picture, to_data_url
 from vit_demo.web.requests import drawing_source, example_source, image_source
 from vit_demo.weights import PRESETS
 

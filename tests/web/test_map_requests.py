@@ -20,8 +20,8 @@ from vit_demo.inference.limits import forward_bytes
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.methods import METHODS
 from vit_demo.web import handlers, map_requests, request_kinds, requested
-from vit_demo.web.components.pad import example_picture, to_data_url
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.frontend.pad import example_picture, to_data_url
 from vit_demo.web.model_info import model_entry
 from vit_demo.web.packing import unpack
 from vit_demo.web.payload import block_payload, payload

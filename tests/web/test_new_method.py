@@ -11,7 +11,7 @@ import vit_demo
 from vit_demo import methods
 from vit_demo.cli import main
 from vit_demo.web import launch
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.frontend.pad import example_picture
 from vit_demo.web.method_docs import method_html
 
 SOURCE = '''

@@ -11,7 +11,7 @@ from PIL import Image
 from vit_demo import methods
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.inputs import Source
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.frontend.pad import example_picture
 from vit_demo.web.packing import pack, unpack
 from vit_demo.web.payload import block_payload
 from vit_demo.web.payload import payload as payload_for

@@ -21,7 +21,7 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.web import launch, request_bodies, security, uploads
-from vit_demo.web.components.pad import example_picture, to_data_url
+from vit_demo.web.frontend.pad import example_picture, to_data_url
 from vit_demo.web.limits import MAX_EVENT_BYTES
 from vit_demo.web.request_kinds import KINDS
 

@@ -23,7 +23,7 @@ from vit_demo.inference.steps import describe_block, describe_network, describe_
 from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
 from vit_demo.web import steps
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.frontend.pad import example_picture
 from vit_demo.web.payload import payload
 from vit_demo.web.requests import ResultRequest
 from vit_demo.weights import PRESETS

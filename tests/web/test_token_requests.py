@@ -9,7 +9,7 @@ import pytest
 
 import vit_demo
 from vit_demo.web import token_requests
-from vit_demo.web.components.pad import example_picture, to_data_url
+from vit_demo.web.frontend.pad import example_picture, to_data_url
 from vit_demo.web.payload import source_of
 from vit_demo.web.request_kinds import KINDS
 from vit_demo.web.requests import ResultRequest, drawing_source

@@ -11,7 +11,7 @@ import pytest
 from vit_demo.inference import job, jobs
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import visitor
-from vit_demo.web.components.pad import example_picture, to_data_url
+from vit_demo.web.frontend.pad import example_picture, to_data_url
 
 from .http_requests import request
 

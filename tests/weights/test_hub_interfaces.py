@@ -18,7 +18,7 @@ from vit_demo.inference.engine import Engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.web import api, map_requests, model_info
-from vit_demo.web.components.inputs import Inputs
+from vit_demo.web.frontend.inputs import Inputs
 from vit_demo.web.payload import payload
 from vit_demo.web.requests import ResultRequest
 from vit_demo.weights import PRESETS, find_preset, is_on_machine

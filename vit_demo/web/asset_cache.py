@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.inference.cache import ByteCache
-from vit_demo.web.components import modules
+from vit_demo.web.frontend import modules
 from vit_demo.web.limits import ASSET_CACHE_BYTES
 
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)")

@@ -11,7 +11,7 @@ import gradio as gr
 from gradio.components import Component
 from PIL import Image
 
-from vit_demo.web.components.picture_parameter import picture_parameter, pictures_parameter
+from vit_demo.web.frontend.picture_parameter import picture_parameter, pictures_parameter
 from vit_demo.web.results import json_schema
 
 REQUIRED: Any = inspect.Parameter.empty

@@ -11,8 +11,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from vit_demo import images
-from vit_demo.web.components.modules import PREFIX
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.frontend.modules import PREFIX
 
 PREVIEW_SIZE = 520, 192
 """What the preview fits into, in pixels: twice its frame on the page, for dense screens."""

@@ -14,10 +14,10 @@ from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
 from vit_demo.web import requests, settings
 from vit_demo.web.batch import ENDPOINTS
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.stage import Stage
 from vit_demo.web.endpoints import add_endpoints
-from vit_demo.web.head import TITLE
+from vit_demo.web.frontend.head import TITLE
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.stage import Stage
 from vit_demo.web.map_requests import handle
 from vit_demo.web.model_info import default_photo_preset
 from vit_demo.web.payload import empty, payload

@@ -20,8 +20,8 @@ from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
 from vit_demo.web import settings, uploads
-from vit_demo.web.components.pad import example_picture
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
+from vit_demo.web.frontend.pad import example_picture
 from vit_demo.web.limits import MAX_NAME_LENGTH, PICTURE_CACHE_BYTES
 from vit_demo.weights import PRESETS, Preset
 

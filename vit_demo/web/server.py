@@ -28,14 +28,14 @@ from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import InputError
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
-from vit_demo.web import example_pictures, gradio_state, head, mailboxes, mcp, openapi, uploads
+from vit_demo.web import example_pictures, gradio_state, mailboxes, mcp, openapi, uploads
 from vit_demo.web.asset_cache import AssetCache
-from vit_demo.web.components import modules
 from vit_demo.web.compression import CompressedPage
+from vit_demo.web.frontend import head, modules
+from vit_demo.web.frontend.theme import style, theme
 from vit_demo.web.limits import MAX_QUEUE_LENGTH, MAX_UPLOAD_BYTES
 from vit_demo.web.page import build_page
 from vit_demo.web.security import Guard
-from vit_demo.web.theme import style, theme
 
 _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
 _NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."

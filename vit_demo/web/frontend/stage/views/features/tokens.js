@@ -1,0 +1,88 @@
+// The tokens of a block as Python sends them (web/token_requests.py), and how alike two of them are.
+
+import { decodeFloat32, decodeInt16, decodeUint32 } from "../../decode.js";
+
+const FULL_LEVEL = 32767;
+
+/**
+ * Decodes a reply, of one picture or of two together. Tokens are counted through both pictures; in each, row by row and
+ * without its dropped patches.
+ *
+ * `unit` holds the tokens at length 1, so that products are cosines; `main` the principal components that k-means uses,
+ * in which 1 stands for `scale`.
+ */
+export function decodeTokens(reply) {
+  const levels = decodeInt16(reply.levels);
+  const [peaks, mean, offsets, lengths, norms] = ["peaks", "mean", "offsets", "lengths", "norms"].map((name) =>
+    decodeFloat32(reply[name]),
+  );
+  const steps = peaks.map((peak) => peak / FULL_LEVEL);
+  const count = lengths.length;
+  const depth = mean.length;
+  const unit = new Float32Array(count * (depth + 1));
+  const main = new Float32Array(count * reply.main);
+  for (let token = 0, from = 0, to = 0; token < count; token++) {
+    const scale = lengths[token] > 0 ? 1 / lengths[token] : 0;
+    for (let i = 0; i < depth; i++, from++) {
+      const component = levels[from] * steps[i];
+      unit[to++] = (component + mean[i]) * scale;
+      if (i < reply.main) main[token * reply.main + i] = component;
+    }
+    unit[to++] = offsets[token] * scale;
+  }
+  const pictures = placePictures(reply.pictures);
+  return {
+    count,
+    width: reply.width,
+    scale: reply.scale,
+    unit,
+    main,
+    mainWidth: reply.main,
+    shares: reply.shares,
+    seeds: reply.seeds,
+    lowest: reply.lowest,
+    norms,
+    outliers: new Set(reply.outliers),
+    classes: decodeUint32(reply.classes),
+    probabilities: decodeFloat32(reply.probabilities),
+    names: reply.names,
+    readsPatches: reply.reads_patches,
+    pictures,
+    edges: edgesOf(pictures, count),
+  };
+}
+
+/** Each picture's grid, and the token of each of its patches; -1 for a dropped one. */
+function placePictures(pictures) {
+  let next = 0;
+  return pictures.map(({ grid: [rows, columns], dropped, size, image }) => {
+    const isDropped = new Set(dropped);
+    const tokenOf = Int32Array.from({ length: rows * columns }, (_, patch) => (isDropped.has(patch) ? -1 : next++));
+    return { rows, columns, numPatches: rows * columns, dropped: isDropped, size, image, tokenOf };
+  });
+}
+
+/** Whether each token's patch lies on the edge of its picture. */
+function edgesOf(pictures, count) {
+  const edges = new Uint8Array(count);
+  for (const { rows, columns, tokenOf } of pictures) {
+    tokenOf.forEach((token, patch) => {
+      const [row, column] = [Math.floor(patch / columns), patch % columns];
+      if (token >= 0) edges[token] = Number(row === 0 || row === rows - 1 || column === 0 || column === columns - 1);
+    });
+  }
+  return edges;
+}
+
+/** The cosine similarity of one token with every token, -1 to 1. */
+export function similarities({ unit, count }, token) {
+  const depth = unit.length / count;
+  const query = unit.subarray(token * depth, (token + 1) * depth);
+  const found = new Float32Array(count);
+  for (let other = 0, at = 0; other < count; other++) {
+    let sum = 0;
+    for (let i = 0; i < depth; i++) sum += query[i] * unit[at++];
+    found[other] = Math.max(-1, Math.min(1, sum));
+  }
+  return found;
+}
