@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createChannel } from "../../vit_demo/web/frontend/shared/channels.js";
+import { createChannel } from "../../vit_demo/web/frontend/shared/pageState.js";
 import {
   firstChoices,
   isStep,
@@ -157,12 +157,12 @@ test("every method has its words for every view", () => {
   }
 });
 
-test("a channel forgets followers that have left the page", () => {
+test("a channel forgets subscribers that have left the page", () => {
   const channel = createChannel("first");
   const heard = [];
   const [here, left] = [{ isConnected: true }, { isConnected: true }];
-  channel.follow(here, (value) => heard.push(["here", value]));
-  channel.follow(left, (value) => heard.push(["left", value]));
+  channel.subscribe(here, (value) => heard.push(["here", value]));
+  channel.subscribe(left, (value) => heard.push(["left", value]));
   assert.equal(channel.latest(), "first");
   left.isConnected = false;
   channel.publish("second");

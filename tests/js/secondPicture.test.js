@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FEATURE_MODES } from "../../vit_demo/web/frontend/shared/viewLink.js";
+import { FEATURE_MODES } from "../../vit_demo/web/frontend/shared/link.js";
 import { createSecondPicture, examplesOf } from "../../vit_demo/web/frontend/stage/views/features/secondPicture.js";
 import { MODES } from "../../vit_demo/web/frontend/stage/views/features/text.js";
 

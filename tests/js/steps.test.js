@@ -4,10 +4,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { decodeResult } from "../../vit_demo/web/frontend/stage/result.js";
-import { createStepData, decodeNumbers } from "../../vit_demo/web/frontend/stage/views/steps/data.js";
-import { questionOf } from "../../vit_demo/web/frontend/stage/views/steps/questions.js";
+import {
+  filterPixels,
+  inputPixels,
+  productsOf,
+  short,
+  signedPixels,
+} from "../../vit_demo/web/frontend/stage/views/steps/painting.js";
+import { questionOf } from "../../vit_demo/web/frontend/stage/views/steps/quiz.js";
 import { STEPS } from "../../vit_demo/web/frontend/stage/views/steps/texts.js";
 import {
+  createStepData,
+  decodeNumbers,
   factsOf,
   NUM_STEPS,
   patchOfToken,
@@ -15,13 +23,6 @@ import {
   settledAfter,
   settleTour,
 } from "../../vit_demo/web/frontend/stage/views/steps/tour.js";
-import {
-  filterPixels,
-  inputPixels,
-  productsOf,
-  short,
-  signedPixels,
-} from "../../vit_demo/web/frontend/stage/views/steps/vectors.js";
 import { assertClose, fixture, randomNumbers } from "./helpers.js";
 
 const result = decodeResult(fixture.payload);

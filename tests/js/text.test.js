@@ -4,11 +4,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { describeFit } from "../../vit_demo/web/frontend/inputs/modelView.js";
-import { axisTop } from "../../vit_demo/web/frontend/stage/charts.js";
-import { faithfulnessText, randomizationText } from "../../vit_demo/web/frontend/stage/conclusions.js";
+import {
+  formatArea,
+  formatNumber,
+  formatProbability,
+  formatShare,
+  placeOf,
+  queryName,
+  targetOf,
+} from "../../vit_demo/web/frontend/stage/format.js";
 import { testedClass } from "../../vit_demo/web/frontend/stage/methods.js";
-import { formatArea, formatNumber, formatProbability, formatShare } from "../../vit_demo/web/frontend/stage/numbers.js";
-import { placeOf, queryName, targetOf } from "../../vit_demo/web/frontend/stage/text.js";
+import {
+  axisTop,
+  faithfulnessText,
+  randomizationText,
+} from "../../vit_demo/web/frontend/stage/views/faithfulness/findings.js";
 
 const plain = (text) => text.replaceAll("\u00a0", " ");
 

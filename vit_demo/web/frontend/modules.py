@@ -27,7 +27,7 @@ PREFIX = "/gradio_api/vit_demo"
 """Gradio's own prefix: with server-side rendering, no other path reaches Python."""
 
 SCRIPT = "page.js"
-STARTS = ("header/theme.js", "header/language.js", "inputs/main.js", "stage/main.js")
+STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page: the first two when the file is loaded, the components when Gradio mounts them."""
 
 NOT_FOUND = "There is no such file: reload the page."

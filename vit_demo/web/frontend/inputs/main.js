@@ -2,31 +2,26 @@
 
 import { createPad } from "../pad/pad.js";
 import { toDataUrl } from "../pad/strokes.js";
-import { followHistory } from "../shared/browserHistory.js";
-import { retryResult } from "../shared/channels.js";
+import { syncHistory } from "../shared/browserHistory.js";
+import { copyText, createRadios } from "../shared/dom.js";
 import { english, languageChange } from "../shared/language.js";
-import { FITS, firstState } from "../shared/link.js";
-import { PUSH, pageState, REPLACE } from "../shared/pageState.js";
-import { sendRequest } from "../stage/requests.js";
-import { takeFromAnywhere } from "./anywhere.js";
-import { createMenu } from "./menu.js";
+import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
+import { PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
+import { sendRequest } from "../shared/requests.js";
+import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
 import { createModelView } from "./modelView.js";
-import { createPhotoInput } from "./photoInput.js";
-import { createRadios } from "./radios.js";
+import { acceptGlobalDrop, createPhotoInput } from "./photoInput.js";
 import { createResults } from "./results.js";
-import { createShare } from "./share.js";
-import { createTabs } from "./tabs.js";
 
 const FIT_NAMES = [english("Centre"), english("Stretch"), english("Keep aspect ratio")];
-const MEMORY = "vit_demo.photo-model"; // in the browser's storage
 
-/** Starts the inputs in their element; called by Gradio (see components/modules.py). */
+/** Starts the inputs in their element; called by Gradio (see modules.py). */
 export function mount({ element, server, upload, ...constants }) {
   const { defaults, examples, digits, offer, customModels } = constants;
   const find = (selector) => element.querySelector(selector);
   const models = new Map(constants.models.map((model) => [model.name, model]));
 
-  const remembered = models.get(recall());
+  const remembered = models.get(readSetting(PHOTO_MODEL));
   if (remembered?.on_machine) defaults.photos = remembered.name;
   const page = { models, defaults, examples, customModels };
   page.first = firstState(page);
@@ -38,7 +33,7 @@ export function mount({ element, server, upload, ...constants }) {
   }
 
   const results = createResults(server, { drawingOf, opening: page.first });
-  const menu = createMenu(element, { pageState, server, models, offer, customModels, remember });
+  const menu = createMenu(element, { pageState, server, models, offer, customModels });
   const tabs = createTabs(element, pageState.chooseTask);
   const pad = createPad(find("#pad"), {
     digits,
@@ -54,13 +49,13 @@ export function mount({ element, server, upload, ...constants }) {
   });
   createModelView(find("#model-view"));
   createShare(element, pageState, models);
-  takeFromAnywhere(element, find(".veil"), photo.take);
+  acceptGlobalDrop(element, find(".veil"), photo.take);
 
   document.querySelector("#skip")?.addEventListener("click", () => {
     document.querySelector("#stage .sections [aria-current=true]")?.focus();
   });
 
-  const opening = followHistory(element, pageState, page, menu.linked);
+  const opening = syncHistory(element, pageState, page, menu.linked);
 
   function show(state) {
     tabs.show(state.task);
@@ -73,10 +68,10 @@ export function mount({ element, server, upload, ...constants }) {
     menu.show(state);
   }
 
-  pageState.follow(element, results.follow);
-  pageState.follow(element, show);
-  languageChange.follow(element, () => pageState.get() && show(pageState.get()));
-  retryResult.follow(element, results.retry);
+  pageState.subscribe(element, results.update);
+  pageState.subscribe(element, show);
+  languageChange.subscribe(element, () => pageState.get() && show(pageState.get()));
+  retryResult.subscribe(element, results.retry);
   addEventListener("online", () => element.isConnected && results.retry());
   pageState.open(opening?.state ?? page.first);
   if (opening?.model) menu.linked.open(opening.model, opening.state);
@@ -93,19 +88,58 @@ export function mount({ element, server, upload, ...constants }) {
   }
 }
 
-/** The photo model that was chosen last. */
-function recall() {
-  try {
-    return localStorage.getItem(MEMORY);
-  } catch {
-    return null; // a browser without storage
+// The two tabs, with the keys of the ARIA pattern: arrows, Home and End.
+
+function createTabs(element, onChoose) {
+  const tabs = TASKS.map((task) => element.querySelector(`#tab-${task}`));
+  const panels = TASKS.map((task) => element.querySelector(`#panel-${task}`));
+  tabs.forEach((tab, i) => {
+    tab.addEventListener("click", () => onChoose(TASKS[i]));
+    tab.addEventListener("keydown", (event) => {
+      const steps = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 };
+      if (!(event.key in steps)) return;
+      event.preventDefault();
+      const next = (steps[event.key] + tabs.length) % tabs.length;
+      onChoose(TASKS[next]);
+      tabs[next].focus();
+    });
+  });
+
+  function show(task) {
+    TASKS.forEach((each, i) => {
+      tabs[i].setAttribute("aria-selected", String(each === task));
+      tabs[i].tabIndex = each === task ? 0 : -1;
+      panels[i].hidden = each !== task;
+    });
   }
+
+  return { show };
 }
 
-function remember(name) {
-  try {
-    localStorage.setItem(MEMORY, name);
-  } catch {
-    // then it is forgotten
+// "Copy link": a link to what is on the page, for places where the address bar does not show it.
+
+const COPIED = english("Link copied.");
+const WITHOUT = {
+  photo: english(
+    "Link copied, without your photo: links never contain photos, and the server deletes yours an hour after its last use.",
+  ),
+  drawing: english("Link copied, without the drawing, which is too long for one."),
+  second: english("Link copied, without the second picture: a link can hold only example pictures."),
+};
+
+function createShare(element, pageState, models) {
+  const message = element.querySelector(".shared");
+
+  async function share() {
+    const state = pageState.get();
+    const { href } = new URL(`#${encodeLink(state, models)}`, location.href);
+    const isCopied = await copyText(href);
+    if (!isCopied) message.textContent = href;
+    else message.textContent = WITHOUT[leftOut(state)] ?? COPIED;
   }
+
+  element.querySelector("[data-share]").addEventListener("click", share);
+  pageState.subscribe(element, () => {
+    message.textContent = "";
+  });
 }

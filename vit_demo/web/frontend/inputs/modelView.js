@@ -1,10 +1,10 @@
 // The whole photo, small, with the part that the model saw left bright. It follows the stage; a click on it chooses a patch
 // there.
 
-import { clickedPatch, modelInput, resultStatus } from "../shared/channels.js";
 import { make } from "../shared/dom.js";
 import { fitInside, partOf, patchAt, patchBox } from "../shared/geometry.js";
 import { languageChange, translate } from "../shared/language.js";
+import { clickedPatch, modelInput, resultStatus } from "../shared/pageState.js";
 
 const LARGEST = [84, 64]; // width and height in CSS pixels, as in model_view.css
 const HALO = [
@@ -43,10 +43,10 @@ export function createModelView(element) {
     const patch = photo && patchAt(clientX, clientY, inputBox, photo);
     if (patch !== null) clickedPatch.publish(patch);
   });
-  modelInput.follow(element, show);
+  modelInput.subscribe(element, show);
   show(modelInput.latest()); // the stage may have been first
-  resultStatus.follow(element, ({ state }) => figure.classList.toggle("old", state === "failed"));
-  languageChange.follow(element, () => show(modelInput.latest()));
+  resultStatus.subscribe(element, ({ state }) => figure.classList.toggle("old", state === "failed"));
+  languageChange.subscribe(element, () => show(modelInput.latest()));
 }
 
 /** What a fit means, as [bold, plain] words. */

@@ -1,10 +1,9 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
-import { shownResult } from "../shared/channels.js";
 import { make, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { createRequestIds } from "../stage/requests.js";
-import { createWebcam } from "./webcam.js";
+import { shownResult } from "../shared/pageState.js";
+import { createRequestIds } from "../shared/requests.js";
 
 const MOST_BYTES = 50_000_000;
 const SLOW_UPLOAD = 300; // milliseconds
@@ -152,7 +151,100 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     local.delete(picture.upload);
     show(chosen);
   });
-  shownResult.follow(element, () => show(chosen));
+  shownResult.subscribe(element, () => show(chosen));
 
   return { show, take };
+}
+
+// One photo from a webcam.
+
+const endTracks = (stream) => {
+  for (const track of stream?.getTracks() ?? []) track.stop();
+};
+
+/**
+ * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `shoot()`
+ * resolves to a file; `stop()` switches the camera off.
+ */
+export function createWebcam(video) {
+  const starts = createRequestIds();
+  let stream = null;
+
+  async function start() {
+    stop();
+    const isCurrent = starts.start();
+    try {
+      const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
+      if (!isCurrent()) {
+        endTracks(asked);
+        return false;
+      }
+      stream = asked;
+      video.srcObject = stream;
+      video.hidden = false;
+      await video.play();
+    } catch (error) {
+      if (isCurrent()) throw error; // otherwise nobody waits for it any more
+    }
+    return isCurrent();
+  }
+
+  function stop() {
+    starts.start();
+    endTracks(stream);
+    stream = video.srcObject = null;
+    video.hidden = true;
+  }
+
+  async function shoot() {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
+    canvas.getContext("2d").drawImage(video, 0, 0);
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
+    stop();
+    return new File([blob], "webcam.jpg", { type: "image/jpeg" });
+  }
+
+  return { start, shoot, stop };
+}
+
+// A photo dropped on or pasted into any part of the page.
+
+/** Calls `take(file)`, for as long as the element is on the page; `veil` shows while a file is dragged over it. */
+export function acceptGlobalDrop(element, veil, take) {
+  const stopped = new AbortController();
+  const options = { signal: stopped.signal };
+  let depth = 0; // of the elements that the dragged file has entered
+
+  const listen = (name, callback) =>
+    document.addEventListener(
+      name,
+      (event) => {
+        if (element.isConnected) callback(event);
+        else stopped.abort();
+      },
+      options,
+    );
+  const holdsFile = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes("Files");
+
+  function enter(change) {
+    depth = Math.max(0, depth + change);
+    veil.hidden = !depth;
+  }
+
+  listen("dragenter", (event) => holdsFile(event) && enter(1));
+  listen("dragleave", (event) => holdsFile(event) && enter(-1));
+  listen("dragover", (event) => holdsFile(event) && event.preventDefault());
+  listen("drop", (event) => {
+    if (!holdsFile(event)) return;
+    event.preventDefault();
+    enter(Number.NEGATIVE_INFINITY);
+    take(event.dataTransfer.files[0]);
+  });
+  listen("paste", (event) => {
+    const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
+    if (!file) return;
+    event.preventDefault();
+    take(file);
+  });
 }

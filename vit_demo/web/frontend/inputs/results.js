@@ -1,21 +1,20 @@
 // One result for the page's state: requested whenever picture, model, patch size or fit change.
 
-import { newResult, resultStatus } from "../shared/channels.js";
 import { english } from "../shared/language.js";
-import { RESTORE } from "../shared/pageState.js";
-import { createRequestIds, pause, sendRequest } from "../stage/requests.js";
+import { newResult, RESTORE, resultStatus } from "../shared/pageState.js";
+import { createRequestIds, pause, sendRequest } from "../shared/requests.js";
 
 const PROMPTS = {
   digits: english("Draw a digit, 0 to 9, to see the model’s prediction."),
   photos: english("Drop, paste or take a photo to see the model’s prediction."),
 };
 
-const KEPT = 6; // results for the way back
+const CACHED = 6; // results for the way back
 const LONGEST_PAUSE = 8000; // milliseconds
 export const LOST = english("The connection to the server was lost. Trying again …");
 
 /**
- * `follow(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
+ * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
  * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL. `opening` is the state whose result is
  * on the stage already.
  */
@@ -40,7 +39,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     return state && JSON.stringify([state.task, sourceOf(state), refusalOf(state)]);
   }
 
-  function follow(state, how) {
+  function update(state, how) {
     const key = keyOf(state);
     const restored = how === RESTORE;
     if (key !== newest.key) {
@@ -103,10 +102,10 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
   function remember(key, payload) {
     cache.delete(key);
     cache.set(key, payload);
-    if (cache.size > KEPT) cache.delete(cache.keys().next().value);
+    if (cache.size > CACHED) cache.delete(cache.keys().next().value);
   }
 
-  return { follow, retry: () => newest.isDone || load() };
+  return { update, retry: () => newest.isDone || load() };
 }
 
 /** What tells one picture from another. */

@@ -1,11 +1,9 @@
 // The pad: one drawing, its history and the tools.
 
-import { modelInput } from "../shared/channels.js";
 import { languageChange, translate } from "../shared/language.js";
-import { rounded } from "../shared/strokeCodec.js";
-import { createPaper, extendStroke, followPointer } from "./paper.js";
-import { followKeys, followUndo } from "./penKeys.js";
-import { drawStrokes, exampleStrokes, PENS } from "./strokes.js";
+import { modelInput } from "../shared/pageState.js";
+import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
+import { drawStrokes, exampleStrokes, PENS, rounded } from "./strokes.js";
 
 /**
  * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
@@ -14,7 +12,7 @@ import { drawStrokes, exampleStrokes, PENS } from "./strokes.js";
 export function createPad(element, { digits, onChange }) {
   const find = (selector) => element.querySelector(selector);
   const canvas = find(".paper");
-  const paper = createPaper(canvas);
+  const paper = createPadCanvas(canvas);
   let picture; // undefined until the first is shown
   let strokes = []; // of the picture, and of the stroke being drawn
   let history = [];
@@ -85,10 +83,10 @@ export function createPad(element, { digits, onChange }) {
       if (live) replace({ strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) }, false);
     },
   };
-  followKeys(canvas, find(".nib"), { ...pointer, undo, clear }); // first: a pointer ends the keyboard's stroke
-  followPointer(canvas, pointer);
+  listenToKeys(canvas, find(".nib"), { ...pointer, undo, clear }); // first: a pointer ends the keyboard's stroke
+  listenToPointer(canvas, pointer);
 
-  followUndo(element, undo);
+  listenToUndo(element, undo);
   find("[data-action=undo]").addEventListener("click", undo);
   find("[data-action=clear]").addEventListener("click", clear);
   for (const button of element.querySelectorAll("[data-pen]")) {
@@ -115,9 +113,9 @@ export function createPad(element, { digits, onChange }) {
     find(".model-input").hidden = !digit;
     if (digit) find(".model-input img").src = digit;
   }
-  modelInput.follow(element, showModelInput);
+  modelInput.subscribe(element, showModelInput);
   showModelInput(modelInput.latest()); // the stage may have been first
-  languageChange.follow(element, refresh);
+  languageChange.subscribe(element, refresh);
 
   function show(next) {
     if (next === picture) return;

@@ -12,7 +12,7 @@ const SPACES = "https://huggingface.co";
  *
  * Returns what the address or the history holds now, as `decodeLink` does, or null.
  */
-export function followHistory(element, pageState, page, linked, browser = window) {
+export function syncHistory(element, pageState, page, linked, browser = window) {
   const { history, location } = browser;
   let current = null; // the state of this step of the history
   let timer = 0;
@@ -28,7 +28,7 @@ export function followHistory(element, pageState, page, linked, browser = window
 
   const flush = () => timer && write(current, REPLACE);
 
-  pageState.follow(element, (state, how) => {
+  pageState.subscribe(element, (state, how) => {
     if (how === PUSH) {
       flush();
       write(state, PUSH);

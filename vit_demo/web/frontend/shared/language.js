@@ -2,10 +2,10 @@
 // fetched when its language is chosen; English needs none.
 //
 // A text with values is made by `translate` each time it is shown. All other words stay English in HTML, in JavaScript
-// (marked by `english`, so that tests find them) and in what the server sends, and `header/words.js` replaces them on
+// (marked by `english`, so that tests find them) and in what the server sends, and `header/main.js` replaces them on
 // the page. So a change of the language needs no reload, and the way back is exact.
 
-import { createChannel } from "./channels.js";
+import { createChannel, readSetting, storeSetting } from "./pageState.js";
 
 export const LANGUAGES = { en: "English", es: "Español", zh: "中文", de: "Deutsch", fr: "Français" };
 
@@ -97,23 +97,13 @@ async function setLanguage(name) {
 /** As `setLanguage`, for a visitor's choice, which this browser keeps. */
 export async function chooseLanguage(name) {
   if (!(await setLanguage(name))) return false;
-  try {
-    if (language === name) localStorage.setItem(KEY, name);
-  } catch {
-    // It holds until the page is left.
-  }
+  if (language === name) storeSetting(KEY, name);
   return true;
 }
 
 /** The visitor's choice, else the first language of the browser that there is, else English. */
 function preferred() {
-  let kept = null;
-  try {
-    kept = localStorage.getItem(KEY);
-  } catch {
-    // Storage may be closed to a page in a frame.
-  }
-  const wanted = [kept, ...navigator.languages.map((each) => each.split("-")[0].toLowerCase())];
+  const wanted = [readSetting(KEY), ...navigator.languages.map((each) => each.split("-")[0].toLowerCase())];
   return wanted.find((each) => Object.hasOwn(LANGUAGES, each)) ?? "en";
 }
 

@@ -4,7 +4,7 @@
 //   digits   {picture, preset, patchSize}; a picture is {digit} (an example), {strokes} or null
 //   photos   {picture, preset, patchSize, fit}; a picture is {example}, {upload, name}, null or {refused}, which
 //            is a sentence about a file that cannot be used
-//   view     what the stage shows of a result, as FIRST_VIEW in viewLink.js
+//   view     what the stage shows of a result, as FIRST_VIEW in link.js
 //
 // A state is never changed in place, so parts that are the same object are the same.
 
@@ -17,14 +17,14 @@ export const REPLACE = "replace";
 export const RESTORE = "restore";
 
 export function createPageState() {
-  const followers = new Set();
+  const subscribers = new Set();
   let state = null;
 
   function set(next, how) {
     state = next;
-    for (const follower of followers) {
-      if (follower.element.isConnected) follower.callback(state, how);
-      else followers.delete(follower);
+    for (const subscriber of subscribers) {
+      if (subscriber.element.isConnected) subscriber.callback(state, how);
+      else subscribers.delete(subscriber);
     }
   }
 
@@ -65,8 +65,8 @@ export function createPageState() {
     changeView,
     restore: (next) => set(next, RESTORE),
     get: () => state,
-    /** Calls back with each new state and how it came about, in the order of following, while the element is on the page. */
-    follow: (element, callback) => followers.add({ element, callback }),
+    /** Calls back with each new state and how it came about, in the order of subscribing, while the element is on the page. */
+    subscribe: (element, callback) => subscribers.add({ element, callback }),
   };
 }
 
@@ -74,3 +74,60 @@ const isSubset = (part, whole) => Object.entries(part).every(([name, value]) => 
 
 /** The state of this page; the components share it by importing it. */
 export const pageState = createPageState();
+
+// How the parts of the page talk to each other: the stage, the pad and the small photo import the same channels.
+
+/** `subscribe(element, callback)` calls back with what is published, for as long as the element is on the page. */
+export function createChannel(latest = null) {
+  const subscribers = new Map();
+
+  function publish(value) {
+    latest = value;
+    for (const [element, callback] of subscribers) {
+      if (element.isConnected) callback(value);
+      else subscribers.delete(element);
+    }
+  }
+
+  return { publish, latest: () => latest, subscribe: (element, callback) => subscribers.set(element, callback) };
+}
+
+/**
+ * What the stage is to show: {payload, view, restored, isNewest(), onShown()}. Without a payload it keeps its result; `view` is that of the page's
+ * state, and `restored` tells whether it came from the address, so that it holds for another model, too. The stage calls
+ * `onShown()` when it shows it, and does not show what is no longer the newest.
+ */
+export const newResult = createChannel();
+
+/** How the request for the newest result goes: {state, sentence, canRetry}, see `createStatus` of `stage/sections.js`. */
+export const resultStatus = createChannel({ state: "done", sentence: "" });
+
+/** The visitor wants the newest result requested again. */
+export const retryResult = createChannel();
+
+/** The result on the stage, or null. */
+export const shownResult = createChannel();
+
+/** What the model saw of the result on the stage: {digit, photo}, each null where there is none. */
+export const modelInput = createChannel({ digit: null, photo: null });
+
+/** Patches that are clicked outside of the stage. */
+export const clickedPatch = createChannel();
+
+/** A choice that this browser stores; null for none, and where storage is closed to a page in a frame. */
+export function readSetting(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Stores a choice for later visits; where storage is closed it holds until the page is left. */
+export function storeSetting(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // Nothing else depends on it.
+  }
+}

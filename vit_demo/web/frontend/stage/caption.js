@@ -2,9 +2,8 @@
 
 import { setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { heatGradient, isFaint, peakOf, scaleEnd } from "./colours.js";
-import { formatProbability, percent } from "./numbers.js";
-import { defaultQueryName, placeOf, queryName } from "./text.js";
+import { defaultQueryName, formatProbability, percent, placeOf, queryName } from "./format.js";
+import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 
 /**
  * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.

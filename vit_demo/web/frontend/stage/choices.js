@@ -1,7 +1,7 @@
 // What the visitor has chosen, and what of it can be shown.
 
-import { FIRST_VIEW, VIEW_FIELDS } from "../shared/viewLink.js";
-import { hasMap } from "./attention.js";
+import { FIRST_VIEW, VIEW_FIELDS } from "../shared/link.js";
+import { hasMap } from "./result.js";
 
 export const firstChoices = () => ({
   ...FIRST_VIEW,

@@ -1,9 +1,9 @@
 // The controls below the picture.
 
+import { choice, MOST_SEGMENTS, make, segmentChoice, setText, slider } from "../shared/dom.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
-import { createMethodChoice } from "./methodChoice.js";
-import { percent } from "./numbers.js";
-import { choice, MOST_SEGMENTS, slider } from "./widgets.js";
+import { percent } from "./format.js";
+import { recommendedMethods } from "./methods.js";
 
 /** Why a control has no effect on the maps of a method. */
 const REASONS = {
@@ -77,4 +77,107 @@ export function createControls(element, methods, idPrefix, { onChange, retry, se
   }
 
   return { update };
+}
+
+// The choice of a method: the recommended ones first, then all of them, with what each costs.
+
+/** A plain choice that opens another section, where that section exists: [its name, words]. */
+const ELSEWHERE = ["features", english("Similar patches")];
+
+const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
+
+/**
+ * Fills `host` with the recommended methods and a button that opens `list`, where all methods are.
+ * `group(name)` names a group of radio buttons. `update(choices, result)` shows what is chosen.
+ */
+function createMethodChoice(host, list, methods, { group, sectionNames, onChange, retry }) {
+  const choose = (method) => onChange({ method });
+  const recommended = recommendedMethods(methods).map((name) => [name, methods[name].label]);
+  const plainHost = make("div", { className: "plain" });
+  const more = make("button", { type: "button", className: "quiet more-methods" });
+  const plain = segmentChoice(plainHost, english("Show"), group("recommended"), recommended, choose);
+  host.replaceChildren(plainHost);
+  if (sectionNames.includes(ELSEWHERE[0])) host.append(sectionButton(...ELSEWHERE, onChange));
+  host.append(more);
+
+  const rows = Object.entries(methods).map(([name, method]) => {
+    const input = make("input", { type: "radio", name: group("method") });
+    input.dataset.value = name;
+    input.addEventListener("change", () => choose(name));
+    const scope = method.classSpecific ? english("for a class") : english("same for every class");
+    const about = make("small", {}, scope, " · ", method.cost);
+    const words = make("span", {}, make("b", { textContent: method.label }), about);
+    const face = make("label", { className: "method" }, input, words);
+    return { name, method, input, face };
+  });
+  list.setAttribute("role", "radiogroup");
+  list.setAttribute("aria-label", english("All methods"));
+  list.id = group("all");
+  list.replaceChildren(...rows.map(({ face }) => face));
+  more.setAttribute("aria-controls", list.id);
+  openBeside(more, list);
+
+  // A choice sends failed requests again, even the choice of what is chosen.
+  for (const each of [plainHost, list]) {
+    each.addEventListener("click", (event) => event.target.matches("input") && retry());
+    each.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
+  }
+
+  function update(choices, result) {
+    const isPlain = recommended.some(([name]) => name === choices.method);
+    plain.set(choices.method);
+    const { label } = methods[choices.method];
+    setText(more, isPlain ? english("More") : translate("More: {method}", { method: translate(label) }));
+    more.classList.toggle("chosen", !isPlain);
+    const hasClasses = Boolean(result?.predictions.length);
+    for (const { name, method, input, face } of rows) {
+      input.checked = name === choices.method;
+      input.disabled = !result || (method.classSpecific && !hasClasses);
+      face.title = result && input.disabled ? NO_CLASSES : "";
+    }
+    for (const input of plainHost.querySelectorAll("input")) {
+      const { classSpecific, recommended: words } = methods[input.dataset.value];
+      input.disabled = !result || (classSpecific && !hasClasses);
+      input.parentElement.title = result && input.disabled ? NO_CLASSES : words;
+    }
+  }
+
+  return { update };
+}
+
+/** A button that opens a list over what is beside it; a choice, Escape, or the use of anything else closes it. */
+function openBeside(button, list) {
+  function open(isOpen) {
+    list.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  function leave() {
+    open(false);
+    button.focus({ preventScroll: true });
+  }
+
+  const isOutside = (node) => !list.contains(node) && !button.contains(node);
+  button.addEventListener("click", () => open(list.hidden));
+  list.addEventListener("click", ({ detail }) => detail && open(false)); // not the arrow keys' clicks
+  for (const each of [button, list]) {
+    each.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && isOutside(relatedTarget) && open(false));
+    each.addEventListener("keydown", (event) => {
+      const isLeft = event.key === "Escape" || (event.key === "Enter" && each === list);
+      if (isLeft && !list.hidden) leave();
+    });
+  }
+  const stopped = new AbortController();
+  const outside = ({ target }) => {
+    if (!list.isConnected) stopped.abort();
+    else if (isOutside(target)) open(false);
+  };
+  document.addEventListener("pointerdown", outside, { signal: stopped.signal });
+  open(false);
+}
+
+function sectionButton(section, words, onChange) {
+  const button = make("button", { type: "button", className: "quiet elsewhere-button", textContent: words });
+  button.addEventListener("click", () => onChange({ section }));
+  return button;
 }

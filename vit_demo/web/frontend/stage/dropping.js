@@ -1,7 +1,7 @@
 // Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left.
 
 import { english } from "../shared/language.js";
-import { createRequestIds } from "./requests.js";
+import { createRequestIds } from "../shared/requests.js";
 import { openResult } from "./result.js";
 
 /**

@@ -108,7 +108,7 @@ function explainFirst(node, pattern, explanation, tooltip) {
     rest.splitText(found[0].length);
     const term = make("button", { type: "button", className: "term", textContent: found[0] });
     rest.replaceWith(term);
-    tooltip.follow(term, explanation);
+    tooltip.attach(term, explanation);
     return;
   }
 }
@@ -132,7 +132,7 @@ export function createTooltip(host) {
 
   const hide = () => tip.isConnected && tip.matches(":popover-open") && tip.hidePopover();
 
-  function follow(term, explanation) {
+  function attach(term, explanation) {
     for (const event of ["pointerenter", "focus", "click"]) {
       term.addEventListener(event, () => show(term, explanation));
     }
@@ -140,5 +140,5 @@ export function createTooltip(host) {
     term.addEventListener("keydown", ({ key }) => key === "Escape" && hide());
   }
 
-  return { follow };
+  return { attach };
 }

@@ -1,27 +1,22 @@
 // The stage: the visitor's choices, the model's result, and the picture that follows from both.
 
-import { clickedPatch, modelInput, newResult, shownResult } from "../shared/channels.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { middlePatch, neighbour } from "../shared/geometry.js";
 import { english, languageChange, languageReady, translate } from "../shared/language.js";
-import { PUSH, pageState, REPLACE } from "../shared/pageState.js";
-import { createBlockTraces } from "./blockTraces.js";
+import { clickedPatch, modelInput, newResult, PUSH, pageState, REPLACE, shownResult } from "../shared/pageState.js";
+import { createRequestIds, sendRequest } from "../shared/requests.js";
 import { createCaption, setHeadline } from "./caption.js";
 import { firstChoices, isStep, keepChoices, validChoices, viewIn, viewOf } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
-import { createCurves } from "./faithfulnessTest.js";
-import { createMapRequests } from "./mapRequests.js";
+import { placeOf, targetOf } from "./format.js";
 import { classMethod, describeMethods, mapFields } from "./methods.js";
-import { fitCanvas, paintResult } from "./picture.js";
-import { followPatches } from "./pointing.js";
-import { createRequestIds, sendRequest } from "./requests.js";
+import { createBlockTraces, createCurves, createMapRequests } from "./onDemand.js";
+import { fitCanvas, listenToPatches, paintResult } from "./pictureCanvas.js";
 import { openResult } from "./result.js";
-import { createSections, FIRST_SECTION } from "./sections.js";
-import { followStatus } from "./status.js";
-import { placeOf, targetOf } from "./text.js";
+import { createSections, createStatus, FIRST_SECTION } from "./sections.js";
 
-/** Starts the stage in its element; called by Gradio for each stage of a page (see components/modules.py). */
+/** Starts the stage in its element; called by Gradio for each stage of a page (see modules.py). */
 export async function mount({ element, props, server, watch, upload, ...constants }) {
   const { registered, viewNames, stepCode, startingPoints, examples } = constants;
   const find = (selector) => element.querySelector(selector);
@@ -252,7 +247,7 @@ export async function mount({ element, props, server, watch, upload, ...constant
     if (isCurrent()) onShown();
   }
 
-  followPatches(canvas, () => result, {
+  listenToPatches(canvas, () => result, {
     hover: (patch) => patch !== choices.hovered && change({ hovered: patch }),
     click: clickPatch,
     move(step) {
@@ -278,7 +273,7 @@ export async function mount({ element, props, server, watch, upload, ...constant
     },
   });
   picture.addEventListener("pointerenter", () => change({})); // loads the trace before the pointer reaches a patch
-  clickedPatch.follow(element, clickPatch);
+  clickedPatch.subscribe(element, clickPatch);
   find(".drop").addEventListener("click", () => change({ dropping: !choices.dropping, pinned: null }));
   find(".follow").addEventListener("click", () => change({ follows: !choices.follows, pinned: null }));
   find(".restore").addEventListener("click", () => dropping.restoreAll());
@@ -290,13 +285,13 @@ export async function mount({ element, props, server, watch, upload, ...constant
   const themes = new MutationObserver(() => (element.isConnected ? change({}) : themes.disconnect()));
   themes.observe(document.body, { attributeFilter: ["class"] }); // of which Gradio's dark theme is one
 
-  languageChange.follow(element, () => {
+  languageChange.subscribe(element, () => {
     setHeadline(find(".headline"), result);
     for (const each of views) each.show?.(result, dropping.whole());
     render();
   });
-  followStatus(element, stage);
-  newResult.follow(element, showNext);
+  createStatus(element, stage);
+  newResult.subscribe(element, showNext);
   watch("value", () => showNext({ payload: props.value, view: null, restored: false }));
   showNext(newResult.latest() ?? { payload: props.value, view: null, restored: false }); // the inputs may have been first
 

@@ -11,9 +11,18 @@
 // label the index of a class.
 
 import { english, translate } from "../shared/language.js";
-import { attentionMap, rolloutMap } from "./attention.js";
-import { formatNumber, formatProbability, formatShare } from "./numbers.js";
-import { blockName, className, headName, placeOf, queryName, targetOf } from "./text.js";
+import {
+  blockName,
+  className,
+  formatNumber,
+  formatProbability,
+  formatShare,
+  headName,
+  placeOf,
+  queryName,
+  targetOf,
+} from "./format.js";
+import { attentionMap, rolloutMap } from "./result.js";
 
 const about = (result, view, method) => translate("for *{name}* · {method}", { name: className(result, view), method });
 
@@ -149,7 +158,7 @@ function describe(method) {
     faintReason: floor.reason,
     isShare: floor.per_token,
     uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],
-    /** How its maps are coloured; see colours.js. */
+    /** How its maps are coloured; see heatmapColours.js. */
     style: ({ numTokens }) => ({ signed, floor: floor.per_token ? floor.value / numTokens : floor.value }),
   };
 }

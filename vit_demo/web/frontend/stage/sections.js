@@ -1,7 +1,8 @@
 // The sections of the stage: each card belongs to one or several, and one section is open at a time.
 
-import { make } from "../shared/dom.js";
+import { make, setText } from "../shared/dom.js";
 import { english } from "../shared/language.js";
+import { resultStatus, retryResult } from "../shared/pageState.js";
 
 /** The sections in their order, as [name, title]. One without a card of its own is not offered. */
 const SECTIONS = [
@@ -49,4 +50,34 @@ export function createSections(bar, cards, onChoose) {
   const isOffered = (name) => offered.some(([each]) => each === name);
 
   return { open, isOffered };
+}
+
+// Whether the result on the stage is the one that was requested last, and what to do if it is not.
+
+/**
+ * Follows `resultStatus`. Its states: "done"; "pending", the result of before is marked as old; "failed" and "lost", a
+ * sentence in every section, with a button that tries again where that may help. Where the picture would be, if there is
+ * none, the stage has the sentence already, and only the button is added.
+ */
+export function createStatus(element, stage) {
+  const text = make("span");
+  const retry = make("button", { type: "button", textContent: english("Retry"), className: "quiet" });
+  const bar = make("div", { className: "result-status", hidden: true }, text, retry);
+  const spoken = make("p", { className: "visually-hidden" });
+  spoken.setAttribute("role", "status");
+  stage.append(bar, spoken);
+  const buttons = [retry, element.querySelector(".retry")];
+  for (const button of buttons) button.addEventListener("click", () => retryResult.publish());
+
+  function show({ state, sentence, canRetry = true }) {
+    stage.classList.toggle("old", state !== "done");
+    stage.dataset.state = state;
+    bar.hidden = !sentence;
+    for (const button of buttons) button.hidden = !sentence || !canRetry;
+    setText(text, sentence);
+    setText(spoken, sentence);
+  }
+
+  resultStatus.subscribe(element, show);
+  show(resultStatus.latest());
 }

@@ -2,8 +2,8 @@
 
 import { setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { isFaint } from "../../colours.js";
 import { createTermList, createTooltip, setExplainedText } from "../../glossary.js";
+import { isFaint } from "../../heatmapColours.js";
 
 export const order = 20;
 export const offline = true;

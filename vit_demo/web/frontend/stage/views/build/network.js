@@ -1,6 +1,7 @@
 // The size of a Vision Transformer, counted from its configuration: the same numbers as those of the Python modules.
 
-import { english, formatInteger, translate } from "../../../shared/language.js";
+import { english, formatCount, formatInteger, translate } from "../../../shared/language.js";
+import { SPACE } from "../../format.js";
 
 /** The largest value of each field, so that every count stays an exact integer. */
 export const LIMITS = {
@@ -81,7 +82,7 @@ export function problemOf(config, patchSize) {
 }
 
 /** The fields of a network that other counts need. */
-export function derived(config, patchSize) {
+function derived(config, patchSize) {
   const grid = config.image_size / patchSize;
   const prefix = Number(config.class_token) + config.num_registers;
   return {
@@ -170,4 +171,39 @@ export function totalsOf(config, patchSize) {
   const { tokens } = derived(config, patchSize);
   const attentionBytes = 4 * config.num_heads * tokens * tokens;
   return { parameters: sum("parameters"), operations: sum("operations"), tokens, attentionBytes };
+}
+
+// Bytes and shapes as people read them.
+
+/** Bytes in kB, MB or GB. */
+export const formatBytes = (value) => (value < 10_000 ? `${formatInteger(value)}${SPACE}B` : `${formatCount(value)}B`);
+
+export const formatShape = (shape) => `[${shape.join(", ")}]`;
+
+// A network as Python code.
+
+/** The code that makes the network: the fields that differ from the defaults of ViTConfig. */
+export function pythonCode(config, patchSize, defaults) {
+  const changed = Object.entries(config).filter(([name, value]) => value !== defaults[name]);
+  const fields = changed.map(([name, value]) => `    ${name}=${literal(value)},\n`).join("");
+  const call = fields ? `ViTConfig(\n${fields})` : "ViTConfig()";
+  const resampled = patchSize === config.patch_size ? "" : `, patch_size=${patchSize}`;
+  return [
+    "import torch",
+    "from vit_demo.model import ViT, ViTConfig",
+    "",
+    `config = ${call}`,
+    "model = ViT(config).eval()",
+    `images = torch.randn(1, ${config.in_channels}, ${config.image_size}, ${config.image_size})`,
+    `print(model(images${resampled}).shape)`,
+    "",
+  ].join("\n");
+}
+
+function literal(value) {
+  if (value === null) return "None";
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (typeof value === "string") return `"${value}"`;
+  return String(value);
 }

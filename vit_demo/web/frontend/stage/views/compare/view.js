@@ -2,11 +2,19 @@
 
 import { setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { decodeFloat32 } from "../../decode.js";
 import { mapFields } from "../../methods.js";
-import { openResult } from "../../result.js";
-import { createColumn } from "./column.js";
-import { FEWEST, firstColumns, MOST, offeredColumns, samePlace, scaleEnds, sourceOf, withModel } from "./columns.js";
+import { decodeFloat32, openResult } from "../../result.js";
+import {
+  createColumn,
+  FEWEST,
+  firstColumns,
+  MOST,
+  offeredColumns,
+  samePlace,
+  scaleEnds,
+  sourceOf,
+  withModel,
+} from "./column.js";
 
 export const order = 60;
 

@@ -1,10 +1,9 @@
 // What a saved map is, in words, as data and as code that computes it again.
 
 import { translate } from "../../../shared/language.js";
-import { BASELINES } from "../../faithfulnessTest.js";
+import { formatArea, formatProbability, targetOf } from "../../format.js";
 import { mapFields, testedClass } from "../../methods.js";
-import { formatArea, formatProbability } from "../../numbers.js";
-import { targetOf } from "../../text.js";
+import { BASELINES } from "../../onDemand.js";
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
 
@@ -14,8 +13,8 @@ const predictionOf = ({ label, probability }) =>
   translate("prediction {label}, {probability}", { label, probability: formatProbability(probability) });
 
 /** The caption of a saved picture: lines of text. */
-export function captionOf(kept) {
-  const { result, method, view, map } = kept;
+export function captionOf(saved) {
+  const { result, method, view, map } = saved;
   const { preset, patch_size: patchSize } = result.source;
   const first = result.predictions[0];
   const prediction = first ? ` · ${predictionOf(first)}` : "";
@@ -24,7 +23,7 @@ export function captionOf(kept) {
     `${translate(method.label)} · ${plain(method.subject(result, view))}`,
     translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) + prediction,
     translate("largest value {value} ({unit})", { value: plain(method.format(peak)), unit: translate(method.unit) }),
-    ...measuredOf(kept).map(faithfulnessLine),
+    ...measuredOf(saved).map(faithfulnessLine),
   ];
 }
 
@@ -40,11 +39,11 @@ const faithfulnessLine = ({ baseline, deletion, insertion }) => {
 };
 
 /** What the visitor has measured of this map, for each replacement of removed patches. */
-function measuredOf(kept) {
-  const { result, view, curves } = kept;
+function measuredOf(saved) {
+  const { result, view, curves } = saved;
   if (!result.predictions.length) return [];
-  const { index: label } = testedClass(result, kept.method, view.label);
-  return curves.measured(result, { label, ...fieldsOf(kept).fields });
+  const { index: label } = testedClass(result, saved.method, view.label);
+  return curves.measured(result, { label, ...fieldsOf(saved).fields });
 }
 
 /** The fields of a map as they are in a request, and the class by name. */
@@ -58,12 +57,12 @@ export function fieldsOf({ result, view, methods, name }) {
  * Everything about a map that a program needs: plain values for JSON; `map` is a list of rows. `exact` are the package's
  * values; null where there is no server to ask, and the map has the precision in which it was sent.
  */
-export function valuesOf(kept, exact) {
-  const { result, method } = kept;
-  const map = exact ?? kept.map;
-  const { fields, target } = fieldsOf(kept);
+export function valuesOf(saved, exact) {
+  const { result, method } = saved;
+  const map = exact ?? saved.map;
+  const { fields, target } = fieldsOf(saved);
   const { preset, patch_size, fit, dropped } = result.source;
-  const faithfulness = measuredOf(kept).map(({ baseline, deletion, insertion }) => {
+  const faithfulness = measuredOf(saved).map(({ baseline, deletion, insertion }) => {
     const random = { deletion: deletion.random_area, insertion: insertion.random_area };
     return { removed: baseline, deletion: deletion.area, insertion: insertion.area, random };
   });
@@ -97,11 +96,11 @@ const pictureOf = ({ result: { source, predictions, pixelated } }) =>
 const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(/^-|-$/g, "");
 
 /** The name of a saved map without its extension: picture, method, block, head and query (from 1, as on the page), model. */
-export function nameOf(kept) {
-  const { result, name } = kept;
-  const { fields, target } = fieldsOf(kept);
+export function nameOf(saved) {
+  const { result, name } = saved;
+  const { fields, target } = fieldsOf(saved);
   const { preset, patch_size: size } = result.source;
-  const parts = [pictureOf(kept), name];
+  const parts = [pictureOf(saved), name];
   if (target !== null) parts.push(target);
   if ("block" in fields) parts.push(`block${fields.block + 1}`);
   if ("head" in fields) parts.push(fields.head < 0 ? "mean" : `head${fields.head + 1}`);
@@ -112,16 +111,16 @@ export function nameOf(kept) {
 }
 
 /** The name of the file with the model's input; code and command read it. */
-export const nameOfInput = (kept) =>
-  `${fileSafe(pictureOf(kept))}-input-${fileSafe(kept.result.source.preset)}-${kept.result.source.patch_size}.png`;
+export const nameOfInput = (saved) =>
+  `${fileSafe(pictureOf(saved))}-input-${fileSafe(saved.result.source.preset)}-${saved.result.source.patch_size}.png`;
 
 /** How that file becomes the input again: as it is. */
 const fitOf = ({ fit }) => (fit === "crop" ? "squash" : fit);
 
 /** Python code that computes the map. */
-export function pythonOf(kept) {
-  const { result, name } = kept;
-  const { fields, target } = fieldsOf(kept);
+export function pythonOf(saved) {
+  const { result, name } = saved;
+  const { fields, target } = fieldsOf(saved);
   const { preset, patch_size: size, dropped } = result.source;
   const place = (patch) => `(${Math.floor(patch / result.columns)}, ${patch % result.columns})`;
   const options = [`"${name}"`];
@@ -134,7 +133,7 @@ export function pythonOf(kept) {
   const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
   return `import vit_demo
 
-image = "${nameOfInput(kept)}"  # Download, "Input picture"
+image = "${nameOfInput(saved)}"  # Download, "Input picture"
 ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit})
 ${without}values = ex.heatmap(${options.join(", ")})
 ex.overlay(values, method="${name}").save("${name}.png")
@@ -142,16 +141,16 @@ ex.overlay(values, method="${name}").save("${name}.png")
 }
 
 /** The shell command for the map, or null if patches were dropped, which the command line cannot do. */
-export function commandOf(kept) {
-  const { result, name } = kept;
-  const { fields, target } = fieldsOf(kept);
+export function commandOf(saved) {
+  const { result, name } = saved;
+  const { fields, target } = fieldsOf(saved);
   const { preset, patch_size: size, dropped } = result.source;
   if (dropped.length) return null;
   const label =
     target === null ? "" : ` --label ${/^\w+$/.test(target) ? target : `'${target.replaceAll("'", "'\\''")}'`}`;
   const how = result.pixelated ? "" : ` --fit ${fitOf(result.source)}`;
   const options = how + label + mapOptionsOf(result, fields);
-  return `python -m vit_demo explain ${nameOfInput(kept)} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
+  return `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
 }
 
 /** The options of the command line that differ from its defaults: the last block, the mean of its heads, no query. */

@@ -2,9 +2,9 @@
 
 import { make } from "../../../shared/dom.js";
 import { currentLanguage, translate } from "../../../shared/language.js";
-import { heatCanvas, heatStops, isCoarse, scaleEnd } from "../../colours.js";
-import { percent } from "../../numbers.js";
-import { paintResult } from "../../picture.js";
+import { percent } from "../../format.js";
+import { heatCanvas, heatStops, isCoarse, scaleEnd } from "../../heatmapColours.js";
+import { paintResult } from "../../pictureCanvas.js";
 import { captionOf } from "./description.js";
 
 const SIDE = 896; // pixels of the longer side of a saved picture
@@ -36,9 +36,9 @@ function barOf({ result, method, map, style, opacity }) {
 }
 
 /** Resolves to a PNG, a Blob. */
-export function pngOf(kept) {
-  const picture = pictureOf(kept);
-  const lines = captionOf(kept);
+export function pngOf(saved) {
+  const picture = pictureOf(saved);
+  const lines = captionOf(saved);
   const top = picture.height + MARGIN + LINE; // of the caption, below the colour bar
   const canvas = make("canvas", { width: picture.width, height: top + MARGIN + LINE * lines.length });
   const context = canvas.getContext("2d");
@@ -46,7 +46,7 @@ export function pngOf(kept) {
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(picture, 0, 0);
   context.fillStyle = "#17181c";
-  paintBar(context, barOf(kept), picture);
+  paintBar(context, barOf(saved), picture);
   lines.forEach((line, i) => {
     context.font = `${i ? 400 : 600} 21px ${FONT}`;
     context.fillText(line, MARGIN, top + LINE * (i + 0.72), canvas.width - 2 * MARGIN);
@@ -71,10 +71,10 @@ function paintBar(context, { colours, low, high }, { width, height }) {
 }
 
 /** An SVG: the picture and the map as images of their own, the caption as text. */
-export function svgOf(kept) {
-  const { result, map, style, opacity } = kept;
+export function svgOf(saved) {
+  const { result, map, style, opacity } = saved;
   const [width, height] = sizeOf(result);
-  const lines = captionOf(kept);
+  const lines = captionOf(saved);
   const top = height + MARGIN + LINE; // of the caption, below the colour bar
   const heat = heatCanvas(map, result, opacity, undefined, style).toDataURL();
   const sharp = ' style="image-rendering: pixelated"';
@@ -84,7 +84,7 @@ export function svgOf(kept) {
     (line, i) =>
       `<text x="${MARGIN}" y="${top + LINE * (i + 0.72)}" font-weight="${i ? 400 : 600}">${escapeXml(line)}</text>`,
   );
-  const { colours, low, high } = barOf(kept);
+  const { colours, low, high } = barOf(saved);
   const stops = colours.map((colour, i) => `<stop offset="${i / (colours.length - 1)}" stop-color="${colour}"/>`);
   const end = (x, anchor, text) =>
     `<text x="${x}" y="${height + MARGIN + 12}" font-size="18" text-anchor="${anchor}">${escapeXml(text)}</text>`;
@@ -103,13 +103,13 @@ ${texts.join("\n")}
 }
 
 /** A page with the picture, the map, the predictions and the code; it loads nothing. */
-export function reportOf(kept, python) {
-  const { result } = kept;
-  const [title, ...rest] = captionOf(kept).map(escapeXml);
+export function reportOf(saved, python) {
+  const { result } = saved;
+  const [title, ...rest] = captionOf(saved).map(escapeXml);
   const rows = result.predictions
     .slice(0, CLASSES)
     .map(({ label, probability }) => `<tr><th>${escapeXml(label)}</th><td>${percent(100 * probability, 2)}</td></tr>`);
-  const { colours, low, high } = barOf(kept);
+  const { colours, low, high } = barOf(saved);
   const bar = `<p class="scale">${escapeXml(low)} <i style="background: linear-gradient(to right, ${colours.join(", ")})"></i> ${escapeXml(high)}</p>`;
   const picture = (url, name) => `<figure><img src="${url}" alt="${name}"><figcaption>${name}</figcaption></figure>`;
   return `<!DOCTYPE html>
@@ -133,7 +133,7 @@ pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3;
 ${rest.map((line) => `<p>${line}</p>`).join("\n")}
 <div class="pictures">
 ${picture(result.pictureUrl, escapeXml(translate("Picture")))}
-${picture(pictureOf(kept).toDataURL(), title)}
+${picture(pictureOf(saved).toDataURL(), title)}
 </div>
 ${bar}
 <h2>${escapeXml(translate("Prediction"))}</h2>

@@ -1,9 +1,8 @@
 // Download: the picture under its heatmap, its numbers, what the model saw, and code that computes the map again.
 
-import { copyText } from "../../../shared/clipboard.js";
-import { make, setText } from "../../../shared/dom.js";
+import { copyText, make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { decodeFloat32 } from "../../decode.js";
+import { decodeFloat32 } from "../../result.js";
 import { commandOf, fieldsOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
 import { npz } from "./npz.js";
 import { pngOf, reportOf, svgOf } from "./pictures.js";

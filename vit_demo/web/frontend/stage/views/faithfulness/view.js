@@ -1,15 +1,12 @@
 // Whether a heatmap is faithful: deletion, insertion and randomization of the heatmap on the stage, on request.
 
-import { setProgress, setText } from "../../../shared/dom.js";
+import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { lineChart } from "../../charts.js";
-import { faithfulnessText, randomizationText } from "../../conclusions.js";
-import { BASELINES, compare, NUM_ORDERS } from "../../faithfulnessTest.js";
+import { formatArea } from "../../format.js";
 import { createTooltip, setExplainedText } from "../../glossary.js";
 import { isDefaultMap, mapFields, testedClass } from "../../methods.js";
-import { createMethodTable } from "../../methodTable.js";
-import { formatArea } from "../../numbers.js";
-import { segmentChoice } from "../../widgets.js";
+import { BASELINES, compare, NUM_ORDERS } from "../../onDemand.js";
+import { createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 const whatItDoes = (name) =>
   translate(

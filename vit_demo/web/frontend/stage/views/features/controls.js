@@ -1,9 +1,11 @@
 // The controls of the features; a control that does not apply to the chosen mode is disabled, so that nothing moves.
 
+import { make, segmentChoice, slider } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { percent } from "../../numbers.js";
-import { segmentChoice, slider } from "../../widgets.js";
-import { MODES } from "./text.js";
+import { formatNumber, formatShare, percent } from "../../format.js";
+import { heatGradient } from "../../heatmapColours.js";
+import { PALETTE } from "./modes.js";
+import { formatCosine, MODES } from "./text.js";
 
 /**
  * Builds the controls in `card`; `onChange(part)` gets the choices that change.
@@ -41,4 +43,65 @@ export function createFeatureControls(card, idPrefix, onChange) {
       background.setAttribute("aria-pressed", String(choices.background));
     },
   };
+}
+
+// The legend of each mode: a scale with its numbers, or named colours.
+
+const CHANNELS = [
+  [214, 69, 65],
+  [62, 160, 85],
+  [70, 110, 214],
+];
+
+/**
+ * Fills `host`, touching the page only when the legend is new. `shown` is what the mode computed; a scale is shown as it
+ * is painted with that opacity, over paper or a photo.
+ */
+export function showLegend(host, mode, shown, { opacity, paper }) {
+  const found = legendOf(mode, shown);
+  const parts = found.scale ? { ...found, opacity, paper } : found;
+  const key = JSON.stringify(parts);
+  if (host.dataset.key === key) return;
+  host.dataset.key = key;
+  host.replaceChildren(...(parts.scale ? scale(parts) : parts.chips.map(chip)));
+}
+
+function legendOf(mode, shown) {
+  if (mode === "similarity") return { scale: shown.range.map(formatCosine) };
+  if (mode === "norms") return { scale: shown.range.map(formatNumber) };
+  if (mode === "pca") {
+    const chips = shown.shares.map((share, i) => ({
+      colour: CHANNELS[i],
+      name: translate("component {number}", { number: i + 1 }),
+      number: translate("{share} of variance", { share: formatShare(share) }),
+    }));
+    return { chips };
+  }
+  if (mode === "segments") {
+    const chips = shown.counts.map((count, i) => ({ colour: PALETTE[i], name: `${i + 1}`, number: `${count}` }));
+    return { chips };
+  }
+  return {
+    chips: shown.legend.map(({ colour, name, count }) => ({ colour, name: translate(name), number: `${count}` })),
+  };
+}
+
+function scale({ scale: [low, high], opacity, paper }) {
+  const bar = make("i");
+  bar.style.background = heatGradient(opacity, { paper });
+  return [
+    make("div", { className: "scale" }, make("span", { textContent: low }), bar, make("span", { textContent: high })),
+  ];
+}
+
+function chip({ colour, name, number }) {
+  const dot = make("i");
+  dot.style.background = `rgb(${colour.join(" ")})`;
+  return make(
+    "span",
+    { className: "chip", translate: false, title: name },
+    dot,
+    make("span", { textContent: name }),
+    make("small", { textContent: number }),
+  );
 }

@@ -2,7 +2,7 @@
 
 import { make } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
-import { createRequestIds } from "../../requests.js";
+import { createRequestIds } from "../../../shared/requests.js";
 
 const NONE = "";
 const KEEP = "keep";

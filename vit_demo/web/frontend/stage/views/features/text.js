@@ -1,8 +1,7 @@
 // What the features show, in words.
 
 import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { formatNumber, formatProbability } from "../../numbers.js";
-import { blockName, queryName } from "../../text.js";
+import { blockName, formatNumber, formatProbability, queryName } from "../../format.js";
 
 export const MODES = [
   ["similarity", english("Similarity")],

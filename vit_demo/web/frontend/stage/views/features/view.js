@@ -5,16 +5,14 @@ import { middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
 import { createTooltip, setExplainedText } from "../../glossary.js";
-import { fitCanvas } from "../../picture.js";
-import { followPatches } from "../../pointing.js";
+import { fitCanvas, listenToPatches } from "../../pictureCanvas.js";
 import { createMethodDocs } from "../about/view.js";
-import { createFeatureControls } from "./controls.js";
-import { showLegend } from "./legend.js";
-import { createTokenLoader } from "./loader.js";
-import { paintPicture } from "./picture.js";
+import { createFeatureControls, showLegend } from "./controls.js";
+import { createShown } from "./modes.js";
+import { paintPicture } from "./patchCanvas.js";
 import { createSecondPicture } from "./secondPicture.js";
-import { createShown } from "./shown.js";
 import { classesOf, hintsOf, readingOf, sentenceOf, subjectOf } from "./text.js";
+import { createTokenLoader } from "./tokens.js";
 
 export const order = 5;
 
@@ -228,7 +226,7 @@ export function create(group, { request, change, upload, examples }) {
 
   canvases.forEach((canvas, picture) => {
     const grid = () => (scene ? (scene.tokens.pictures[picture] ?? null) : null);
-    followPatches(canvas, grid, {
+    listenToPatches(canvas, grid, {
       hover: (patch) => hover(patch === null ? null : { picture, patch }),
       click(patch) {
         hovered = { picture, patch };

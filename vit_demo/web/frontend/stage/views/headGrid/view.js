@@ -1,15 +1,12 @@
 // Every block and head at once: small maps of what the query attends to, one pixel a patch, enlarged by CSS.
 
-import { make, setText } from "../../../shared/dom.js";
+import { make, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
-import { attentionMap, mapsOfLevels } from "../../attention.js";
-import { heatCanvas, isCoarse, peakOf } from "../../colours.js";
-import { decodeMaps } from "../../decode.js";
-import { formatShare } from "../../numbers.js";
-import { ARROW_STEPS } from "../../pointing.js";
-import { pause } from "../../requests.js";
-import { queryName } from "../../text.js";
-import { segmentChoice } from "../../widgets.js";
+import { pause } from "../../../shared/requests.js";
+import { formatShare, queryName } from "../../format.js";
+import { heatCanvas, isCoarse, peakOf } from "../../heatmapColours.js";
+import { ARROW_STEPS } from "../../pictureCanvas.js";
+import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
 
 const HEADS_SHOWN = 4;
 const SETTLE = 120; // milliseconds; a patch that the arrow keys only pass should not cost a request

@@ -2,7 +2,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { formatProbability } from "../../numbers.js";
+import { formatProbability } from "../../format.js";
 
 export const order = 50;
 

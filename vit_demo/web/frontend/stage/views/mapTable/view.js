@@ -2,7 +2,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { placeOf } from "../../text.js";
+import { placeOf } from "../../format.js";
 
 export const order = 52;
 export const offline = true;
@@ -55,8 +55,7 @@ export function create(card) {
 }
 
 /** The patch that stands out most: the largest value, or the most negative one where that is further from 0. */
-export const strongestPatch = (map) =>
-  map.reduce((best, value, i) => (Math.abs(value) > Math.abs(map[best]) ? i : best), 0);
+const strongestPatch = (map) => map.reduce((best, value, i) => (Math.abs(value) > Math.abs(map[best]) ? i : best), 0);
 
 const cellOf = (patch, { result, method, map }) =>
   make("td", { textContent: result.tokenOf[patch] < 0 ? "–" : method.format(map[patch]) });

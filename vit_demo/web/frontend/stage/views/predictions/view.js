@@ -3,8 +3,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { formatProbability } from "../../numbers.js";
-import { targetOf } from "../../text.js";
+import { formatProbability, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 

@@ -2,8 +2,8 @@
 
 import { make } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { placeOf } from "../../text.js";
-import { filterPixels, inputPixels, largest, productsOf, short } from "./vectors.js";
+import { placeOf } from "../../format.js";
+import { filterPixels, inputPixels, largest, productsOf, short } from "./painting.js";
 
 const ROW_WIDTH = 680; // the units in which the row of patches is laid out
 const TILE_GAP = 0.16; // of a tile

@@ -2,16 +2,13 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
-import { formatShare } from "../../numbers.js";
-import { placeOf } from "../../text.js";
-import { createStepData } from "./data.js";
-import { codeNodes, FIGURES, NEEDS, replaceNodes } from "./figures.js";
-import { createPicture } from "./picture.js";
-import { questionOf } from "./questions.js";
-import { createQuiz } from "./quiz.js";
+import { formatShare, placeOf } from "../../format.js";
+import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
+import { createPainter, createPicture, short } from "./painting.js";
+import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
+import { createQuiz, questionOf } from "./quiz.js";
 import { STEPS } from "./texts.js";
-import { factsOf, NUM_STEPS, positionSimilarity, settleTour } from "./tour.js";
-import { createPainter, short } from "./vectors.js";
+import { createStepData, factsOf, NUM_STEPS, positionSimilarity, settleTour } from "./tour.js";
 
 export const order = 70;
 
@@ -223,4 +220,47 @@ function writeShapes(host, ends) {
     make("span", {}, make("code", { textContent: shape }), make("small", { textContent: words })),
   );
   host.replaceChildren(before, make("b", { textContent: "→", ariaLabel: english("becomes") }), after);
+}
+
+// What each step shows beside the picture. A figure is a function of the tour's state that returns the nodes to show.
+
+/**
+ * The figures in the order of the steps. The state is {result, facts, shared, patch, block, tour, revealed, paint,
+ * choose}: `patch` and `block` are the replies about the chosen patch and block, `paint` a painter of painting.js,
+ * `choose(part)` changes the tour.
+ */
+const FIGURES = [
+  rowFigure,
+  productFigure,
+  sequenceFigure,
+  headFigure,
+  headsFigure,
+  mlpFigure,
+  depthFigure,
+  classesFigure,
+];
+
+/** What a step needs besides the reply of kind "steps". */
+const NEEDS = [[], ["patch"], ["patch"], ["block"], ["block"], ["block"], [], []];
+
+/** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
+function replaceNodes(host, nodes) {
+  const { activeElement } = document;
+  const key = host.contains(activeElement) ? activeElement.dataset.key : null;
+  host.replaceChildren(...nodes);
+  if (key) [...host.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)?.focus();
+}
+
+const OUTSIDE = english(
+  "This fused kernel stores no scores and no shares. The lines below compute them outside the network, from the same queries and keys, as for every heatmap; torch documents that the kernel computes the same.",
+);
+
+/** The code of a step, with where it stands; before lines that are not of the network, that they are not. */
+function codeNodes(excerpts) {
+  const firstOutside = excerpts.find(({ where }) => !where.startsWith("vit_demo/model/"));
+  return excerpts.flatMap((excerpt) => [
+    ...(excerpt === firstOutside ? [make("p", { textContent: OUTSIDE })] : []),
+    make("small", { translate: false, textContent: excerpt.where }),
+    make("pre", { tabIndex: 0, textContent: excerpt.code }),
+  ]);
 }

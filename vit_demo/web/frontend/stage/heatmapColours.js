@@ -3,7 +3,7 @@
 // A style is {signed, floor}: whether values below 0 have a colour of their own, and the least end of the scale, so that
 // a map without a meaningful value is faint. A grid is {rows, columns, pixelated}, pixelated for a drawing.
 
-import { BERLIN, colourAt, MAGMA, PAPER, PAPER_SIGNED, WHITE_OF_PAPER } from "./colourScales.js";
+import { make } from "../shared/dom.js";
 
 const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour
 const LEGEND_STOPS = 16;
@@ -72,3 +72,85 @@ const COARSE_PATCHES = 100; // as in render/overlay.py
 
 /** With few patches, their edges matter; with many, a smooth map reads better. */
 export const isCoarse = ({ numPatches }) => numPatches <= COARSE_PATCHES;
+
+// The colours of heatmaps, the same as in render/colours.py: each scale as nine [red, green, blue], evenly spaced.
+
+/** Over a photo: magma, perceptually even from dark to bright. */
+const MAGMA = [
+  [20, 14, 54],
+  [63, 15, 114],
+  [107, 29, 129],
+  [153, 45, 128],
+  [199, 61, 115],
+  [237, 90, 95],
+  [252, 140, 99],
+  [254, 193, 133],
+  [252, 244, 182],
+];
+
+/** Over a photo, for values with a sign: Crameri's berlin, blue below 0, dark at 0, red above. */
+const BERLIN = [
+  [135, 173, 244],
+  [67, 149, 195],
+  [36, 94, 122],
+  [19, 45, 58],
+  [24, 12, 10],
+  [60, 17, 1],
+  [112, 42, 20],
+  [174, 96, 81],
+  [234, 153, 149],
+];
+
+/** Over a drawing on paper: the warm half of magma, from light to deep. */
+const PAPER = [
+  [254, 198, 138],
+  [254, 174, 119],
+  [253, 150, 104],
+  [250, 125, 94],
+  [244, 103, 92],
+  [232, 83, 98],
+  [214, 69, 108],
+  [194, 59, 117],
+  [173, 52, 124],
+];
+
+/** Over a drawing on paper, for values with a sign: ColorBrewer's RdBu, reversed. */
+const PAPER_SIGNED = [
+  [32, 101, 171],
+  [67, 147, 195],
+  [144, 196, 221],
+  [209, 229, 240],
+  [247, 246, 246],
+  [253, 219, 199],
+  [243, 164, 129],
+  [214, 96, 77],
+  [177, 24, 43],
+];
+
+/** Grey of the paper and of the darkest ink. */
+const WHITE_OF_PAPER = 252;
+const BLACK_OF_INK = 40;
+
+/** The colour at a place from 0 to 1 of a scale. */
+function colourAt(scale, place) {
+  const at = Math.min(1, Math.max(0, place)) * (scale.length - 1);
+  const below = Math.min(scale.length - 2, Math.floor(at));
+  return scale[below].map((from, i) => from + (scale[below + 1][i] - from) * (at - below));
+}
+
+// A drawing as ink on paper: the model sees white on black, but under a heatmap dark ink on light paper reads better.
+
+/** The grey that a brightness of the model's picture, 0 to 255, has on paper. */
+export const greyOnPaper = (brightness) =>
+  Math.round(WHITE_OF_PAPER + ((BLACK_OF_INK - WHITE_OF_PAPER) * brightness) / 255);
+
+/** A decoded grey picture, white on black, as a canvas of the same size. */
+export function inkOnPaper(picture) {
+  const canvas = make("canvas", { width: picture.naturalWidth, height: picture.naturalHeight });
+  const context = canvas.getContext("2d");
+  context.drawImage(picture, 0, 0);
+  const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
+  for (let i = 0; i < pixels.data.length; i += 4) pixels.data.fill(greyOnPaper(pixels.data[i]), i, i + 3);
+  context.putImageData(pixels, 0, 0);
+  return canvas;
+}

@@ -1,6 +1,6 @@
 // Requests to the server, and which replies come too late.
 
-import { english } from "../shared/language.js";
+import { english } from "./language.js";
 
 /** Numbers requests: `start()` returns a function that is true until the next `start()`. */
 export function createRequestIds() {

@@ -1,12 +1,13 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
-import { shownResult } from "../shared/channels.js";
-import { make, setText } from "../shared/dom.js";
-import { currentLanguage, english, formatInteger, translate } from "../shared/language.js";
+import { createRadios, make, setText } from "../shared/dom.js";
+import { currentLanguage, english, formatCount, formatDecimals, formatInteger, translate } from "../shared/language.js";
 import { sizeOf } from "../shared/link.js";
-import { PUSH } from "../shared/pageState.js";
-import { createModelJob, jobText } from "./modelJob.js";
-import { createPatchSizes } from "./patchSizes.js";
+import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
+import { createRequestIds, sendRequest } from "../shared/requests.js";
+
+/** The photo model that was chosen last, in the browser's storage. */
+export const PHOTO_MODEL = "vit_demo.photo-model";
 
 const OWN = "own";
 const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with safetensors weights.");
@@ -18,7 +19,7 @@ const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with
  * view of that state unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is
  * under way and nothing was chosen.
  */
-export function createMenu(element, { pageState, server, models, offer, customModels, remember }) {
+export function createMenu(element, { pageState, server, models, offer, customModels }) {
   const find = (selector) => element.querySelector(selector);
   const [select, custom, box, job, offered] = ["#preset", ".custom", ".custom input", ".job", ".offer"].map(find);
   const sizes = createPatchSizes(find("#patch-size"), "patch-size-title", (value) => {
@@ -47,7 +48,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
 
   function use(model, how = PUSH, patchSize = model.default_patch_size) {
     pageState.changeTab(model.task, { preset: model.name, patchSize }, how);
-    if (model.task === "photos") remember(model.name);
+    if (model.task === "photos") storeSetting(PHOTO_MODEL, model.name);
   }
 
   /** A model is on the server now. */
@@ -131,7 +132,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     setText(offered, offerText);
   }
 
-  shownResult.follow(element, () => show(pageState.get()));
+  shownResult.subscribe(element, () => show(pageState.get()));
   select.addEventListener("change", () => choose(select.value));
   offered.addEventListener("click", () => choose(offer));
   custom.addEventListener("submit", (event) => {
@@ -148,7 +149,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     select.focus();
   });
 
-  pageState.follow(element, (_, how) => {
+  pageState.subscribe(element, (_, how) => {
     if (how === PUSH) linkedView = null;
   });
 
@@ -178,4 +179,82 @@ const isSource = ({ example, upload }, picture) =>
 function withGrid(text, grid) {
   if (!grid) return text.slice(text.indexOf(". ") + 2);
   return text.replace(/^\d+ × \d+/, `${grid.rows} × ${grid.columns}`).replace(/\*\d+ /, `*${grid.tokens} `);
+}
+
+// Bringing a model to the server: a job with its progress, which stops when nobody requests it any more.
+
+/**
+ * `start(model)` requests a model, {name, title, ...}, until it is there, and calls `onReady(entry, model)` with its entry
+ * for the menu; `onChange(job)` gets null, or {model, done, total, error}: bytes, and a sentence if it failed.
+ */
+function createModelJob(server, { onChange, onReady }) {
+  const ids = createRequestIds();
+  let job = null;
+
+  function change(next) {
+    job = next;
+    onChange(job);
+  }
+
+  async function start(model) {
+    const isCurrent = ids.start();
+    change({ model, done: 0, total: 0, error: "" });
+    const onProgress = (_, { done, total }) => change({ ...job, done, total });
+    const reply = await sendRequest(server, { kind: "model", name: model.name }, { isCurrent, onProgress });
+    if (!reply || !isCurrent()) return;
+    if (reply.error) return change({ ...job, error: reply.error });
+    change(null);
+    onReady(reply.result, model);
+  }
+
+  function cancel() {
+    ids.start();
+    change(null);
+  }
+
+  return { start, cancel, retry: () => job && start(job.model), isRunning: () => Boolean(job) };
+}
+
+/** What a job is doing, in words. */
+function jobText({ model, done, total, error }) {
+  if (error) return error;
+  const title = translate(model.title ?? model.name);
+  if (!total) return translate("Downloading {title} …", { title });
+  const [loaded, all] = [done, total].map((bytes) => Math.round(bytes / 1e6));
+  const percentage = Math.floor((100 * done) / total);
+  return translate("Downloading {title}: {loaded} of {all} MB, {percentage} %", { title, loaded, all, percentage });
+}
+
+// The choice of a patch size, which shows at once what each size trades: the map, tokens, operations and accuracy.
+
+const MOST_WITHOUT_SCROLLING = 5;
+
+/** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
+const ROWS = [
+  [english("map"), ({ side }) => `${side}²`],
+  [english("tokens"), ({ tokens }) => formatCount(tokens)],
+  [english("operations"), ({ operations }) => formatCount(operations, 2)],
+];
+const RIGHT = english("right, %");
+
+/** Fills `host`; `set(model, value, isMeasured)` shows the sizes of a model, `isMeasured` whether their accuracies hold. */
+function createPatchSizes(host, titleId, onChange) {
+  const names = make("div", { className: "size-names" });
+  const bar = make("div");
+  bar.id = "patch-sizes";
+  host.replaceChildren(names, bar);
+  const radios = createRadios(bar, titleId, onChange);
+
+  function set({ sizes }, value, isMeasured) {
+    const accuracyOf = ({ accuracy }) => (isMeasured && accuracy !== null ? formatDecimals(accuracy, 1) : "–");
+    const rows = sizes.some(({ accuracy }) => accuracy !== null) ? [...ROWS, [RIGHT, accuracyOf]] : ROWS;
+    host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
+    names.replaceChildren(
+      ...["px", ...rows.map(([name]) => translate(name))].map((textContent) => make("span", { textContent })),
+    );
+    const options = sizes.map((each) => [each.size, String(each.size), rows.map(([, read]) => read(each))]);
+    radios.set(options, value);
+  }
+
+  return { set };
 }

@@ -1,8 +1,59 @@
-// What each mode of the features shows: a colour for every token, and its legend.
+// What a mode shows of the tokens: colours, legend and values, computed once for equal choices.
 
 import { english } from "../../../shared/language.js";
-import { heatColour } from "../../colours.js";
-import { foreground, principalComponents } from "./pca.js";
+import { heatColour } from "../../heatmapColours.js";
+import { foreground, principalComponents, segmentsOf } from "./reduction.js";
+import { similarities } from "./tokens.js";
+
+const CACHE_SIZE = 50;
+
+/** Returns `show(tokens, {mode, k, background, token})`, which computes what is shown, without its opacity. */
+export function createShown() {
+  const cache = new WeakMap(); // tokens -> Map
+
+  return function show(tokens, { mode, k, background, token }) {
+    const known = cache.get(tokens) ?? cache.set(tokens, new Map()).get(tokens);
+    const key = { similarity: `s ${token}`, pca: `p ${background}`, segments: `k ${k}`, norms: "n", classes: "c" }[
+      mode
+    ];
+    if (!known.has(key)) {
+      if (known.size >= CACHE_SIZE) known.clear();
+      known.set(key, compute(tokens, mode, k, background, token));
+    }
+    return known.get(key);
+  };
+}
+
+/** Everything of one mode; `colours(opacity, paper)` gives the colour of every token, over a photo or paper. */
+export function compute(tokens, mode, k, background, token) {
+  switch (mode) {
+    case "similarity": {
+      const values = similarities(tokens, token);
+      const range = [tokens.lowest, 1];
+      return { values, range, smooth: true, colours: (...how) => heatColours(values, ...range, ...how) };
+    }
+    case "pca": {
+      const found = components(tokens, background);
+      return { ...found, smooth: !found.kept, colours: (opacity) => componentColours(found, opacity) };
+    }
+    case "segments": {
+      const segments = segmentsOf(tokens.main, tokens.mainWidth, tokens.seeds.slice(0, k));
+      const counts = Array.from({ length: Math.min(k, tokens.seeds.length) }, () => 0);
+      for (const segment of segments) counts[segment]++;
+      return { segments, counts, smooth: false, colours: (opacity) => segmentColours(segments, opacity) };
+    }
+    case "norms": {
+      const range = normRange(tokens);
+      return { range, smooth: true, colours: (...how) => heatColours(tokens.norms, ...range, ...how) };
+    }
+    default: {
+      const legend = classLegend(tokens);
+      return { legend, smooth: false, colours: (opacity) => classColours(tokens, legend, opacity) };
+    }
+  }
+}
+
+// What each mode of the features shows: a colour for every token, and its legend.
 
 /** Even hues of OKLCH in two alternating lightnesses, so that neighbours differ for every kind of colour vision. */
 export const PALETTE = [
@@ -38,7 +89,7 @@ export function normRange({ norms, outliers }) {
 }
 
 /** The first three components, of all tokens or of the foreground: {scores: [tokens, 3], shares, kept: or null}. */
-export function components({ count, main, mainWidth, shares, edges }, removeBackground) {
+function components({ count, main, mainWidth, shares, edges }, removeBackground) {
   if (removeBackground) {
     const kept = foreground(main, mainWidth, edges);
     return { ...principalComponents(main, mainWidth, kept), kept };
@@ -69,7 +120,7 @@ export function componentColours({ scores, kept }, opacity) {
   });
 }
 
-export const segmentColours = (segments, opacity) =>
+const segmentColours = (segments, opacity) =>
   Array.from(segments, (segment) => [...PALETTE[segment % PALETTE.length], opacity]);
 
 /**
