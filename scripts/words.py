@@ -19,14 +19,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from vit_demo.methods import METHODS
-from vit_demo.web import head, page
+from vit_demo.web import page
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.networks import starting_points
+from vit_demo.web.frontend import head
 from vit_demo.weights import PRESETS, hub
 
 PACKAGE = Path(page.__file__).parent.parent
-COMPONENTS = PACKAGE / "web" / "components"
+FRONTEND = PACKAGE / "web" / "frontend"
 LANGUAGES = PACKAGE / "web" / "languages"
 
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
@@ -138,7 +139,7 @@ def page_words() -> set[str]:
 
 
 def _of_javascript() -> Iterator[str]:
-    for path in COMPONENTS.rglob("*.js"):
+    for path in FRONTEND.rglob("*.js"):
         for literal in _CALL.findall(path.read_text(encoding="utf-8")):
             yield ast.literal_eval(literal)
 
@@ -146,9 +147,9 @@ def _of_javascript() -> Iterator[str]:
 def _of_html() -> set[str]:
     words = _Words()
     words.feed(page.HEADER.format(source=page.SOURCE_LINK, device=""))
-    for path in COMPONENTS.rglob("*.html"):
+    for path in FRONTEND.rglob("*.html"):
         words.feed(path.read_text(encoding="utf-8"))
-    for path in COMPONENTS.rglob("*.js"):
+    for path in FRONTEND.rglob("*.js"):
         for html in _TEMPLATE.findall(path.read_text(encoding="utf-8")):
             words.feed(html)
     return words.found

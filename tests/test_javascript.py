@@ -20,7 +20,7 @@ from vit_demo.inference.inputs import Source
 from vit_demo.render import heat_colours, ink_on_paper
 from vit_demo.render.overlay import COARSE_PATCHES
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.components.stage import method_entries
+from vit_demo.web.frontend.stage import method_entries
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import block_payload, encode, payload
 from vit_demo.web.requests.tokens import token_payload

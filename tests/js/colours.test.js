@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
 import {
+  greyOnPaper,
   heatColour,
   heatGradient,
   heatPixels,
@@ -12,8 +12,7 @@ import {
   paintedColour,
   peakOf,
   scaleEnd,
-} from "../../vit_demo/web/components/stage/colours.js";
-import { greyOnPaper } from "../../vit_demo/web/components/stage/ink.js";
+} from "../../vit_demo/web/frontend/stage/heatmapColours.js";
 import { assertClose, fixture } from "./helpers.js";
 
 const luminance = ([red, green, blue]) => 0.2126 * red + 0.7152 * green + 0.0722 * blue;

@@ -12,7 +12,7 @@ import {
   scaleEnds,
   sourceOf,
   withModel,
-} from "../../vit_demo/web/components/stage/compare/columns.js";
+} from "../../vit_demo/web/frontend/stage/views/compare/column.js";
 
 test("a comparison begins with the nearest patch sizes, the current one among them", () => {
   const sizesFor = (current, sizes) =>

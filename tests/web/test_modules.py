@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.test_javascript import node
-from vit_demo.web.components import modules
-from vit_demo.web.javascript import FOLDER, bundle, sources
+from vit_demo.web.frontend import modules
+from vit_demo.web.frontend.javascript import FOLDER, bundle, sources
 
 BASE = f"{modules.PREFIX}/{modules.version()}"
 SMALL = {

@@ -13,7 +13,7 @@ from vit_demo import images, web
 from vit_demo.render import overlay
 from vit_demo.weights import PRESETS
 
-FAITHFULNESS = Path(web.__file__).parent / "components" / "stage" / "views" / "faithfulness.js"
+FAITHFULNESS = Path(web.__file__).parent / "frontend" / "stage" / "views" / "faithfulness" / "view.js"
 DOCS = Path(web.__file__).parents[2] / "docs"
 
 

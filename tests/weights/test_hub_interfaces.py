@@ -19,7 +19,7 @@ from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.web import api
 from vit_demo.web.catalog import menu
-from vit_demo.web.components.inputs import Inputs
+from vit_demo.web.frontend.inputs import Inputs
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload

@@ -16,10 +16,10 @@ from vit_demo.web import settings
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.api.endpoints import add_endpoints
 from vit_demo.web.catalog.menu import default_photo_preset
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.stage import Stage
+from vit_demo.web.frontend.head import TITLE
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.stage import Stage
 from vit_demo.web.guard.security import SafeBlocks
-from vit_demo.web.head import TITLE
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import empty, payload
 from vit_demo.web.requests.poll import handle

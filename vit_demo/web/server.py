@@ -28,16 +28,15 @@ from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import InputError
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
-from vit_demo.web import head
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import thumbnails
-from vit_demo.web.components import modules
+from vit_demo.web.frontend import head, modules
+from vit_demo.web.frontend.theme import style, theme
 from vit_demo.web.guard import replacements, session_queues, uploads
 from vit_demo.web.guard.compression import Compression
 from vit_demo.web.guard.limits import MAX_QUEUE_LENGTH, MAX_UPLOAD_BYTES
 from vit_demo.web.guard.security import Guard
 from vit_demo.web.page import build_page
-from vit_demo.web.theme import style, theme
 
 _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
 _NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."
@@ -167,7 +166,7 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
     replacements.install(page)
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
     session_queues.install(page)
-    others = [*modules.routes(), *head.routes(), *thumbnails.routes(), *documents.routes(page)]
+    others = [*modules.routes(), *head.routes(), *thumbnails.routes(modules.PREFIX), *documents.routes(page)]
     return page, [Route("/healthz", healthz), *others]
 
 

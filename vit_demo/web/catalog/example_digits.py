@@ -1,20 +1,18 @@
-"""The ten example digits of the drawing pad: the strokes of `digits.json`, drawn alike in Python and in the browser.
-
-`pad/strokes.js` defines a drawing, `pad/paper.js` shows it and follows the pointer, `pad/pad.js` keeps the history.
-"""
+"""The ten example digits of the pad: the strokes of `examples/digits.json`, drawn as the browser draws them."""
 
 import base64
 import io
 import json
 from itertools import pairwise
+from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from vit_demo.web.assets import read
-
 Point = tuple[float, float]
 
-DIGITS: dict[str, list[list[Point]]] = json.loads(read("digits.json"))
+DIGITS: dict[str, list[list[Point]]] = json.loads(
+    (Path(__file__).parents[1] / "examples" / "digits.json").read_text(encoding="utf-8")
+)
 """Strokes of the example digits: points in [0, 1] that guide a smooth curve. The 7 that the page opens with is centred
 as MNIST's are, by its centre of mass."""
 

@@ -11,7 +11,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from vit_demo import images
-from vit_demo.web.assets import PREFIX
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 PREVIEW_SIZE = 520, 192
@@ -21,9 +20,9 @@ BUTTON_SIZE = 88, 88
 """The button of an example, likewise."""
 
 
-def routes() -> list[Route]:
-    """Where the pictures are served; the application that serves the page must have these routes."""
-    return [Route(f"{PREFIX}/examples/{{size}}/{{name}}.webp", _serve)]
+def routes(prefix: str) -> list[Route]:
+    """Where the pictures are served, below a prefix; the application that serves the page must have these routes."""
+    return [Route(f"{prefix}/examples/{{size}}/{{name}}.webp", _serve)]
 
 
 @cache
