@@ -86,6 +86,22 @@ def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, 
     assert order[0] == "large"
 
 
+@pytest.mark.parametrize("large", [90, 1000])
+def test_no_visitor_holds_all_memory(all_count, large):
+    runner = JobRunner({"slow": Lane(2, 16), "wide": Lane(2, 16)}, nbytes=100)
+    go_on = threading.Event()
+    running = ask(runner, "flood", "running", go_on.wait, "slow", large)
+    until(lambda: running._claimed)
+    waiting = ask(runner, "flood", "waiting", lambda: None, "wide", 60)
+    time.sleep(0.05)  # until it waits for memory, where it came first
+    for lane in ("slow", "wide"):
+        assert ask(runner, "other", lane, lambda: "served", lane, 10).poll(WAIT), lane
+    assert not waiting.is_done
+    go_on.set()
+    waiting.result()
+    runner.close()
+
+
 @pytest.fixture
 def roomy():
     """Two lanes with room for 16."""
@@ -94,11 +110,11 @@ def roomy():
     runner.close()
 
 
-def ask(runner, who, key, work, lane):
+def ask(runner, who, key, work, lane, nbytes=0):
     """Submits a job for a visitor."""
     token = module.owner.set(who)
     try:
-        return runner.submit(key, work, lane)
+        return runner.submit(key, work, lane, nbytes)
     finally:
         module.owner.reset(token)
 

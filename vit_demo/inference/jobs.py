@@ -184,7 +184,7 @@ class JobRunner:
         queue = self._queues[name]
         while (taken := queue.take()) is not None:
             who, job = taken
-            with self._memory.reserve(job.nbytes) if job.nbytes > SMALL_JOB else nullcontext():
+            with self._memory.reserve(job.nbytes, who) if job.nbytes > SMALL_JOB else nullcontext():
                 if job.claim():  # not before: a job that holds memory may need this one, and then runs it
                     self._finish(job)
             queue.done(who)

@@ -253,7 +253,11 @@ def _listen(host: str | None, port: int | None) -> socket.socket:
     for number in [given] if given else range(FIRST_PORT, FIRST_PORT + NUM_PORTS):
         try:
             family = socket.getaddrinfo(address, number, type=socket.SOCK_STREAM)[0][0]
-            return socket.create_server((address, number), family=family, backlog=2048)
+            listening = socket.create_server((address, number), family=family, backlog=2048)
+            # Connections inherit it. asyncio sets it only where a socket names its protocol; without it the second part
+            # of a reply waits up to 40 ms until the browser acknowledges the first.
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listening
         except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
             if not isinstance(error, OSError) or error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise InputError(_NO_SUCH_HOST.format(address)) from error

@@ -36,7 +36,7 @@ GRADIOS = {
     replacements.OneState: StateHolder,
     SafeBlocks: gr.Blocks,
 }
-OWN = {"_tasks", "_functions"}
+OWN = {"_calls", "_functions"}
 
 
 @pytest.fixture(scope="module")
@@ -149,5 +149,5 @@ def test_the_documents_list_what_is_replaced():
         "GradioMCPServer",
     ):
         assert name in table
-    for name in ("ANALYTICS_MAX_EVENTS", "create_or_modify_pyi", "templates.env.loader"):
+    for name in ("ANALYTICS_MAX_EVENTS", "create_or_modify_pyi", "templates.env.loader", "preprocess_data"):
         assert name in table

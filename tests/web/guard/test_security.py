@@ -297,11 +297,17 @@ def test_no_stub_file_is_written_into_the_package():
     assert not list(Path(vit_demo.__file__).parent.rglob("*.pyi"))
 
 
-def test_values_are_counted_before_they_are_parsed(monkeypatch):
-    monkeypatch.setattr(bodies.json, "loads", lambda *_: pytest.fail("parsed, which takes half a second"))
+def test_values_are_counted_while_they_arrive_and_before_they_are_parsed():
     for body in (b"[" + b"[]," * 333_000 + b"[]]", b"{" * 500_000, b"[" + b"0," * 100_000 + b"0]"):
+        read = []
+
+        async def receive(body=body, read=read):
+            read.append(body[60_000 * len(read) :][:60_000])
+            return {"type": "http.request", "body": read[-1], "more_body": len(read) * 60_000 < len(body)}
+
         with pytest.raises(bodies.RequestRefused, match="send less"):
-            bodies.check_body(body)
+            run_coroutine(bodies.read_body({}, receive))
+        assert len(read) <= 2, "what is too much is not read to its end"
 
 
 def test_bodies_that_never_end_are_bounded_together_and_for_each_address(page, monkeypatch):
@@ -353,5 +359,6 @@ def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
     assert len(reached) == 1
 
 
-def test_a_page_that_names_a_forwarded_host_is_not_cached(page):
-    assert request(page, "GET", "/", X_Forwarded_Host="other.example")[1]["cache-control"] == "no-store"
+@pytest.mark.parametrize("path", ["/", "/config", "/config/"])
+def test_a_page_that_names_a_forwarded_host_is_not_cached(page, path):
+    assert request(page, "GET", path, X_Forwarded_Host="other.example")[1]["cache-control"] == "no-store"

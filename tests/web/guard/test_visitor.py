@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import threading
 import time
+from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -72,6 +75,53 @@ def test_a_job_ends_when_nobody_opens_the_stream_of_its_event(page, blocked, mon
     assert status == 200 and json.loads(reply)["event_id"]
     until(lambda: stopped)
     assert owners == [{"203.0.113.1"}], "it counts for the visitor who asked"
+
+
+def test_an_event_has_a_limit_of_time_although_its_stream_is_open(page, blocked, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.api.call.EVENT_SECONDS", 0.3)
+    monkeypatch.setattr(job, "GRACE", 0.1)
+    _, stopped = blocked
+    name = json.loads(begin(page, "203.0.113.1")[1])["event_id"]
+    reply = request(page, "GET", f"/gradio_api/call/predict/{name}")[2]
+    assert b"event: error" in reply and b"choose a smaller model" in reply
+    until(lambda: stopped)
+
+
+def test_a_request_of_the_page_counts_for_the_visitor_who_sends_it(page, blocked):
+    owners, _ = blocked
+    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
+    source = {"drawing": DRAWING, "preset": "digits-tiny", "patch_size": 2, "fit": "crop"}
+    call = {
+        "component_id": stage,
+        "fn_name": "request",
+        "session_hash": "x",
+        "data": {"kind": "result", "source": source},
+    }
+    headers = {"Content_Type": "application/json", "X_Forwarded_For": "203.0.113.4"}
+    assert request(page, "POST", "/gradio_api/component_server", json.dumps(call).encode(), **headers)[0] == 200
+    assert owners == [{"203.0.113.4"}]
+
+
+def test_a_job_ends_when_the_caller_of_its_tool_leaves_and_others_may_call_tools(page, blocked, monkeypatch):
+    pytest.importorskip("mcp", reason="needs the extra `mcp`")
+    monkeypatch.setattr(job, "GRACE", 0.1)
+    monkeypatch.setattr("vit_demo.web.api.mcp.MAX_TOOL_CALLS_OF_ONE", 1)
+    owners, stopped = blocked
+
+    def connected(address: str, tool: str, **arguments: Any) -> http.client.HTTPConnection:
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        params = {"name": tool, "arguments": arguments}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        connection = http.client.HTTPConnection("127.0.0.1", page.server_port, timeout=60)
+        connection.request("POST", "/gradio_api/mcp/", json.dumps(body), {**headers, "X-Forwarded-For": address})
+        return connection
+
+    with closing(connected("203.0.113.8", "predict", image=DRAWING, preset="digits-tiny", patch_size=14)):
+        until(lambda: owners == [{"203.0.113.8"}])
+        for address, expected in (("203.0.113.8", b"Too many tools"), ("203.0.113.9", b"tabby cat")):
+            with closing(connected(address, "presets")) as other:
+                assert expected in other.getresponse().read()
+    until(lambda: stopped)
 
 
 def test_an_address_has_its_share_of_events(page, blocked, monkeypatch):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
+from contextlib import ExitStack
 from functools import cached_property
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import gradio.mcp
@@ -17,8 +19,9 @@ from gradio.mcp import GradioMCPServer
 
 from vit_demo.errors import InputError
 from vit_demo.version import __version__
-from vit_demo.web.guard.headers import client_address, on_behalf_of
-from vit_demo.web.guard.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, TOOL_SECONDS
+from vit_demo.web.guard.headers import client_address, is_local, on_behalf_of
+from vit_demo.web.guard.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, MAX_TOOL_CALLS_OF_ONE, TOOL_SECONDS
+from vit_demo.web.guard.visitor import streams
 
 if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
@@ -73,20 +76,24 @@ class ToolServer(GradioMCPServer):
         Raises:
             InputError: If too many calls are under way: each waits in memory, before it is an event of the queue.
         """
-        task = asyncio.current_task()
-        assert task is not None, "each call of a tool has a task"
-        if len(self._tasks) >= MAX_TOOL_CALLS:
+        task, request = asyncio.current_task(), self.mcp_server.request_context.request
+        assert task is not None and request is not None, "each call of a tool has a task, and comes over HTTP"
+        address, call = client_address(request.scope), token_hex(16)
+        own = sum(one == address for one in self._calls.values())
+        if len(self._calls) >= MAX_TOOL_CALLS or (own >= MAX_TOOL_CALLS_OF_ONE and not is_local(address)):
             raise InputError("Too many tools are being called: try again in a moment.")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        ended = ExitStack()  # with the task, which is cancelled when the caller leaves
+        task.add_done_callback(lambda _: ended.close())
+        self._calls[call] = address
+        ended.callback(self._calls.pop, call)
+        ended.enter_context(streams.listening(call))
         endpoint, values, _, block_fn = super()._prepare_tool_call_args(name, arguments)
-        request = self.mcp_server.request_context.request
-        return endpoint, values, on_behalf_of(client_address(request.scope)) if request else {}, block_fn
+        return endpoint, values, on_behalf_of(address, call), block_fn
 
     @cached_property
-    def _tasks(self) -> set[asyncio.Task[Any]]:
-        """Those of the calls under way."""
-        return set()
+    def _calls(self) -> dict[str, str]:
+        """The address of each call under way."""
+        return {}
 
     def create_mcp_server(self) -> Server:
         """Gradio's server of the protocol, which answers nothing but ``METHODS``."""

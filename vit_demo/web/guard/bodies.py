@@ -71,24 +71,28 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     """Reads the whole body of a request that is not an upload.
 
     Raises:
-        RequestRefused: If it is too large, too slow or broken off.
+        RequestRefused: If it is too large, too slow or broken off, or has too many JSON values.
     """
     body = b""
     more = True
+    values = 0
     deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
     while more:
         message = await receive_before(receive, deadline)
         if message["type"] != "http.request":
             raise RequestRefused(400, "The request is incomplete: send it again.")
-        body += message.get("body", b"")
+        piece = message.get("body", b"")
+        body += piece
         more = message.get("more_body", False)
-        if len(body) > MAX_EVENT_BYTES:
+        # Counted before they are parsed, which takes long; those within texts count as well, and are few.
+        values += sum(map(piece.count, (b",", b"[", b"{")))
+        if len(body) > MAX_EVENT_BYTES or values > MAX_EVENT_VALUES:
             raise RequestRefused(413, TOO_LARGE)
     return body
 
 
 def check_body(body: bytes) -> Any:
-    """Parses a JSON body; refuses invalid JSON or text, too many values, and paths outside the upload folder.
+    """Parses a JSON body; refuses invalid JSON or text, and paths outside the upload folder.
 
     The file system is not accessed, so the response reveals nothing about it.
 
@@ -100,19 +104,13 @@ def check_body(body: bytes) -> Any:
     """
     if not body:
         return None
-    # Counted before they are parsed, which takes long; those within texts count as well, and are few.
-    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_EVENT_VALUES:
-        raise RequestRefused(413, TOO_LARGE)
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise RequestRefused(400, "The body is not valid JSON: send a JSON object.") from error
-    stack, count = [data], 0
+    stack = [data]
     while stack:
         value = stack.pop()
-        count += 1
-        if count > MAX_EVENT_VALUES:
-            raise RequestRefused(413, TOO_LARGE)
         children: Iterable[Any] = ()
         if isinstance(value, dict):
             if "path" in value and value["path"] is not None and not uploads.is_upload_path(value["path"]):

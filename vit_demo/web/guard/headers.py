@@ -99,18 +99,23 @@ def clean_headers(scope: Scope, path: str) -> None:
         raise RequestRefused(403, "Pages of other sites may not use this server: see VIT_DEMO_ALLOWED_ORIGINS.")
 
 
-def on_behalf_of(address: str) -> dict[str, str]:
-    """The headers of a request that this process sends to itself for a visitor."""
-    return {_VISITOR_HEADER: f"{_SECRET} {address}"}
+def on_behalf_of(address: str, call: str) -> dict[str, str]:
+    """The headers of a request that this process sends to itself for a visitor's call of a tool."""
+    return {_VISITOR_HEADER: f"{_SECRET} {call} {address}"}
+
+
+def tool_call(scope: Scope) -> tuple[str, str] | None:
+    """The name and the visitor's address of the call of a tool, if this process sends the request to itself for one."""
+    secret, _, about = Headers(scope=scope).get(_VISITOR_HEADER, "").partition(" ")
+    call, _, address = about.partition(" ")
+    return (call, address) if compare_digest(secret.encode(), _SECRET.encode()) else None
 
 
 def client_address(scope: Scope) -> str:
     """The address of a request; behind a proxy the last one in the header, the only one that the proxy itself added."""
-    headers = Headers(scope=scope)
-    secret, _, address = headers.get(_VISITOR_HEADER, "").partition(" ")
-    if compare_digest(secret.encode(), _SECRET.encode()):
-        return address
-    forwarded = headers.getlist("x-forwarded-for")
+    if (call := tool_call(scope)) is not None:
+        return call[1]
+    forwarded = Headers(scope=scope).getlist("x-forwarded-for")
     address, port = scope.get("client") or ("", 0)
     if forwarded and settings.behind_proxy():
         address = forwarded[-1].rpartition(",")[2].strip()[:64]

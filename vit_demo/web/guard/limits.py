@@ -77,6 +77,9 @@ MAX_PATH_LENGTH = 2000
 MAX_TOOL_CALLS = 32
 """MCP calls under way at once."""
 
+MAX_TOOL_CALLS_OF_ONE = 8
+"""The same of one address."""
+
 TOOL_SECONDS = 300.0
 """Time that one MCP call may take."""
 

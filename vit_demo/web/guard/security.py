@@ -111,7 +111,7 @@ class Guard:
         path = unquote(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
         origin = Headers(scope=scope).get("origin")
         is_upload = path.rstrip("/") == "/upload"
-        is_forwarded = path in ("", "/") and "x-forwarded-host" in Headers(scope=scope)
+        is_forwarded = path.rstrip("/") in ("", "/config") and "x-forwarded-host" in Headers(scope=scope)
         has_failed = False
 
         async def send_guarded(message: Message) -> None:
@@ -119,7 +119,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 has_failed = is_upload and message["status"] == 500  # the error follows, and its message below
                 _set_headers(MutableHeaders(scope=message), path, origin)
-                if is_forwarded:  # the page names the host by which it was asked for
+                if is_forwarded:  # the page and its configuration name the host by which they were asked for
                     MutableHeaders(scope=message)["cache-control"] = "no-store"
             if not has_failed:
                 await send(message)

@@ -11,7 +11,7 @@ from gradio.context import LocalContext
 from starlette.types import Scope
 
 from vit_demo.inference.job import owner
-from vit_demo.web.guard.headers import client_address, is_local
+from vit_demo.web.guard.headers import client_address, is_local, tool_call
 from vit_demo.web.guard.limits import UNHEARD_SECONDS
 
 
@@ -21,12 +21,15 @@ def ask_for(scope: Scope | None = None) -> None:
     Args:
         scope: Of the request; None for an event, which runs in a task of Gradio's queue and has the request there.
     """
-    if scope is None:
-        request = LocalContext.request.get(None)
-        scope = getattr(getattr(request, "request", None), "scope", None)
+    scope = _scope_of_event() if scope is None else scope
     if scope is not None:
         address = client_address(scope)
         owner.set("" if is_local(address) else address)
+
+
+def _scope_of_event() -> Scope | None:
+    request = LocalContext.request.get(None)
+    return getattr(getattr(request, "request", None), "scope", None)
 
 
 class Streams:
@@ -69,6 +72,9 @@ def is_heard(since: float) -> bool:
     Args:
         since: When it began, in seconds of ``time.monotonic``; its stream may be opened a little later.
     """
+    scope = _scope_of_event()
+    if scope is not None and (call := tool_call(scope)) is not None:
+        return streams.is_open(call[0])  # all tools share one session, whose stream stays open
     event, request = LocalContext.event_id.get(None), LocalContext.request.get(None)
     if event is None or time.monotonic() - since < UNHEARD_SECONDS:
         return True
