@@ -12,7 +12,7 @@ from vit_demo.inference.backend import decode, encode, forward_batch
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
-from vit_demo.inference.limits import LANES
+from vit_demo.inference.limits import POOLS
 from vit_demo.model import Trace
 from vit_demo.web.catalog.example_digits import example_picture
 
@@ -20,7 +20,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 class Elsewhere:
     """A backend with an engine of its own; counts what crosses."""
 
-    lanes = LANES
+    pools = POOLS
     device = "elsewhere"
 
     def __init__(self):

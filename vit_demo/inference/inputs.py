@@ -64,8 +64,8 @@ class Source:
     reference: str = ""
     is_decoded: Callable[[], bool] | None = None
 
-    def lane(self, preset: Preset) -> str:
-        """The lane of jobs for a pass on this picture: nothing else waits for a file that must be decoded first."""
+    def pool(self, preset: Preset) -> str:
+        """The worker pool for a pass on this picture: nothing else waits for a file that must be decoded first."""
         if self.is_decoded is None:
             return preset.task
         return "photos" if self.is_decoded() else "files"

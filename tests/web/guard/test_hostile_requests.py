@@ -180,7 +180,7 @@ def test_no_digit_and_no_example_waits_while_picture_files_are_decoded(page, mon
         picture = f"data:image/png;base64,{base64.b64encode(b'%d' % number).decode()}"
         assert request(page, "POST", "/gradio_api/call/predict", {"data": [picture, "digits-tiny", 0]})[0] == 200
         source = image_source(picture)
-        assert source.lane(PRESETS["digits-tiny"]) == "files"
+        assert source.pool(PRESETS["digits-tiny"]) == "files"
     try:
         source = drawing_source(to_data_url(example_picture(4)))
         with ThreadPoolExecutor(1) as pool:

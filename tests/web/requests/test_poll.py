@@ -374,9 +374,9 @@ def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, empty_replies
     needed = {}
     submit = get_engine().jobs.submit
 
-    def record(key, work, lane, nbytes=0):
-        needed[lane] = nbytes
-        return submit(key, work, lane, nbytes)
+    def record(key, work, pool, nbytes=0):
+        needed[pool] = nbytes
+        return submit(key, work, pool, nbytes)
 
     monkeypatch.setattr(get_engine().jobs, "submit", record)
     send(source, "logit_lens")

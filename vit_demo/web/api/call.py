@@ -78,8 +78,8 @@ class Call:
             raise ImageError("There is no picture: send a picture file as `image`.")
         source, engine = parse.image_source(image), get_engine()
         if preset in (None, ""):
-            lane = source.lane(PRESETS[DEFAULT_PRESETS["photos"]])
-            picture = await engine.jobs.run_async(None, source.read, lane)
+            pool = source.pool(PRESETS[DEFAULT_PRESETS["photos"]])
+            picture = await engine.jobs.run_async(None, source.read, pool)
             source, preset = replace(source, read=lambda: picture, is_decoded=None), default_preset(picture)
         found = await get_preset(parse.preset_name(preset))
         return cls(engine, source, found, parse.patch_size(found, patch_size))
@@ -90,5 +90,5 @@ class Call:
 
     async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
         """Runs something as a job of its own; ``slow`` if it takes many passes."""
-        lane = "slow" if slow else self.source.lane(self.preset)
-        return await self.engine.jobs.run_async(None, work, lane, job_bytes(self.preset, self.patch_size, slow=slow))
+        pool = "slow" if slow else self.source.pool(self.preset)
+        return await self.engine.jobs.run_async(None, work, pool, job_bytes(self.preset, self.patch_size, slow=slow))

@@ -106,9 +106,9 @@ class RequestedResult:
             result = self.explore()
             return result.heatmap(request.method, **request.options(result))
 
-        return self.engine.cached(_maps, ("map", self.request.key, request), compute, self.lane(request))
+        return self.engine.cached(_maps, ("map", self.request.key, request), compute, self.pool(request))
 
-    def lane(self, request: MapRequest) -> str:
-        """The lane of jobs in which a map is computed."""
+    def pool(self, request: MapRequest) -> str:
+        """The worker pool that computes a map."""
         is_slow = methods.find_method(request.method).is_slow
-        return "slow" if is_slow else self.request.source.lane(self.preset)
+        return "slow" if is_slow else self.request.source.pool(self.preset)

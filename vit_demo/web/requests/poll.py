@@ -119,11 +119,11 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     preset = await _find_preset(source.name)
     size = preset.check_patch_size(source.patch_size)
     requested = RequestedResult(engine, preset, source)
-    lane = requested.lane(parsed) if isinstance(parsed, MapRequest) else source.source.lane(preset)
+    pool = requested.pool(parsed) if isinstance(parsed, MapRequest) else source.source.pool(preset)
 
     def work() -> bytes:
         _replies.put(key, found := pack({"result": KINDS[kind].compute(requested, parsed)}))
         return found
 
-    lane = "slow" if KINDS[kind].many_passes else lane
-    return engine.jobs.submit(key, work, lane, job_bytes(preset, size, slow=lane == "slow"))
+    pool = "slow" if KINDS[kind].many_passes else pool
+    return engine.jobs.submit(key, work, pool, job_bytes(preset, size, slow=pool == "slow"))
