@@ -6,14 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, PHOTOS_PRESET
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
     from vit_demo.methods import Method
-
-FITS = ("crop", "squash", "keep")
-
-DIRECTIONS = ("from", "to")
 
 
 class AddToList(argparse.Action):
@@ -58,10 +55,10 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
     )
-    command.add_argument("--fit", choices=FITS, default="crop", help="how a photo becomes the input (%(default)s)")
+    command.add_argument("--fit", choices=FITS, default=FITS[0], help="how a photo becomes the input (%(default)s)")
 
 
-PRESET_HELP = "(digits-small for a drawing, photos-tiny for a photo)"
+PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 
 def check_label(label: str | None, methods: Sequence[Method]) -> None:

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ class Picture:
 
     def read(self) -> str | bytes:
         """What ``explore`` takes: the path, or the bytes of standard input."""
-        from vit_demo.images import MAX_BYTES
-
-        return sys.stdin.buffer.read(MAX_BYTES + 1) if self.name == STDIN else self.name
+        return sys.stdin.buffer.read(MAX_PICTURE_BYTES + 1) if self.name == STDIN else self.name
 
 
 @dataclass(frozen=True)

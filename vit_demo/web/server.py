@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from vit_demo.accelerator import ZERO_GPU
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import InputError
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
@@ -34,7 +35,7 @@ from vit_demo.web.frontend import head, modules
 from vit_demo.web.frontend.theme import style, theme
 from vit_demo.web.guard import replacements, session_queues, uploads
 from vit_demo.web.guard.compression import Compression
-from vit_demo.web.guard.limits import MAX_QUEUE_LENGTH, MAX_UPLOAD_BYTES
+from vit_demo.web.guard.limits import MAX_QUEUE_LENGTH
 from vit_demo.web.guard.security import Guard
 from vit_demo.web.page import build_page
 
@@ -148,7 +149,7 @@ def asgi_app() -> FastAPI:
         css=style(),
         ssr_mode=False,
         mcp_server=mcp.install(),
-        max_file_size=MAX_UPLOAD_BYTES,
+        max_file_size=MAX_PICTURE_BYTES,
         run_history=False,
         enable_monitoring=False,
         footer_links=[],

@@ -22,10 +22,11 @@ from fastapi.testclient import TestClient
 from gradio.route_utils import FileUploadProgress
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web.guard import uploads
 from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address
-from vit_demo.web.guard.limits import MAX_UPLOAD_BYTES, UPLOAD_FILE_BYTES
+from vit_demo.web.guard.limits import UPLOAD_FILE_BYTES
 from vit_demo.web.guard.quota import FileCounter, Quota
 from vit_demo.web.server import asgi_app, forget_finished
 
@@ -39,7 +40,7 @@ def page(running_page):
 
 
 def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
-    status, reply = upload(page, b"0" * (MAX_UPLOAD_BYTES + 1))
+    status, reply = upload(page, b"0" * (MAX_PICTURE_BYTES + 1))
     assert status == 413
     status, reply = upload(page, png())
     assert status == 200 and uploads.is_upload_path(json.loads(reply)[0])

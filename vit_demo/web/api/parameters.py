@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from gradio.data_classes import FileData
 
+from vit_demo.defaults import DIGITS_PRESET, PHOTOS_PRESET
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
@@ -76,8 +77,8 @@ OtherPicture = Annotated[
 PresetName = Annotated[
     str,
     Parameter(
-        'Name of the model, from presets, or a repository of the Hub as org/name; "" for "digits-small" if the picture '
-        'is a drawing, else "photos-tiny".',
+        f'Name of the model, from presets, or a repository of the Hub as org/name; "" for "{DIGITS_PRESET}" if the '
+        f'picture is a drawing, else "{PHOTOS_PRESET}".',
         schema={"anyOf": [{"enum": ["", *PRESETS]}, {"type": "string", "pattern": "^[^/]+/[^/]+$"}]},
     ),
 ]

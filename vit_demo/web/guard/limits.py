@@ -14,9 +14,6 @@ MAX_UNFINISHED_BYTES = 64_000_000
 MAX_UNFINISHED_BYTES_OF_ONE = 16_000_000
 """The same of one address."""
 
-MAX_UPLOAD_BYTES = 50_000_000
-"""One uploaded file."""
-
 UPLOAD_QUOTA_BYTES = 300_000_000
 """Uploads of one address in one hour."""
 

@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
 from vit_demo.web.guard.bodies import (
     RequestRefused,
@@ -31,7 +32,6 @@ from vit_demo.web.guard.headers import check_address, clean_headers, client_addr
 from vit_demo.web.guard.limits import (
     BODY_TIMEOUT_SECONDS,
     MAX_EVENT_BYTES,
-    MAX_UPLOAD_BYTES,
     UPLOAD_FILE_BYTES,
     UPLOAD_QUOTA_BYTES,
 )
@@ -181,8 +181,8 @@ class Guard:
             raise RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
         if not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
             raise RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
-        if length > MAX_UPLOAD_BYTES + MAX_EVENT_BYTES:
-            raise RequestRefused(413, f"The file is larger than {MAX_UPLOAD_BYTES // 10**6} MB: send a smaller copy.")
+        if length > MAX_PICTURE_BYTES + MAX_EVENT_BYTES:
+            raise RequestRefused(413, f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy.")
         self._quota.spend(address, length)
         scope["query_string"] = b""  # Gradio would remember an upload_id until somebody asks for its progress
         deadline = time.monotonic() + BODY_TIMEOUT_SECONDS

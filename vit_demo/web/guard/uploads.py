@@ -20,9 +20,9 @@ from typing import IO, Any
 
 from gradio import processing_utils
 
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
 from vit_demo.web.guard.limits import (
-    MAX_UPLOAD_BYTES,
     UPLOAD_FOLDER_BYTES,
     UPLOAD_FOLDER_FILES,
     UPLOAD_LIFETIME_SECONDS,
@@ -144,7 +144,7 @@ def read(path: Path) -> bytes:
     try:
         os.utime(path)
         with path.open("rb") as file:
-            return file.read(MAX_UPLOAD_BYTES + 1)
+            return file.read(MAX_PICTURE_BYTES + 1)
     except OSError as error:
         raise ImageError(NOT_AN_UPLOAD) from error
 

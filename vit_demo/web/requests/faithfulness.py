@@ -7,18 +7,16 @@ depend on the heatmap, so its curves serve all heatmaps of the same picture and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS, Baseline
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
-from vit_demo.metrics import Baseline, random_orders
+from vit_demo.metrics import random_orders
 from vit_demo.web.requests import parse
-
-NUM_ORDERS = 5
-"""Random orders, as in ``Exploration.faithfulness``."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +41,11 @@ class CurveRequest:
             InputError: If one is invalid.
         """
         baseline = fields.get("baseline", "mean")
-        if baseline not in get_args(Baseline):
-            raise InputError(f"There is no such baseline: choose one of {', '.join(get_args(Baseline))}.")
+        if baseline not in BASELINES:
+            raise InputError(f"There is no such baseline: choose one of {', '.join(BASELINES)}.")
         order = parse.integer(fields.get("order", 0), "order")
-        if order >= NUM_ORDERS:
-            raise InputError(f"There is no random order {order}: there are {NUM_ORDERS}, counted from 0.")
+        if order >= NUM_RANDOM_ORDERS:
+            raise InputError(f"There is no random order {order}: there are {NUM_RANDOM_ORDERS}, counted from 0.")
         label = fields.get("label")
         return cls(baseline, order, None if label is None else parse.integer(label, "label"))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vit_demo import methods
+from vit_demo.defaults import DIRECTIONS
 from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
@@ -58,7 +59,7 @@ class MapRequest:
 
         block, head = integer("block", -1), integer("head", -1)
         direction = fields.get("direction", "from")
-        if direction not in ("from", "to"):
+        if direction not in DIRECTIONS:
             raise InputError('There is no such direction: choose "from" or "to".')
         return cls(
             method,
