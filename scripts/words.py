@@ -61,6 +61,7 @@ SENTENCES = (
 """Modules whose sentences a visitor can meet. What only a forged request can cause stays English."""
 
 LEFT_IN_ENGLISH = (
+    "HF_HUB_OFFLINE is set",
     "A picture must be a path",
     "An array must be",
     "give the path of a picture file",

@@ -17,7 +17,7 @@ from safetensors.torch import save
 from vit_demo.inference.shared import reset_engines
 from vit_demo.web import launch
 from vit_demo.weights import PRESETS
-from vit_demo.weights.hub_presets import IMAGENET_LABELS
+from vit_demo.weights.imagenet import IMAGENET_LABELS
 
 from ..weights.hub_server import HubServer
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from vit_demo.features import logit_lens
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 
 @pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}, {"num_registers": 2}], ids=str)

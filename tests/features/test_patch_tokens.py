@@ -11,8 +11,9 @@ from torch.nn import functional as F
 
 from vit_demo.features import patch_tokens
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 SHAPES = [
     {},
     {"class_token": False, "pool": "mean"},
@@ -58,7 +59,7 @@ def test_tokens_are_those_of_timm() -> None:
     torch.manual_seed(0)
     theirs = timm.create_model("vit_tiny_patch16_224", img_size=64, depth=3, embed_dim=24, num_classes=7).eval()
     config = ViTConfig(image_size=64, patch_size=16, embed_dim=24, depth=3, num_heads=3, num_classes=7, norm_eps=1e-6)
-    ours = ViT(config).eval()
+    ours = TracedViT.of(ViT(config).eval())
     ours.load_state_dict(theirs.state_dict())
     images = torch.randn(1, 3, 64, 64)
     found = patch_tokens(ours, images)

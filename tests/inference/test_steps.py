@@ -22,9 +22,9 @@ from vit_demo.inference.steps import (
     describe_network,
     describe_patch,
 )
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 SHAPES: dict[str, dict[str, Any]] = {
     "class token": {},
@@ -41,15 +41,15 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(params=SHAPES.values(), ids=SHAPES)
-def model(network: Network, request: pytest.FixtureRequest) -> ViT:
+def model(network: Network, request: pytest.FixtureRequest) -> TracedViT:
     return network(**request.param)
 
 
-def picture(model: ViT) -> Tensor:
+def picture(model: TracedViT) -> Tensor:
     return torch.randn(1, model.config.in_channels, 16, 16)
 
 
-def test_a_patch_is_multiplied_with_each_filter_by_a_plain_loop(model: ViT) -> None:
+def test_a_patch_is_multiplied_with_each_filter_by_a_plain_loop(model: TracedViT) -> None:
     images, patch = picture(model), 6  # row 1, column 2 of 4 x 4
     shared = describe_network(model, images, patch_size=4)
     found = describe_patch(model, images, patch, patch_size=4)
@@ -62,7 +62,7 @@ def test_a_patch_is_multiplied_with_each_filter_by_a_plain_loop(model: ViT) -> N
         assert found["embedded"][index].item() == pytest.approx(total, abs=1e-4)
 
 
-def test_a_token_is_its_patch_and_its_position(model: ViT) -> None:
+def test_a_token_is_its_patch_and_its_position(model: TracedViT) -> None:
     images = picture(model)
     found = describe_patch(model, images, 6, patch_size=4)
     with torch.inference_mode():
@@ -74,7 +74,7 @@ def test_a_token_is_its_patch_and_its_position(model: ViT) -> None:
         assert torch.equal(found["class_token"], tokens[0])
 
 
-def test_positions_give_every_cosine_similarity(model: ViT) -> None:
+def test_positions_give_every_cosine_similarity(model: TracedViT) -> None:
     positions = model.pos_embed_for((4, 4))[0, model.num_pos_embed_prefix :].numpy()
     compressed = describe_network(model, picture(model), patch_size=4)["positions"].float().numpy()
     lengths = np.linalg.norm(positions, axis=1)
@@ -91,10 +91,10 @@ def test_smooth_positions_need_few_numbers_and_random_ones_all() -> None:
 
 
 @pytest.mark.parametrize("block", [0, 2])
-def test_one_head_by_a_plain_loop(model: ViT, block: int) -> None:
+def test_one_head_by_a_plain_loop(model: TracedViT, block: int) -> None:
     images, patch, head = picture(model), 9, 1
     found = describe_block(model, images, patch, block, head, patch_size=4)
-    trace = Trace()
+    trace = Recording()
     with torch.inference_mode():
         model(images, trace, patch_size=4)
     q, k, v = (recorded[block][0, head].double() for recorded in (trace.q, trace.k, trace.v))
@@ -129,7 +129,7 @@ def test_a_block_is_that_of_its_modules_and_of_torchs_attention(network: Network
         torch.testing.assert_close(found["attention"], added[0, 10], atol=1e-4, rtol=1e-4)
 
 
-def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: ViT) -> None:
+def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: TracedViT) -> None:
     images = picture(model)
     found = describe_block(model, images, 3, 1, 2, patch_size=4)
     block = model.blocks[1]
@@ -147,14 +147,14 @@ def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: ViT) 
 
 def test_the_class_token_is_the_first_token(network: Network) -> None:
     model = network()
-    images, trace = picture(model), Trace()
+    images, trace = picture(model), Recording()
     found = describe_block(model, images, None, 2, 0, patch_size=4)
     with torch.inference_mode():
         model(images, trace, patch_size=4)
     torch.testing.assert_close(found["query"], trace.q[2][0, 0, 0])
 
 
-def test_the_prediction_forms_as_the_logit_lens_shows_and_ends_in_the_output(model: ViT) -> None:
+def test_the_prediction_forms_as_the_logit_lens_shows_and_ends_in_the_output(model: TracedViT) -> None:
     images = picture(model)
     found = describe_network(model, images, patch_size=4)
     with torch.inference_mode():

@@ -8,7 +8,7 @@ from huggingface_hub import SpaceCard
 from PIL import Image
 
 from vit_demo.weights import PRESETS
-from vit_demo.weights.hf_weights import WEIGHTS_FILE
+from vit_demo.weights.hub.repository import WEIGHTS_FILE
 
 ROOT = Path(__file__).parents[2]
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}

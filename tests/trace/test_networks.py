@@ -19,8 +19,7 @@ from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.targets import pooling_weights
-from vit_demo.model import Trace
-from vit_demo.trace import AdaptedViT, adapt
+from vit_demo.trace import Recording, TracedViT, adapt
 
 from .networks import NETWORKS, own, timm_vit
 
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(params=NETWORKS, scope="module")
-def network(request) -> AdaptedViT:
+def network(request) -> TracedViT:
     return adapt(NETWORKS[request.param](), 32)
 
 
@@ -37,7 +36,7 @@ def images() -> Tensor:
     return torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(3))
 
 
-def plain(network: AdaptedViT, images: Tensor) -> Tensor:
+def plain(network: TracedViT, images: Tensor) -> Tensor:
     output = network.module(images)
     return (
         output
@@ -46,8 +45,8 @@ def plain(network: AdaptedViT, images: Tensor) -> Tensor:
     )
 
 
-def traced(network: AdaptedViT, images: Tensor, **options: Any) -> tuple[Tensor, Trace]:
-    trace = Trace(record_tokens=True)
+def traced(network: TracedViT, images: Tensor, **options: Any) -> tuple[Tensor, Recording]:
+    trace = Recording(record_tokens=True)
     with torch.no_grad():
         return network(images, trace, **options), trace
 

@@ -8,7 +8,7 @@ from vit_demo.errors import PresetError
 from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.model import ViT
 from vit_demo.weights import PRESETS, find_preset
-from vit_demo.weights.hub_presets import IMAGENET_LABELS
+from vit_demo.weights.imagenet import IMAGENET_LABELS
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)

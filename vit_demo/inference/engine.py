@@ -27,9 +27,9 @@ from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, defaul
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
-from vit_demo.model import ViT
 from vit_demo.resources import release_memory
-from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
+from vit_demo.trace import TracedViT
+from vit_demo.weights import PRESETS, Preset, Progress, fetch_files, find_preset, is_on_machine, load_model
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Engine:
         # Another process that computes counts its memory itself.
         self.jobs = JobRunner(backend.pools, sys.maxsize) if backend else JobRunner(POOLS)
         self._backend = backend
-        self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
+        self._models: ByteCache[TracedViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
         self._results: ByteCache[Exploration] = ByteCache(result_bytes(self.device), lambda result: result.num_bytes)
         self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
         self._execute_on_zero_gpu = zero_gpu(self._execute)
@@ -160,7 +160,7 @@ class Engine:
         def work() -> Preset:
             preset = find_preset(name, progress and report_file, trusted=trusted)
             if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
-                fetch_weights(preset, progress and report_file)
+                fetch_files(preset, progress and report_file)
             if preset.source != "folder":  # whose files may have changed when it is next asked for
                 self._prepared.put((name, trusted), preset)
             return preset
@@ -181,10 +181,10 @@ class Engine:
 
         return self.jobs.submit(("warm up", name), work, preset.task)
 
-    def model(self, preset: Preset, patch_size: int) -> ViT:
+    def model(self, preset: Preset, patch_size: int) -> TracedViT:
         """The network for a patch size, on this engine's device, loaded once."""
 
-        def load() -> ViT:
+        def load() -> TracedViT:
             if preset.source != "bundled":
                 release_memory()  # of the models that the last one evicted
             return load_model(preset, patch_size).to(self.device)
@@ -274,5 +274,6 @@ class Engine:
         return f"{device_name(device)}, because the memory of the GPU was too small"
 
     @staticmethod
-    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str]:
-        return preset.checkpoint_name(patch_size), preset.repo, preset.revision
+    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str, int]:
+        # A network of another library is a copy of its own for each patch size.
+        return preset.checkpoint_name(patch_size), preset.repo, preset.revision, patch_size if preset.library else 0

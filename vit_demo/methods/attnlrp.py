@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,
@@ -31,7 +31,7 @@ _SAME_SIGN = GAMMA / (2 + GAMMA)
 
 @register("attnlrp", title="AttnLRP", class_specific=True, cost="backward", unit="logit", signed=True)
 def attnlrp(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: Target = None,
     *,

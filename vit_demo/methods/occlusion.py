@@ -9,7 +9,7 @@ from vit_demo.errors import InputError
 from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 
 @register(
@@ -22,7 +22,7 @@ from vit_demo.model import ViT
     options=[Option(name="window", kind="integer", bounds=(1, 99))],
 )
 def occlusion(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     *,
@@ -41,7 +41,7 @@ def occlusion(
         images: ``[1, C, height, width]``, normalised.
         target: The class.
         window: Side of the window centred on each patch, in patches, odd; cut off at the edges.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called after every batch.
 

@@ -23,7 +23,7 @@ from vit_demo.methods.ranks import ranks
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 KEEP_RATIOS = (0.25, 0.5, 0.5)
 """Shares of the patches that stay, each for an equal part of the budget. Few patches show what suffices for the class,
@@ -48,7 +48,7 @@ aside for trials."""
     ],
 )
 def patch_dropping(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     *,
@@ -68,7 +68,7 @@ def patch_dropping(
         budget: Number of random subsets.
         seed: Of the subsets.
         with_hint: Whether to use relevance and AttnLRP as a hint.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called after every batch.
 

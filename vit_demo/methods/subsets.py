@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods.chunking import chunk_size
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 Progress = Callable[[int, int], None]
 """Progress callback: called with the number of passes done and their total."""
@@ -18,7 +18,7 @@ BATCH_TOKENS = 8192
 
 
 def sequence_patches(
-    model: ViT, images: Tensor, patch_size: int | None, kept_patches: Tensor | None
+    model: TracedViT, images: Tensor, patch_size: int | None, kept_patches: Tensor | None
 ) -> tuple[tuple[int, int], Tensor]:
     """The grid of one image, and those of its patches ``[K]`` that enter the sequence."""
     p = model.patch_size if patch_size is None else patch_size
@@ -33,7 +33,7 @@ def sequences_per_batch(tokens: int) -> int:
 
 @torch.inference_mode()
 def log_probabilities(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     subsets: Tensor,
@@ -50,7 +50,7 @@ def log_probabilities(
         images: ``[1, C, height, width]``, normalised.
         target: The class.
         subsets: ``[M, K]`` int64: the patches that stay, counted row by row.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         progress: Called after every batch.
 
     Returns:

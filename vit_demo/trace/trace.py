@@ -11,7 +11,7 @@ from torch import Tensor
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode, fold
-from vit_demo.trace.probe import NOT_SEEN
+from vit_demo.trace.structure import NOT_SEEN
 
 
 class Trace(AttentionMode):

@@ -33,6 +33,9 @@ MAX_REGISTERS = 64
 MAX_IMAGE_SIZE = 4096
 """Pixels along a side."""
 
+MAX_NETWORK_BYTES = 5 << 30
+"""Parameters and tables of a network, as it is in memory."""
+
 # Networks that visitors of a public page choose.
 MAX_GRID = 60
 """Patches along a side; also limits the patch sizes offered with any weights of the Hub."""

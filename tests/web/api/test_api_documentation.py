@@ -15,6 +15,7 @@ from gradio_client import Client, handle_file
 from PIL import Image
 
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard.limits import MAX_EVENTS_OF_ONE
 
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra `mcp`")
 
@@ -105,6 +106,10 @@ def test_the_address_for_agents_is_the_one_that_is_served(running_page):
     pytest.importorskip("mcp", reason="needs the extra `mcp`")
     with urlopen(f"{running_page.local_url}{path}schema") as answer:
         assert {tool["name"] for tool in json.load(answer)} >= {"explain_image", "predict"}
+
+
+def test_the_limit_of_unfinished_calls_is_the_servers():
+    assert f"{MAX_EVENTS_OF_ONE} unfinished calls" in " ".join(TEXT.split())
 
 
 def test_the_tables_list_every_endpoint_and_parameter(running_page):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
 from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
+from vit_demo.trace import TracedViT
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests import tour
 from vit_demo.web.requests.parse import ResultRequest
@@ -139,7 +141,7 @@ def test_models_of_other_shapes(
     config = replace(tiny.config, depth=2, embed_dim=16, num_heads=2, **changes)
     preset = replace(tiny, config=config, labels=tiny.labels if config.num_classes else ())
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
-    monkeypatch.setattr(engine, "load_model", lambda *_: ViT(config).eval())
+    monkeypatch.setattr(engine, "load_model", lambda *_: TracedViT.of(ViT(config).eval()))
     reset_engines()
     try:
         shared = numbers(source, "steps")
@@ -164,7 +166,7 @@ def run_excerpt(code: str, wanted: str = "", **names: Any) -> Any:
 
 
 @torch.inference_mode()
-def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[..., ViT]) -> None:
+def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[..., TracedViT]) -> None:
     model, images, none = network(), torch.randn(1, 3, 16, 16), {"trace": None, "attention_fn": None}
     codes = [[excerpt["code"] for excerpt in excerpts] for excerpts in tour.step_code()]
     assert run_excerpt(codes[0][0], "grid", self=model, images=images, patch_size=4) == (4, 4)
@@ -197,6 +199,25 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
     pooled = run_excerpt(codes[7][0], self=model, x=encoded, pre_logits=True)
     assert torch.equal(model.head(pooled), model(images, patch_size=4))
     assert torch.equal(describe_network(model, images, patch_size=4)["pooled"], pooled[0])
+
+
+def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:
+    model = vit_demo.load("digits-small", 4, device="cpu")
+    seen: set[str] = set()
+
+    def see(*tensors: object) -> None:
+        seen.update(str(list(tensor.shape)) for tensor in tensors if isinstance(tensor, torch.Tensor))
+
+    for module in model.modules():
+        module.register_forward_hook(lambda _, given, returned: see(*given, returned))
+    trace = vit_demo.model.Trace()
+    with torch.inference_mode():
+        model(torch.randn(1, 1, 28, 28), trace)
+    see(trace.q[0], attention_rows.attention_scores(trace.q[0], trace.k[0]))
+    guide = (Path(__file__).parents[2] / "docs" / "guided.md").read_text(encoding="utf-8")
+    steps_of_guide = [line for line in guide.splitlines() if re.match(r"\| \d\. ", line)]
+    assert len(steps_of_guide) == 8
+    assert set(re.findall(r"`(\[1, .*?\])`", "\n".join(steps_of_guide))) <= seen
 
 
 def test_the_code_says_where_it_stands() -> None:

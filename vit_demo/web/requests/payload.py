@@ -19,7 +19,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights.limits import num_operations
 
 if TYPE_CHECKING:
-    from vit_demo.model import Trace
+    from vit_demo.trace import Recording
     from vit_demo.web.requests.parse import ResultRequest
 
 _runs = count(1)
@@ -112,7 +112,7 @@ def block_payload(result: Exploration, block: int) -> dict[str, str]:
     return {name: encode(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "logsumexp": logsumexp}.items()}
 
 
-def _trace_bytes(trace: Trace) -> int:
+def _trace_bytes(trace: Recording) -> int:
     """The bytes of ``block_payload``, before base64: two half-precision numbers of each token, and the log-sum-exp."""
     return 4 * trace.q[0][0].numel() + 4 * trace.q[0][0, ..., 0].numel()
 

@@ -15,7 +15,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference import steps
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods.attention_rows import attention_rows, attention_scores
-from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ViT
+from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ScaledDotProduct, ViT
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import encode
 
@@ -108,12 +108,12 @@ def step_code() -> list[list[dict[str, str]]]:
     The fused kernel of the fourth step writes no attention down; after its call come the lines that compute the maps.
     """
     return [
-        [_excerpt(ViT.forward_features, "p = self.patch_size", "height, width", "grid = ")],
+        [_excerpt(ViT.forward_features, "p = self.patch_size", "height, width", "x = self.embed")],
         [_excerpt(PatchEmbed.forward, "kernel =", "if patch_size", "kernel =", "x = F.conv2d", "return x")],
         [_excerpt(ViT.embed, "prefix =", "pos_embed =", "if self.config", "x = torch.cat", "else:", "x = torch.cat")],
         [
-            _excerpt(Attention.forward, "qkv = ", "q, k, v = "),
-            _excerpt(Attention._attention, "return F.scaled_dot_product_attention"),
+            _excerpt(Attention.forward, "qkv = ", "q, k, v = ", "x = self.attend"),
+            _excerpt(ScaledDotProduct.forward, "return"),
             _excerpt(attention_scores, "return (q.float()"),
             _excerpt(attention_rows, "return attention_scores"),
         ],
@@ -123,10 +123,10 @@ def step_code() -> list[list[dict[str, str]]]:
         ],
         [
             _excerpt(MLP.forward, "x = F.dropout", "return F.dropout"),
-            _excerpt(Block.forward, "x = x + self._drop_branch(self.ls2"),
+            _excerpt(Block.forward, "return x + self._drop_branch(self.ls2"),
         ],
-        [_excerpt(ViT.forward_features, "for block in", "x = block(x", 'return _record(trace, "encoded"')],
-        [_excerpt(ViT.forward_head, "x = pool_tokens", "x = self.fc_norm", "return x if")],
+        [_excerpt(ViT.forward_features, "for block in", "x = block(x", "return self.norm")],
+        [_excerpt(ViT.forward_head, "pooled =", "return pooled if")],
     ]
 
 

@@ -110,7 +110,8 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     const isMeasured = state.task === "digits" || fit === "crop";
     sizes.set(model, patchSize, isMeasured);
     const { text = "", accuracy_text: accuracy = "" } = model.sizes.find(({ size }) => size === patchSize) ?? {};
-    const aboutSize = fit === "keep" ? withGrid(text, gridOf(state.photos)) : text;
+    const ofShape = () => `${withGrid(text, gridOf(state.photos))} ${translate("The table is about square pictures.")}`;
+    const aboutSize = fit === "keep" ? ofShape() : text;
     setText(find(".size-text"), isMeasured ? `${aboutSize} ${accuracy}`.trim() : aboutSize);
     showOffer(state.task === "photos" && !canAsk ? model : null);
   }

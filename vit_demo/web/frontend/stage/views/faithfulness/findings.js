@@ -97,9 +97,10 @@ function svg(tag, attributes, ...children) {
 
 /**
  * A figure with its own title, legend and scale.
- * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `ends` label the axis.
+ * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `ends` label the horizontal axis,
+ * and `format` writes the values at the ends of the vertical one.
  */
-export function lineChart({ title, places, curve, randoms, ends, legend }) {
+export function lineChart({ title, places, curve, randoms, ends, legend, format = asPercentage }) {
   const values = [...curve, ...randoms.flat()];
   const top = axisTop(Math.max(...values));
   const bottom = Math.min(...values) < 0 ? -axisTop(-Math.min(...values)) : 0;
@@ -123,7 +124,7 @@ export function lineChart({ title, places, curve, randoms, ends, legend }) {
   }
   drawing.append(svg("path", { class: "curve", d: path(curve) }));
   const key = legend.map((words, i) => make("span", { className: i ? "random" : "curve" }, make("i"), words));
-  const [highest, lowest] = [axisLabel(top), bottom ? axisLabel(bottom) : "0"].map((textContent) =>
+  const [highest, lowest] = [format(top), bottom ? format(bottom) : "0"].map((textContent) =>
     make("small", { textContent }),
   );
   return make(
@@ -139,7 +140,7 @@ export function lineChart({ title, places, curve, randoms, ends, legend }) {
 /** The axis ends a little above the curves, at a number that is easy to read. */
 export const axisTop = (peak) => [0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((top) => top >= peak) ?? 1;
 
-const axisLabel = (top) => percent(100 * top);
+const asPercentage = (value) => percent(100 * value);
 
 // Deletion and insertion of every method for one picture and class, one row after the other, with progress.
 

@@ -208,5 +208,6 @@ function randomizationChart(correlations) {
     randoms: [],
     ends: [translate("trained weights"), translate("all weights random")],
     legend: [translate("rank correlation with this heatmap")],
+    format: formatArea,
   });
 }

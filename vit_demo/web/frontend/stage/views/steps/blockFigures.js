@@ -32,7 +32,7 @@ export function headFigure({ result, facts, block, tour, paint, choose }) {
   const others = 1 - keyed.reduce((sum, token) => sum + weights[token], 0);
   if (rest > 0)
     rows.push(shareRow(translate("{count} other|{count} others", { count: rest }), "", Math.max(0, others), ""));
-  rows.push(shareRow(english("taken in all"), "", 1, paint.strip(output, { peak }), "total"));
+  rows.push(shareRow(english("weighted sum"), "", 1, paint.strip(output, { peak }), "total"));
   const titles = [english("token"), english("query · key / √d"), english("share"), english("value")].map((title) =>
     cell("columnheader", title),
   );

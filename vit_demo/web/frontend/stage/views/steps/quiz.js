@@ -132,7 +132,7 @@ function nearestPosition({ rows, columns, patches }, { positions }) {
   };
 }
 
-/** Which of four patches the class token takes most from in the last block: the strongest and three ordinary ones. */
+/** Which of four patches the class token attends to most in the last block: the strongest and three ordinary ones. */
 function strongestPatch(result) {
   const { numBlocks, numPatches, tokenOf } = result;
   const map = classTokenMap(result, numBlocks - 1, -1);
@@ -146,8 +146,8 @@ function strongestPatch(result) {
   const shares = patches.map((patch, i) => `${letters[i]} ${formatShare(map[patch])}`).join(" · ");
   return {
     prompt: result.hasClassToken
-      ? translate("From which of the marked patches does the class token take the most in the last block?")
-      : translate("From which of the marked patches does the average of all tokens take the most in the last block?"),
+      ? translate("Which of the marked patches does the class token attend to most in the last block?")
+      : translate("Which of the marked patches do all tokens together attend to most in the last block?"),
     options: patches.map((patch, i) => `${letters[i]}: ${placeOf(result, patch)}`),
     answer,
     why: translate("Mean of all heads: {shares}.", { shares }),

@@ -90,14 +90,14 @@ export const STEPS = [
     after: (f) => [sequence(f), f.hasClassToken ? translate("with the class token") : translate("with positions")],
   },
   {
-    title: english("Attention: what a token takes from the others"),
+    title: english("Attention: what a token attends to"),
     sentences: (f) => [
       translate(
         "Each token makes a *query* (what it looks for), a *key* (what it offers) and a *value* (what it hands over), {headWidth} numbers each in every head.",
         f,
       ),
       translate(
-        "The better a key matches the query, the larger that token's share of what is taken: this is *attention*, and the shares add up to 100 %.",
+        "The better another token's key matches its query, the more a token attends to it: this is *attention*, and its shares add up to 100 %.",
       ),
     ],
     before: (f) => [shape(f.heads, f.tokens, f.headWidth), translate("queries, and as many keys and values")],

@@ -166,8 +166,8 @@ export function create(card, { request, change, stepCode }) {
       view.mapOf = () => map;
       const values = { place: placeOf(result, patch), head: head + 1, block: tour.block + 1 };
       const taken = fromClassToken
-        ? translate("What *the class token* takes, head {head} of block {block}.", values)
-        : translate("What *patch {place}* takes, head {head} of block {block}.", values);
+        ? translate("What *the class token* attends to in head {head} of block {block}.", values)
+        : translate("What *patch {place}* attends to in head {head} of block {block}.", values);
       view.caption = (hovered) =>
         hovered === null ? taken : `${placeOf(result, hovered)}: *${formatShare(map[hovered])}*`;
     } else if (step === 7 && !facts.hasClasses) {

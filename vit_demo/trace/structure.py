@@ -1,4 +1,4 @@
-"""What a network is made of, found by running it once: its blocks, its tokens, and which of them its head reads."""
+"""What a network is made of, seen while it runs once: its blocks, its tokens, and which of them its head reads."""
 
 from __future__ import annotations
 
@@ -23,6 +23,47 @@ LISTS = (nn.ModuleList, nn.Sequential)
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
 
 
+OUTPUTS = ("logits", "image_embeds", "pooler_output")
+"""Fields of transformers' outputs, the first that is there; the second and third are no classes."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Where the parts of a network are, by the names of its modules and parameters.
+
+    Attributes:
+        blocks: The blocks with attention, in their order.
+        entry: The module that the tokens enter first.
+        exit: The module that they leave last.
+        norm: The module that normalizes them then; empty if none does.
+        projections: The weight of the output projection of each attention; empty where there is none.
+        in_tuples: Whether a block returns its tokens within a tuple.
+        leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
+        takes_any_size: Whether pictures may have other sides than those that the network was found with.
+    """
+
+    blocks: tuple[str, ...]
+    entry: str
+    exit: str
+    norm: str = ""
+    projections: tuple[str, ...] = ()
+    in_tuples: bool = False
+    leaves_out: bool = True
+    takes_any_size: bool = True
+
+
+def logits_of(output: Any) -> Tensor:
+    """The logits ``[B, K]``, or the pooled vector, in what a network returns.
+
+    Raises:
+        PresetError: If there is none.
+    """
+    found = output if isinstance(output, Tensor) else next((output[n] for n in OUTPUTS if n in output), None)
+    if not isinstance(found, Tensor) or found.dim() != 2:
+        raise PresetError("This network gives no logits [B, K]: wrap it in a module that does.")
+    return found
+
+
 @dataclass
 class Probe(AttentionMode):
     """One pass of a network, with the module in which each attention happened.
@@ -30,20 +71,21 @@ class Probe(AttentionMode):
     Attributes:
         paths: Of the modules that called each self-attention, outermost first.
         shapes: Of the values, ``[B, H, N, e]``.
-        projections: The weight of each output projection, where there is one.
+        projections: The name of each output projection's weight, where there is one.
         tokens: What each module got and returned, if these are tokens ``[B, N, D]``.
         pools: Whether one query attends to all tokens at the end (attention pooling).
     """
 
     paths: list[str] = field(default_factory=list)
     shapes: list[torch.Size] = field(default_factory=list)
-    projections: dict[int, Tensor] = field(default_factory=dict)
+    projections: dict[int, str] = field(default_factory=dict)
     tokens: dict[str, tuple[Tensor, Any]] = field(default_factory=dict)
     pools: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
         self._stack: list[str] = []
+        self._names: dict[int, str] = {}
         self.modules: dict[str, nn.Module] = {}
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
@@ -57,7 +99,7 @@ class Probe(AttentionMode):
     def project(self, weight: Tensor) -> None:
         """Notes the output projection of the last self-attention."""
         if self.shapes and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
-            self.projections[len(self.shapes) - 1] = weight
+            self.projections[len(self.shapes) - 1] = self._names.get(id(weight), "")
 
     def norm_after(self, end: str) -> str:
         """The name of the module that normalizes what another returned; empty if none does."""
@@ -70,6 +112,7 @@ class Probe(AttentionMode):
     def watching(self, module: nn.Module) -> Iterator[None]:
         """Follows which module runs."""
         self.modules = dict(module.named_modules())
+        self._names = {id(parameter): name for name, parameter in module.named_parameters()}
 
         def enter(name: str) -> Callable[..., None]:
             return lambda module, args, kwargs: self._stack.append(name)

@@ -30,8 +30,9 @@ from tqdm import tqdm
 
 from vit_demo.defaults import PHOTOS_PRESET
 from vit_demo.errors import CheckpointError, PresetError
-from vit_demo.weights import limits, visitor_cache
-from vit_demo.weights.untrusted_text import quote
+from vit_demo.weights import limits
+from vit_demo.weights.hub import visitor_cache
+from vit_demo.weights.hub.untrusted_text import quote
 
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
