@@ -1,6 +1,7 @@
 """The ten example digits of the pad: the strokes of `pad/digits.json`, drawn alike in Python and in the browser.
 
-`pad/strokes.js` defines a drawing, `pad/canvas.js` shows it and listens to pointer and keys, `pad/pad.js` keeps the history.
+`pad/strokes.js` defines a drawing, `pad/canvas.js` shows it and listens to pointer and keys, `pad/pad.js` keeps the
+history.
 """
 
 import base64
