@@ -26,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 from benchmarks.load_server import Server
-from vit_demo.web.frontend.pad import to_data_url
+from vit_demo.web.catalog.example_digits import to_data_url
 
 FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\
@@ -87,10 +87,6 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
         return {"image": digits[n // 60 % len(digits)], "preset": "digits-small", "patch_size": 2, "method": method,
                 "label": str(n % 10)}  # fmt: skip
 
-    def batch(n: int) -> dict[str, Any]:
-        given = drawn(n)
-        return {"images": [given.pop("image"), *digits], "endpoint": "faithfulness", "arguments": given}
-
     def session(n: int) -> str:
         return json.dumps({"data": [], "fn_index": 0, "session_hash": secrets.token_hex(8), "trigger_id": None})
 
@@ -102,7 +98,6 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
     canvas = large_drawing()
     return {
         "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
-        "batches": (partial(call, "batch", batch), 4, 0.2),
         "photos that are slow to decode": (partial(upload, slow_jpeg(), stage), 6, 1.0),
         "large drawings": (
             partial(request, lambda n: {"kind": "result", "source": {**large, "drawing": canvas}}, stage), 8, 0.02

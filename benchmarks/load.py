@@ -32,7 +32,7 @@ from PIL import Image, ImageChops
 
 from benchmarks import flood
 from benchmarks.load_server import Server, SlowHub
-from vit_demo.web.frontend.pad import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture, to_data_url
 
 PHOTO = Path(str(files("gradio") / "media_assets" / "images" / "lion.jpg"))
 PHOTO_SIZES = (10, 12, 15, 20)

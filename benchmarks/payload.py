@@ -13,10 +13,10 @@ import torch
 
 from vit_demo.inference import engine
 from vit_demo.model import ViT
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.frontend.pad import example_picture
-from vit_demo.web.packing import pack
-from vit_demo.web.payload import block_payload, result_payload
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.requests.packing import pack
+from vit_demo.web.requests.payload import block_payload, result_payload
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.checkpoints import load_model
 

@@ -19,10 +19,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from vit_demo.methods import METHODS
-from vit_demo.web import method_docs, page
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web import page
+from vit_demo.web.catalog import method_docs
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.networks import starting_points
 from vit_demo.web.frontend import head
-from vit_demo.web.networks import starting_points
 from vit_demo.weights import PRESETS, hub
 
 PACKAGE = Path(page.__file__).parent.parent
@@ -48,13 +49,14 @@ SENTENCES = (
     "weights/hub.py",
     "weights/resampled_accuracy.py",
     "weights/visitor_cache.py",
-    "web/custom_model.py",
-    "web/handlers.py",
-    "web/map_requests.py",
-    "web/model_info.py",
-    "web/payload.py",
-    "web/token_requests.py",
-    "web/uploads.py",
+    "web/catalog/visitor_presets.py",
+    "web/api/call.py",
+    "web/requests/errors.py",
+    "web/requests/poll.py",
+    "web/catalog/menu.py",
+    "web/requests/payload.py",
+    "web/requests/tokens.py",
+    "web/guard/uploads.py",
 )
 """Modules whose sentences a visitor can meet. What only a forged request can cause stays English."""
 

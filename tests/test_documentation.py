@@ -20,7 +20,7 @@ from PIL import Image
 import vit_demo
 from vit_demo import cli
 from vit_demo.web import launch
-from vit_demo.web.frontend.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import read_record
 

@@ -19,12 +19,12 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
 from vit_demo.render import heat_colours, ink_on_paper
 from vit_demo.render.overlay import COARSE_PATCHES
-from vit_demo.web.frontend.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.stage import method_entries
-from vit_demo.web.payload import block_payload, encode, payload
-from vit_demo.web.requests import ResultRequest
-from vit_demo.web.steps import StepRequest, block_steps, network_steps, patch_steps
-from vit_demo.web.token_requests import token_payload
+from vit_demo.web.requests.parse import ResultRequest
+from vit_demo.web.requests.payload import block_payload, encode, payload
+from vit_demo.web.requests.tokens import token_payload
+from vit_demo.web.requests.tour import StepRequest, block_steps, network_steps, patch_steps
 
 from .network_counts import build_fixture
 

@@ -28,7 +28,7 @@ from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
 from vit_demo.inference.limits import LANES
 from vit_demo.inference.shared import install_engine
-from vit_demo.web.model_info import default_photo_preset
+from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse
 
 from vit_demo.web.frontend import modules
 from vit_demo.web.frontend.inputs import Inputs
-from vit_demo.web.packing import pack
+from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator, Page

@@ -14,7 +14,7 @@ from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
 from vit_demo.inference.limits import LANES
 from vit_demo.model import Trace
-from vit_demo.web.frontend.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 class Elsewhere:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import gradio as gr
 import pytest
 
-from vit_demo.web import launch, mailboxes, map_requests
-from vit_demo.web.frontend.pad import example_picture
+from vit_demo.web import launch
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import session_queues
+from vit_demo.web.requests import poll
 
 from .http_requests import wait_until_idle
 
@@ -25,7 +27,7 @@ def empty_mailboxes(page: gr.Blocks) -> Iterator[None]:
 
     def drop_all() -> None:
         wait_until_idle(page)
-        boxes = mailboxes.of(page)
+        boxes = session_queues.of(page)
         for session in list(boxes):
             boxes._drop(session)
 
@@ -37,9 +39,9 @@ def empty_mailboxes(page: gr.Blocks) -> Iterator[None]:
 @pytest.fixture
 def empty_replies() -> Iterator[None]:
     """Empties the cache of replies, before and after a test that replaces what computes them."""
-    map_requests._replies.clear()
+    poll._replies.clear()
     yield
-    map_requests._replies.clear()
+    poll._replies.clear()
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,13 @@ from gradio import HTML
 from PIL import Image
 
 from vit_demo.methods import METHODS
+from vit_demo.web.catalog.example_digits import DIGITS, example_picture, to_data_url
 from vit_demo.web.frontend import assets
 from vit_demo.web.frontend.inputs import Inputs
 from vit_demo.web.frontend.javascript import FOLDER, sources
 from vit_demo.web.frontend.modules import version
-from vit_demo.web.frontend.pad import DIGITS, example_picture, to_data_url
 from vit_demo.web.frontend.stage import Stage, stylesheet, view_names
-from vit_demo.web.packing import pack, unpack
+from vit_demo.web.requests.packing import pack, unpack
 
 from ..asynchronous import run
 

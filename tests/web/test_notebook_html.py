@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.frontend.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.frontend.stage import FOLDER, view_names
 from vit_demo.web.notebook import bundle
 from vit_demo.web.notebook.show import MAX_BYTES, document

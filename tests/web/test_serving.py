@@ -23,8 +23,8 @@ import pytest
 from vit_demo.cli import main
 from vit_demo.inference.shared import reset_engines
 from vit_demo.web import build_page
-from vit_demo.web.frontend.pad import example_picture, to_data_url
-from vit_demo.web.packing import unpack
+from vit_demo.web.catalog.example_digits import example_picture, to_data_url
+from vit_demo.web.requests.packing import unpack
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
 from ..replies import handle

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from vit_demo.web import settings
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS, to_dict
+from vit_demo.web.catalog.example_digits import DIGITS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, to_dict
+from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 from vit_demo.web.frontend.assets import read, read_styles
 from vit_demo.web.frontend.modules import load_script
-from vit_demo.web.frontend.pad import DIGITS
 from vit_demo.web.frontend.request_html import OnRequest, RequestHTML
-from vit_demo.web.model_info import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 
 PARTS = ("shared/palette", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad", "inputs/model_view")
 """The style sheets of the component."""

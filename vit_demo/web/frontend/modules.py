@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from vit_demo.web.compression import accepted_encoding, compressed
 from vit_demo.web.frontend.javascript import bundle, sources
+from vit_demo.web.guard.compression import accepted_encoding, compressed
 
 LANGUAGES = Path(__file__).parents[1] / "languages"
 MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}

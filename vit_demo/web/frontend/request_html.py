@@ -6,8 +6,8 @@ from typing import Any
 import gradio as gr
 from starlette.responses import Response
 
-import vit_demo.web.gradio_setup  # noqa: F401
-from vit_demo.web.packing import HEADERS
+import vit_demo.web.guard.replacements  # noqa: F401
+from vit_demo.web.requests.packing import HEADERS
 
 OnRequest = Callable[[Any], Awaitable[bytes]]
 """From the fields of a request to its reply, as ``packing.pack`` makes it."""

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from vit_demo.methods import METHODS
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.networks import starting_points
 from vit_demo.web.frontend.assets import read, read_styles
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.frontend.request_html import OnRequest, RequestHTML
-from vit_demo.web.networks import starting_points
-from vit_demo.web.steps import step_code
+from vit_demo.web.requests.tour import step_code
 
 FOLDER = Path(__file__).parent / "stage"
 
@@ -53,7 +53,7 @@ class Stage(RequestHTML):
         Args:
             value: What it shows when the page opens.
             on_request: Handles a request about a result; the page repeats the request until the reply holds its result
-                or an error. See ``web/map_requests.py``.
+                or an error. See ``web/requests/poll.py``.
             **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
         """
         super().__init__(

@@ -14,9 +14,9 @@ from typing import Any
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
-from vit_demo.web.method_docs import method_html
+from vit_demo.web.catalog.method_docs import method_html
 from vit_demo.web.notebook import bundle
-from vit_demo.web.payload import block_payload, encode, result_payload
+from vit_demo.web.requests.payload import block_payload, encode, result_payload
 
 HERE = Path(__file__).parent
 

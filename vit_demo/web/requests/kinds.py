@@ -1,0 +1,149 @@
+"""The kinds of requests about a result: which fields each has, and what computes its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vit_demo.errors import EmptyDrawingError
+from vit_demo.web.requests import parse, tour
+from vit_demo.web.requests.faithfulness import CurveRequest, curves, random_map
+from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
+from vit_demo.web.requests.payload import block_payload, data_url, empty, encode, model_input, payload, quantized
+from vit_demo.web.requests.tokens import TokenRequest, tokens_result
+
+NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
+"""Instead of a result while there is no ink."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of request.
+
+    Attributes:
+        compute: From the result and the parsed fields to JSON.
+        parse: Checks the fields of a request about a source and raises ``InputError`` if one is invalid. Requests of
+            one kind about one source are equal if what it returns is.
+        many_passes: Whether it takes many forward passes.
+    """
+
+    compute: Callable[[RequestedResult, Any], Json]
+    parse: Callable[[Json, parse.ResultRequest], Hashable] = lambda fields, source: None
+    many_passes: bool = False
+
+
+def parse_map(fields: Json, source: parse.ResultRequest) -> MapRequest:
+    """The fields of a map."""
+    return MapRequest.parse(fields)
+
+
+def parse_block(fields: Json, source: parse.ResultRequest) -> int:
+    """The number of a block, from 0."""
+    return parse.integer(fields.get("block"), "block")
+
+
+def parse_query(fields: Json, source: parse.ResultRequest) -> int:
+    """The index of a patch, row by row."""
+    return parse.integer(fields.get("query"), "query")
+
+
+def parse_curves(fields: Json, source: parse.ResultRequest) -> CurveRequest:
+    """The fields of the curves of a random order."""
+    return CurveRequest.parse(fields)
+
+
+def parse_curves_of_map(fields: Json, source: parse.ResultRequest) -> tuple[MapRequest, CurveRequest]:
+    """The fields of the curves of a map."""
+    return MapRequest.parse(fields), CurveRequest.parse(fields)
+
+
+def parse_step(fields: Json, source: parse.ResultRequest) -> tour.StepRequest:
+    """The fields of a step of the guided tour."""
+    return tour.StepRequest.parse(fields)
+
+
+def map_result(requested: RequestedResult, request: MapRequest) -> Json:
+    """``{"map": float32 [N]}``: the true values of a map, row by row."""
+    return {"map": encode(requested.map_values(request).astype(np.float32))}
+
+
+def faithfulness_result(requested: RequestedResult, request: tuple[MapRequest, CurveRequest]) -> Json:
+    """Deletion and insertion curves of a map; see ``faithfulness_requests``."""
+    return curves(requested.explore(), requested.map_values(request[0]), request[1])
+
+
+def random_order_result(requested: RequestedResult, request: CurveRequest) -> Json:
+    """Deletion and insertion curves of a random order, for comparison."""
+    result = requested.explore()
+    return curves(result, random_map(result, request.order), request)
+
+
+def randomization_result(requested: RequestedResult, request: MapRequest) -> Json:
+    """Rank correlations of a method's map as the weights are randomized; see ``metrics.randomization``."""
+    return {"correlations": requested.explore().randomization(request.method, request.label)}
+
+
+def logit_lens_result(requested: RequestedResult, request: None) -> Json:
+    """The most likely class before the first block and after each."""
+    predictions = [ranking[0] for ranking in requested.explore().logit_lens()]
+    return {"predictions": [{"label": label, "probability": probability} for label, probability in predictions]}
+
+
+def exploration_result(requested: RequestedResult, request: None) -> Json:
+    """The payload of the result; a message in its place if nothing is drawn."""
+    try:
+        return payload(requested.explore(), requested.request)
+    except EmptyDrawingError:
+        return empty(NOTHING_DRAWN)
+
+
+def block_result(requested: RequestedResult, block: int) -> Json:
+    """The queries and keys of one block, requested when the pointer needs them."""
+    return block_payload(requested.explore(), block)
+
+
+def attention_maps_result(requested: RequestedResult, query: int) -> Json:
+    """What one patch attends to in every block and head, as the payload has it of the class token."""
+    result = requested.explore()
+    return {"maps": quantized(result.attention_maps(divmod(query, result.grid[1])))}
+
+
+def input_result(requested: RequestedResult, request: None) -> Json:
+    """``{"image": data URL}``: what the model saw, as a PNG with one pixel for each of its input."""
+    return {"image": data_url(model_input(requested.explore()), lossless=True)}
+
+
+def steps_result(requested: RequestedResult, request: None) -> Json:
+    """What the guided tour shows of the network as a whole."""
+    return tour.network_steps(requested.explore())
+
+
+def steps_patch_result(requested: RequestedResult, request: tour.StepRequest) -> Json:
+    """What the guided tour shows of one patch."""
+    return tour.patch_steps(requested.explore(), request)
+
+
+def steps_block_result(requested: RequestedResult, request: tour.StepRequest) -> Json:
+    """What the guided tour shows of one block and token."""
+    return tour.block_steps(requested.explore(), request)
+
+
+KINDS: dict[str, Kind] = {
+    "result": Kind(exploration_result),
+    "map": Kind(map_result, parse_map),
+    "block": Kind(block_result, parse_block),
+    "attention_maps": Kind(attention_maps_result, parse_query),
+    "logit_lens": Kind(logit_lens_result),
+    "tokens": Kind(tokens_result, TokenRequest.parse),
+    "input": Kind(input_result),
+    "steps": Kind(steps_result),
+    "steps_patch": Kind(steps_patch_result, parse_step),
+    "steps_block": Kind(steps_block_result, parse_step),
+    "faithfulness": Kind(faithfulness_result, parse_curves_of_map, many_passes=True),
+    "random_order": Kind(random_order_result, parse_curves, many_passes=True),
+    "randomization": Kind(randomization_result, parse_map, many_passes=True),
+}
+"""The kinds by the name that requests have in the field ``kind``."""
