@@ -94,3 +94,6 @@ MAX_NAME_LENGTH = 200
 
 MAX_SENT_TOKENS = 4096
 """Patches, of both pictures together, whose tokens the page gets in one reply."""
+
+NUM_ORDERS = 5
+"""Random orders beside a tested heatmap, as in ``Exploration.faithfulness``."""

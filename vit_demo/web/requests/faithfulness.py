@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.metrics import Baseline, random_orders
+from vit_demo.web.guard.limits import NUM_ORDERS
 from vit_demo.web.requests import parse
-
-NUM_ORDERS = 5
-"""Random orders, as in ``Exploration.faithfulness``."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 // Starts a stage: its parts, the cards of its views, and the results that it is given.
 
+import { setConstants } from "../shared/constants.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { clickedPatch, newResult, pageState, REPLACE, shownResult } from "../shared/pageState.js";
@@ -28,8 +29,9 @@ import {
 } from "./stage.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see modules.py). */
-export async function mount({ element, props, server, watch, upload, ...constants }) {
-  const { registered, viewNames, ...data } = constants;
+export async function mount({ element, props, server, watch, upload, ...given }) {
+  const { registered, viewNames, constants, ...data } = given;
+  setConstants(constants);
   const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}/view.js`)));
   await languageReady; // so that nothing is shown in English first
   const stage = createState(element, describeMethods(registered));
