@@ -1,7 +1,7 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
-import { make, setText } from "../shared/dom.js";
+import { documentEvents, make, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
@@ -216,19 +216,9 @@ export function createWebcam(video) {
 
 /** Calls `take(file)`, for as long as the element is on the page; `veil` shows while a file is dragged over it. */
 export function acceptGlobalDrop(element, veil, take) {
-  const stopped = new AbortController();
-  const options = { signal: stopped.signal };
+  const listen = documentEvents(element);
   let depth = 0; // of the elements that the dragged file has entered
 
-  const listen = (name, callback) =>
-    document.addEventListener(
-      name,
-      (event) => {
-        if (element.isConnected) callback(event);
-        else stopped.abort();
-      },
-      options,
-    );
   const holdsFile = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes("Files");
 
   function enter(change) {

@@ -2,10 +2,8 @@
 
 import { constants } from "../shared/constants.js";
 import { english } from "../shared/language.js";
-import { pause } from "../shared/requests.js";
+import { pause, SETTLE } from "../shared/requests.js";
 import { decodeFloat32, decodeTrace } from "./result.js";
-
-const SETTLE = 120; // milliseconds; a slider that only passes a block should not cost a request
 
 /**
  * `get(result, fields)` returns the entry of a map, {map, error, slow, progress}, and requests the map if need be. While
