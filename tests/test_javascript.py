@@ -18,8 +18,8 @@ from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
 from vit_demo.render import heat_colours, ink_on_paper
-from vit_demo.render.overlay import COARSE_PATCHES
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.frontend.constants import constants
 from vit_demo.web.frontend.stage import method_entries
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import block_payload, encode, payload
@@ -78,7 +78,7 @@ def fixture() -> dict[str, Any]:
         "expected": {name: values.ravel().tolist() for name, values in expected.items()},
         "heat": {"shares": shares.tolist(), "opacity": 0.7, "styles": heat},
         "ink": np.asarray(ink_on_paper(ramp))[0].tolist(),
-        "coarsePatches": COARSE_PATCHES,
+        "constants": constants(),
         "methods": method_entries(),
         "build": build_fixture(),
         "steps": steps_fixture(result),

@@ -1,6 +1,9 @@
-"""Defaults and limits that Python, command line, API, page and documents share; each stands here once."""
+"""Defaults and limits that Python, command line, API, page and documents share; each stands here once.
 
-from typing import Any, Literal, get_args
+What the page's scripts need of them, ``web/frontend/constants.py`` sends.
+"""
+
+from typing import Literal, get_args
 
 DIGITS_PRESET = "digits-small"
 """The model of a drawing, if none is named."""
@@ -32,12 +35,3 @@ NUM_RANDOM_ORDERS = 5
 
 OPACITY = 0.6
 """Opacity of a heatmap over its picture in ``overlay``."""
-
-FOR_PAGE: dict[str, Any] = {
-    "maxPictureBytes": MAX_PICTURE_BYTES,
-    "fits": FITS,
-    "directions": DIRECTIONS,
-    "baselines": BASELINES,
-    "numRandomOrders": NUM_RANDOM_ORDERS,
-}
-"""What the page's scripts need of these, as JSON values."""

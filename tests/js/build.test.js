@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCount } from "../../vit_demo/web/frontend/shared/language.js";
+import { formatBytes } from "../../vit_demo/web/frontend/stage/format.js";
 import {
-  formatBytes,
   networkOf,
   problemOf,
   pythonCode,

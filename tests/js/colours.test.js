@@ -113,6 +113,6 @@ test("the legend shows what is painted on paper, and runs over 0 for a map with 
 });
 
 test("pages and package smooth a map from the same number of patches", () => {
-  assert.ok(isCoarse({ numPatches: fixture.coarsePatches }));
-  assert.ok(!isCoarse({ numPatches: fixture.coarsePatches + 1 }));
+  assert.ok(isCoarse({ numPatches: fixture.constants.coarsePatches }));
+  assert.ok(!isCoarse({ numPatches: fixture.constants.coarsePatches + 1 }));
 });

@@ -13,6 +13,7 @@ from vit_demo.web.catalog.example_digits import DIGITS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, to_dict
 from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
 from vit_demo.web.frontend.assets import read, read_styles
+from vit_demo.web.frontend.constants import constants
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.frontend.request_html import OnRequest, RequestHTML
 
@@ -47,6 +48,7 @@ class Inputs(RequestHTML):
             css_template=read_styles(*(f"{part}.css" for part in PARTS)),
             js_on_load=load_script(
                 "inputs",
+                constants=constants(),
                 models=menu_entries(),
                 defaults={"digits": digits_preset, "photos": default_photo_preset(), "digit": opening_digit},
                 offer=LARGE_PHOTO_PRESET,

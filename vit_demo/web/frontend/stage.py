@@ -12,6 +12,7 @@ from vit_demo.methods import METHODS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.networks import starting_points
 from vit_demo.web.frontend.assets import read, read_styles
+from vit_demo.web.frontend.constants import constants
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.frontend.request_html import OnRequest, RequestHTML
 from vit_demo.web.requests.tour import step_code
@@ -62,6 +63,7 @@ class Stage(RequestHTML):
             css_template=stylesheet(),
             js_on_load=load_script(
                 "stage",
+                constants=constants(),
                 registered=method_entries(),
                 viewNames=view_names(),
                 stepCode=step_code(),

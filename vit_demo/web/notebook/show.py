@@ -15,6 +15,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
+from vit_demo.web.frontend.constants import constants
 from vit_demo.web.notebook import bundle
 from vit_demo.web.requests.payload import block_payload, encode, result_payload
 
@@ -63,6 +64,7 @@ def document(result: Exploration) -> str:
         "value": {**result_payload(result, {}, NUM_CLASSES), "run": "1", "trace": {}},
         "replies": replies,
         "constants": {
+            "constants": constants(),
             "registered": [{**method.to_dict(), "many_passes": method.is_slow} for method in methods],
             "viewNames": bundle.views(),
         },

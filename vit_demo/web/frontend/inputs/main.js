@@ -3,6 +3,7 @@
 import { createPad } from "../pad/pad.js";
 import { toDataUrl } from "../pad/strokes.js";
 import { syncHistory } from "../shared/browserHistory.js";
+import { setConstants } from "../shared/constants.js";
 import { copyText, createRadios } from "../shared/dom.js";
 import { english, languageChange } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
@@ -16,10 +17,11 @@ import { createResults } from "./results.js";
 const FIT_NAMES = [english("Centre"), english("Stretch"), english("Keep aspect ratio")];
 
 /** Starts the inputs in their element; called by Gradio (see modules.py). */
-export function mount({ element, server, upload, ...constants }) {
-  const { defaults, examples, digits, offer, customModels } = constants;
+export function mount({ element, server, upload, ...given }) {
+  const { defaults, examples, digits, offer, customModels, constants } = given;
+  setConstants(constants);
   const find = (selector) => element.querySelector(selector);
-  const models = new Map(constants.models.map((model) => [model.name, model]));
+  const models = new Map(given.models.map((model) => [model.name, model]));
 
   const remembered = models.get(readSetting(PHOTO_MODEL));
   if (remembered?.on_machine) defaults.photos = remembered.name;

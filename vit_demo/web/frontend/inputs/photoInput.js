@@ -1,14 +1,13 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
-import { make, setText } from "../shared/dom.js";
+import { constants } from "../shared/constants.js";
+import { documentEvents, make, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
 
-const MOST_BYTES = 50_000_000;
 const SLOW_UPLOAD = 300; // milliseconds
 const NO_PICTURE = english("This is not a picture: choose a photo.");
-const TOO_LARGE = english("The photo is larger than 50 MB: choose a smaller copy.");
 const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
 const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
 
@@ -39,7 +38,12 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     closeWebcam();
     if (!file) return;
     if (file.type && !file.type.startsWith("image/")) return choose({ refused: NO_PICTURE });
-    if (file.size > MOST_BYTES) return choose({ refused: TOO_LARGE });
+    if (file.size > constants.maxUploadBytes) {
+      const megabytes = constants.maxUploadBytes / 1e6;
+      return choose({
+        refused: translate("The photo is larger than {megabytes} MB: choose a smaller copy.", { megabytes }),
+      });
+    }
     const isCurrent = uploads.start();
     say("");
     const timer = setTimeout(() => isCurrent() && say(english("Uploading …")), SLOW_UPLOAD);
@@ -212,19 +216,9 @@ export function createWebcam(video) {
 
 /** Calls `take(file)`, for as long as the element is on the page; `veil` shows while a file is dragged over it. */
 export function acceptGlobalDrop(element, veil, take) {
-  const stopped = new AbortController();
-  const options = { signal: stopped.signal };
+  const listen = documentEvents(element);
   let depth = 0; // of the elements that the dragged file has entered
 
-  const listen = (name, callback) =>
-    document.addEventListener(
-      name,
-      (event) => {
-        if (element.isConnected) callback(event);
-        else stopped.abort();
-      },
-      options,
-    );
   const holdsFile = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes("Files");
 
   function enter(change) {

@@ -1,5 +1,6 @@
 // The paper: shows a drawing at the screen's density and turns pointer events into strokes.
 
+import { documentEvents } from "../shared/dom.js";
 import { drawStrokes } from "./strokes.js";
 
 const ANIMATION = 220; // milliseconds in which an example is written
@@ -144,18 +145,8 @@ export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }) {
 
 /** Calls `undo()` for Ctrl+Z on the page, as long as the pad is what was used last. */
 export function listenToUndo(pad, undo) {
-  const stopped = new AbortController();
+  const listen = documentEvents(pad);
   let isLast = false;
-
-  const listen = (name, callback) =>
-    document.addEventListener(
-      name,
-      (event) => {
-        if (pad.isConnected) callback(event);
-        else stopped.abort();
-      },
-      { signal: stopped.signal },
-    );
 
   for (const name of ["pointerdown", "focusin"]) {
     listen(name, ({ target }) => {

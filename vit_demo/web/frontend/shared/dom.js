@@ -1,4 +1,4 @@
-// Small helpers for the page.
+// Small helpers for the page, and widgets in plain HTML: radio buttons that look like one bar, a select, sliders.
 
 import { translate } from "./language.js";
 
@@ -24,14 +24,28 @@ export function setText(node, text) {
   return true;
 }
 
+/** Pixels, RGBA, as a canvas. */
+export function pixelCanvas(pixels, width, height) {
+  const canvas = make("canvas", { width, height });
+  canvas.getContext("2d").putImageData(new ImageData(pixels, width, height), 0, 0);
+  return canvas;
+}
+
+/** Returns `listen(name, callback)` for events of the whole document, for as long as the element is on the page. */
+export function documentEvents(element) {
+  const stopped = new AbortController();
+  return (name, callback) =>
+    document.addEventListener(name, (event) => (element.isConnected ? callback(event) : stopped.abort()), {
+      signal: stopped.signal,
+    });
+}
+
 /** Shows or hides a thin progress bar; `progress` is 0 to 1, or null where it is not known. */
 export function setProgress(bar, visible, progress = null) {
   bar.classList.toggle("on", visible);
   bar.classList.toggle("unknown", progress === null);
   bar.firstElementChild.style.width = `${100 * (progress ?? 1)}%`;
 }
-
-// The clipboard.
 
 /** Writes to the clipboard and resolves to whether that worked; in a frame without that right, the way of older browsers. */
 export async function copyText(text) {
@@ -48,8 +62,6 @@ export async function copyText(text) {
   }
 }
 
-// Widgets in plain HTML: radio buttons that look like one bar, a select where there are too many, sliders.
-
 export const MOST_SEGMENTS = 7;
 
 /** Fills `host` with one choice among `options`, a list of [value, label]; returns {set(value), enable(flag)}. */
@@ -63,15 +75,8 @@ export function segmentChoice(host, name, group, options, onChange) {
   const bar = make("div", { className: "segments" });
   bar.setAttribute("role", "radiogroup");
   bar.setAttribute("aria-label", name);
-  const inputs = options.map(([value, label]) => {
-    const input = make("input", { type: "radio", name: group });
-    input.dataset.value = value;
-    input.addEventListener("change", () => onChange(value));
-    const face = make("label", { textContent: label }, input);
-    face.dataset.label = label; // a hidden bold copy keeps the width, so that choosing moves nothing
-    bar.append(face);
-    return input;
-  });
+  bar.append(...options.map(([value, label]) => segment(group, value, label, onChange)));
+  const inputs = [...bar.querySelectorAll("input")];
   host.replaceChildren(bar);
   return {
     set(value) {
@@ -83,6 +88,18 @@ export function segmentChoice(host, name, group, options, onChange) {
       for (const input of inputs) input.disabled = !flag;
     },
   };
+}
+
+/** A radio button with its label, and small lines below it. */
+function segment(name, value, label, onChange, lines = []) {
+  const input = make("input", { type: "radio", name, value });
+  input.dataset.value = value;
+  input.addEventListener("change", () => onChange(value));
+  const small = lines.map((textContent) => make("small", { textContent }));
+  if (lines.length) return make("label", {}, make("span", { textContent: label }), ...small, input);
+  const face = make("label", { textContent: label }, input);
+  face.dataset.label = label; // a hidden bold copy keeps the width, so that choosing moves nothing
+  return face;
 }
 
 function selectChoice(host, name, _group, options, onChange) {
@@ -121,9 +138,7 @@ export function slider(input, id, format, onChange) {
   };
 }
 
-// A choice among a few as one bar of radio buttons.
-
-/** Fills a host with radio buttons of one name; `set(options, value)` takes a list of [value, label, small lines]. */
+/** As `segmentChoice`, in the host itself, for options that change: `set([value, label, small lines][], value)`. */
 export function createRadios(host, titleId, onChange) {
   let shown = "";
 
@@ -134,22 +149,11 @@ export function createRadios(host, titleId, onChange) {
   function set(options, value) {
     const key = JSON.stringify(options);
     if (key !== shown) {
-      host.replaceChildren(...options.map(segment));
+      host.replaceChildren(...options.map(([each, label, lines]) => segment(host.id, each, label, onChange, lines)));
       shown = key;
     }
     for (const input of host.querySelectorAll("input")) input.checked = input.value === String(value);
   }
-
-  function segment([value, text, lines = []]) {
-    const input = make("input", { type: "radio", name: host.id, value });
-    input.addEventListener("change", () => onChange(value));
-    if (lines.length) return make("label", {}, make("span", { textContent: text }), ...lines.map(small), input);
-    const face = make("label", { textContent: text }, input);
-    face.dataset.label = text; // a hidden bold copy keeps the width, so that choosing moves nothing
-    return face;
-  }
-
-  const small = (textContent) => make("small", { textContent });
 
   return { set };
 }

@@ -32,4 +32,7 @@ export async function sendRequest(server, fields, { isCurrent = () => true, onPr
   }
 }
 
+/** Milliseconds that a choice must hold before it costs a request: a slider or key may only pass it. */
+export const SETTLE = 120;
+
 export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -167,12 +167,7 @@ function openBeside(button, list) {
       if (isLeft && !list.hidden) leave();
     });
   }
-  const stopped = new AbortController();
-  const outside = ({ target }) => {
-    if (!list.isConnected) stopped.abort();
-    else if (isOutside(target)) open(false);
-  };
-  document.addEventListener("pointerdown", outside, { signal: stopped.signal });
+  documentEvents(list)("pointerdown", ({ target }) => isOutside(target) && open(false));
   open(false);
 }
 

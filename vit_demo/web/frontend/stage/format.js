@@ -1,9 +1,9 @@
 // Numbers as people read them.
 
-import { formatDecimals, formatSignificant, translate } from "../shared/language.js";
+import { formatCount, formatDecimals, formatInteger, formatSignificant, translate } from "../shared/language.js";
 
 /** Keeps a number and its unit on one line. */
-export const SPACE = "\u00a0";
+const SPACE = "\u00a0";
 
 /** A percentage with so many decimals. */
 export const percent = (value, digits = 0) => translate("{number}\u00a0%", { number: formatDecimals(value, digits) });
@@ -32,6 +32,9 @@ export function formatNumber(value) {
   if (size > 0 && size < SMALLEST) return `${value < 0 ? ">−" : "<"}${formatDecimals(SMALLEST, 6)}`;
   return value === 0 ? "0" : formatSignificant(value, size < 1 ? 2 : 3);
 }
+
+/** Bytes in kB, MB or GB. */
+export const formatBytes = (value) => (value < 10_000 ? `${formatInteger(value)}${SPACE}B` : `${formatCount(value)}B`);
 
 /** An area under a curve; areas are compared with each other, so all have two decimals. */
 export const formatArea = (value) => formatDecimals(value, 2);

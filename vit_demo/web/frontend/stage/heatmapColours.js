@@ -3,6 +3,7 @@
 // A style is {signed, floor}: whether values below 0 have a colour of their own, and the least end of the scale, so that
 // a map without a meaningful value is faint. A grid is {rows, columns, pixelated}, pixelated for a drawing.
 
+import { constants } from "../shared/constants.js";
 import { make } from "../shared/dom.js";
 
 const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour
@@ -15,7 +16,8 @@ const LEGEND_STOPS = 16;
  */
 export function heatColour(share, opacity, { signed = false, paper = false } = {}) {
   const value = Math.min(1, Math.max(signed ? -1 : 0, share));
-  const scale = paper ? (signed ? PAPER_SIGNED : PAPER) : signed ? BERLIN : MAGMA;
+  const { photoScale, signedPhotoScale, paperScale, signedPaperScale } = constants; // each of [red, green, blue], evenly spaced
+  const scale = paper ? (signed ? signedPaperScale : paperScale) : signed ? signedPhotoScale : photoScale;
   const strength = Math.abs(value);
   const alpha = opacity * (paper ? Math.sqrt(strength) : 0.45 + 0.55 * strength);
   return [...colourAt(scale, signed ? (value + 1) / 2 : value), alpha];
@@ -64,72 +66,12 @@ export const heatGradient = (opacity, style) => `linear-gradient(to right, ${hea
 /** The colour that a share of the scale's end has in the picture, over paper or grey. */
 export function paintedColour(share, opacity, { signed, paper }) {
   const [red, green, blue, alpha] = heatColour(share, opacity, { signed, paper });
-  const ground = paper ? WHITE_OF_PAPER : PHOTO_GREY;
+  const ground = paper ? constants.whiteOfPaper : PHOTO_GREY;
   return [red, green, blue].map((part) => Math.round(ground + (part - ground) * alpha));
 }
 
-const COARSE_PATCHES = 100; // as in render/overlay.py
-
 /** With few patches, their edges matter; with many, a smooth map reads better. */
-export const isCoarse = ({ numPatches }) => numPatches <= COARSE_PATCHES;
-
-// The colours of heatmaps, the same as in render/colours.py: each scale as nine [red, green, blue], evenly spaced.
-
-/** Over a photo: magma, perceptually even from dark to bright. */
-const MAGMA = [
-  [20, 14, 54],
-  [63, 15, 114],
-  [107, 29, 129],
-  [153, 45, 128],
-  [199, 61, 115],
-  [237, 90, 95],
-  [252, 140, 99],
-  [254, 193, 133],
-  [252, 244, 182],
-];
-
-/** Over a photo, for values with a sign: Crameri's berlin, blue below 0, dark at 0, red above. */
-const BERLIN = [
-  [135, 173, 244],
-  [67, 149, 195],
-  [36, 94, 122],
-  [19, 45, 58],
-  [24, 12, 10],
-  [60, 17, 1],
-  [112, 42, 20],
-  [174, 96, 81],
-  [234, 153, 149],
-];
-
-/** Over a drawing on paper: the warm half of magma, from light to deep. */
-const PAPER = [
-  [254, 198, 138],
-  [254, 174, 119],
-  [253, 150, 104],
-  [250, 125, 94],
-  [244, 103, 92],
-  [232, 83, 98],
-  [214, 69, 108],
-  [194, 59, 117],
-  [173, 52, 124],
-];
-
-/** Over a drawing on paper, for values with a sign: ColorBrewer's RdBu, reversed. */
-const PAPER_SIGNED = [
-  [32, 101, 171],
-  [67, 147, 195],
-  [144, 196, 221],
-  [209, 229, 240],
-  [247, 246, 246],
-  [253, 219, 199],
-  [243, 164, 129],
-  [214, 96, 77],
-  [177, 24, 43],
-];
-
-/** Grey of the paper and of the darkest ink. */
-const WHITE_OF_PAPER = 252;
-const BLACK_OF_INK = 40;
+export const isCoarse = ({ numPatches }) => numPatches <= constants.coarsePatches;
 
 /** The colour at a place from 0 to 1 of a scale. */
 function colourAt(scale, place) {
@@ -141,8 +83,10 @@ function colourAt(scale, place) {
 // A drawing as ink on paper: the model sees white on black, but under a heatmap dark ink on light paper reads better.
 
 /** The grey that a brightness of the model's picture, 0 to 255, has on paper. */
-export const greyOnPaper = (brightness) =>
-  Math.round(WHITE_OF_PAPER + ((BLACK_OF_INK - WHITE_OF_PAPER) * brightness) / 255);
+export function greyOnPaper(brightness) {
+  const { whiteOfPaper, blackOfInk } = constants;
+  return Math.round(whiteOfPaper + ((blackOfInk - whiteOfPaper) * brightness) / 255);
+}
 
 /** A decoded grey picture, white on black, as a canvas of the same size. */
 export function inkOnPaper(picture) {

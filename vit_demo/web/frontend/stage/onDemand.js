@@ -1,10 +1,9 @@
 // Maps that the server computes: requested when they are to be shown, and kept as long as their result.
 
+import { constants } from "../shared/constants.js";
 import { english } from "../shared/language.js";
-import { pause } from "../shared/requests.js";
+import { pause, SETTLE } from "../shared/requests.js";
 import { decodeFloat32, decodeTrace } from "./result.js";
-
-const SETTLE = 120; // milliseconds; a slider that only passes a block should not cost a request
 
 /**
  * `get(result, fields)` returns the entry of a map, {map, error, slow, progress}, and requests the map if need be. While
@@ -139,8 +138,6 @@ export const BASELINES = [
   ["black", english("black")],
 ];
 
-export const NUM_ORDERS = 5;
-
 /** Two curves and what they are compared with: {fractions, deletion, insertion}, each with the area of its curve. */
 export function compare(own, randoms) {
   const side = (name, isBetter) => {
@@ -184,7 +181,7 @@ export function createCurves(request) {
     const known = (wanted) => cache.get(result)?.get(JSON.stringify(wanted))?.result;
     return BASELINES.flatMap(([baseline]) => {
       const own = known({ kind: "faithfulness", ...fields, baseline });
-      const orders = Array.from({ length: NUM_ORDERS }, (_, order) => order);
+      const orders = Array.from({ length: constants.numOrders }, (_, order) => order);
       const randoms = orders.map((order) => known({ kind: "random_order", label: fields.label, baseline, order }));
       return own && randoms.every(Boolean) ? [{ baseline, ...compare(own, randoms) }] : [];
     });
@@ -194,7 +191,7 @@ export function createCurves(request) {
 
   async function ofRandomOrders(result, { label, baseline }, options) {
     const randoms = [];
-    for (let order = 0; order < NUM_ORDERS; order++) {
+    for (let order = 0; order < constants.numOrders; order++) {
       const reply = await get(result, { kind: "random_order", label, baseline, order }, options);
       if (!reply?.result) return reply;
       randoms.push(reply.result);

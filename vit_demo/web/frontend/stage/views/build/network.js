@@ -1,7 +1,6 @@
 // The size of a Vision Transformer, counted from its configuration: the same numbers as those of the Python modules.
 
-import { english, formatCount, formatInteger, translate } from "../../../shared/language.js";
-import { SPACE } from "../../format.js";
+import { english, formatInteger, translate } from "../../../shared/language.js";
 
 /** The largest value of each field, so that every count stays an exact integer. */
 export const LIMITS = {
@@ -172,11 +171,6 @@ export function totalsOf(config, patchSize) {
   const attentionBytes = 4 * config.num_heads * tokens * tokens;
   return { parameters: sum("parameters"), operations: sum("operations"), tokens, attentionBytes };
 }
-
-// Bytes and shapes as people read them.
-
-/** Bytes in kB, MB or GB. */
-export const formatBytes = (value) => (value < 10_000 ? `${formatInteger(value)}${SPACE}B` : `${formatCount(value)}B`);
 
 export const formatShape = (shape) => `[${shape.join(", ")}]`;
 

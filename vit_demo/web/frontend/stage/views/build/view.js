@@ -2,7 +2,8 @@
 
 import { copyText, make, setText } from "../../../shared/dom.js";
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
-import { formatBytes, formatShape, LIMITS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
+import { formatBytes } from "../../format.js";
+import { formatShape, LIMITS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
 
 export const order = 80;
 

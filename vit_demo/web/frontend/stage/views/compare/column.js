@@ -2,9 +2,9 @@
 
 import { make, setProgress, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour } from "../../../shared/geometry.js";
-import { english, formatCount, formatSignificant, translate } from "../../../shared/language.js";
+import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
-import { formatArea, formatProbability, placeOf, targetOf } from "../../format.js";
+import { formatArea, formatBytes, formatProbability, placeOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
 import { testedClass } from "../../methods.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
@@ -208,11 +208,3 @@ export function samePlace(patch, from, to) {
 
 /** Bytes of one block's attention weights in float32, were they stored. */
 export const attentionBytes = ({ numHeads, numTokens }) => 4 * numHeads * numTokens ** 2;
-
-/** Bytes in the largest unit that leaves at least one. */
-export function formatBytes(bytes) {
-  const units = [translate("bytes"), "kB", "MB", "GB"];
-  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
-  const value = bytes / 1000 ** power;
-  return `${value < 100 && power ? formatSignificant(value, 2) : Math.round(value)}\u00a0${units[power]}`;
-}

@@ -1,11 +1,12 @@
 // Whether a heatmap is faithful: deletion, insertion and randomization of the heatmap on the stage, on request.
 
+import { constants } from "../../../shared/constants.js";
 import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { formatArea } from "../../format.js";
 import { createTooltip, setExplainedText } from "../../glossary.js";
 import { isDefaultMap, mapFields, testedClass } from "../../methods.js";
-import { BASELINES, compare, NUM_ORDERS } from "../../onDemand.js";
+import { BASELINES, compare } from "../../onDemand.js";
 import { createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 const whatItDoes = (name) =>
@@ -95,7 +96,11 @@ export function create(card, { request, methods, curves }) {
       const own = await curves.ofMap(result, fields, { isCurrent, onProgress });
       if (!own?.result) return own;
       const draw = (randoms) =>
-        put({ found: compare(own.result, randoms), version: randoms.length, progress: randoms.length / NUM_ORDERS });
+        put({
+          found: compare(own.result, randoms),
+          version: randoms.length,
+          progress: randoms.length / constants.numOrders,
+        });
       draw([]);
       const others = await curves.ofRandomOrders(result, fields, { isCurrent, onOrder: draw });
       if (!others?.randoms || methods[fields.method].manyPasses || !isDefaultMap(result, fields)) return others;
@@ -104,7 +109,7 @@ export function create(card, { request, methods, curves }) {
         { ...fields, kind: "randomization", source: result.source },
         { isCurrent, onProgress },
       );
-      put({ correlations: last?.result?.correlations ?? null, version: NUM_ORDERS + 1 });
+      put({ correlations: last?.result?.correlations ?? null, version: constants.numOrders + 1 });
       return last;
     }
   }
@@ -142,7 +147,7 @@ export function create(card, { request, methods, curves }) {
     if (!next) return;
     const { subject, className } = next;
     const { found, correlations, running } = next.test;
-    const isCompared = found.deletion.random.length === NUM_ORDERS;
+    const isCompared = found.deletion.random.length === constants.numOrders;
     const [conclusion, measurements] = isCompared ? faithfulnessText(className, found) : ["", ""];
     setText(find(".findings .subject"), `${subject} · ${translate("tested on *{name}*", { name: className })}`);
     setText(find(".conclusion"), conclusion || (running ? english("Random orders are being computed.") : ""));

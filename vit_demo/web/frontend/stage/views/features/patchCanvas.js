@@ -1,6 +1,6 @@
 // One picture of the features: under the colours of its patches, with its grid, its outlines and short labels.
 
-import { make } from "../../../shared/dom.js";
+import { pixelCanvas } from "../../../shared/dom.js";
 import { patchBox } from "../../../shared/geometry.js";
 import { isCoarse } from "../../heatmapColours.js";
 import { hatchPatches, outlinePatch, paintGrid } from "../../pictureCanvas.js";
@@ -30,7 +30,8 @@ export function paintPicture(
   const box = { left: 0, top: 0, width, height };
   if (colours) {
     context.imageSmoothingEnabled = smooth && !isCoarse(picture);
-    context.drawImage(pixelCanvas(patchPixels(picture, colours), picture), 0, 0, width, height);
+    const pixels = patchPixels(picture, colours);
+    context.drawImage(pixelCanvas(pixels, picture.columns, picture.rows), 0, 0, width, height);
   }
   if (picture.dropped.size) hatchPatches(context, box, picture, picture.dropped);
   const side = Math.min(width / picture.columns, height / picture.rows);
@@ -38,12 +39,6 @@ export function paintPicture(
   if (segments) paintBorders(context, [width / picture.columns, height / picture.rows], bordersOf(picture, segments));
   if (labels && side >= SMALLEST_LABELLED) paintLabels(context, box, picture, labels, side);
   for (const [patch, weight] of outlined) outlinePatch(context, patchBox(patch, box, picture), weight);
-}
-
-function pixelCanvas(pixels, { rows, columns }) {
-  const canvas = make("canvas", { width: columns, height: rows });
-  canvas.getContext("2d").putImageData(new ImageData(pixels, columns, rows), 0, 0);
-  return canvas;
 }
 
 /** White with a dark edge, so that the lines stand out from any two colours. */

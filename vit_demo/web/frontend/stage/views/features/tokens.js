@@ -1,6 +1,6 @@
 // The tokens of a block as Python sends them (web/token_requests.py), and how alike two of them are.
 
-import { pause } from "../../../shared/requests.js";
+import { pause, SETTLE } from "../../../shared/requests.js";
 import { inkOnPaper } from "../../heatmapColours.js";
 import { decodeFloat32, decodeInt16, decodeUint32 } from "../../result.js";
 
@@ -90,8 +90,6 @@ export function similarities({ unit, count }, token) {
 }
 
 // Loads the tokens that are to be shown: of a result and a block, alone or together with a second picture.
-
-const SETTLE = 120; // milliseconds; a slider that only passes a block should not cost a request
 
 /**
  * `get(result, block, kept)` returns an entry, {tokens, image, error, isLoading, isSlow, progress}: `tokens` is null

@@ -2,14 +2,13 @@
 
 import { make, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
-import { pause } from "../../../shared/requests.js";
+import { pause, SETTLE } from "../../../shared/requests.js";
 import { formatShare, queryName } from "../../format.js";
 import { heatCanvas, isCoarse, peakOf } from "../../heatmapColours.js";
 import { ARROW_STEPS } from "../../pictureCanvas.js";
 import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
 
 const HEADS_SHOWN = 4;
-const SETTLE = 120; // milliseconds; a patch that the arrow keys only pass should not cost a request
 const OPACITY = 0.8; // small pictures need more heat than the large one
 
 export const order = 40;

@@ -1,6 +1,6 @@
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
-import { make, setText } from "../../../shared/dom.js";
+import { make, pixelCanvas, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour, patchBox } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
@@ -25,12 +25,6 @@ export function signedPixels(values, peak, { plus, minus }) {
   return pixels;
 }
 
-function canvasOf(pixels, width, height) {
-  const canvas = make("canvas", { width, height });
-  canvas.getContext("2d").putImageData(new ImageData(pixels, width, height), 0, 0);
-  return canvas;
-}
-
 /** The two colours of the page's theme, read where `host` stands. */
 function colours(host) {
   const style = getComputedStyle(host);
@@ -52,7 +46,7 @@ export function createPainter(host) {
     const cells = make(
       "div",
       { className: "cells-row" },
-      canvasOf(signedPixels(values, peak, colours(host)), values.length, 1),
+      pixelCanvas(signedPixels(values, peak, colours(host)), values.length, 1),
     );
     if (values.length <= FEW) {
       cells.append(
@@ -77,8 +71,8 @@ export function createPainter(host) {
   }
 
   const signed = (values, side, peak = largest(values)) =>
-    canvasOf(signedPixels(values, peak, colours(host)), side, side);
-  const picture = (pixels, side) => canvasOf(pixels, side, side);
+    pixelCanvas(signedPixels(values, peak, colours(host)), side, side);
+  const picture = (pixels, side) => pixelCanvas(pixels, side, side);
 
   return { strip, vector, signed, picture };
 }
