@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 import vit_demo
+from scripts import typescript
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
@@ -161,6 +162,20 @@ def test_node(path: Path, written: Path) -> None:
     # The failures alone, at the end of the report, with node's own comparison of what was found and expected.
     assert done.returncode == 0, report[report.find("failing tests:") :]
     assert re.search(r"pass [1-9]", report), f"{path.name} holds no test"
+
+
+def test_the_types_are_those_of_python() -> None:
+    assert typescript.FILE.read_text("utf-8") == typescript.typescript(), "run python -m scripts.typescript"
+
+
+def test_tsc_finds_nothing() -> None:
+    tsc = ROOT / "node_modules" / ".bin" / "tsc"
+    if not tsc.exists():
+        pytest.skip("typescript is not installed: npm ci")
+    done = subprocess.run(
+        [node(), str(tsc.resolve()), "--project", str(ROOT)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_biome_finds_nothing() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from html import escape
-from typing import Any
 
 import gradio as gr
 
@@ -21,7 +20,7 @@ from vit_demo.web.frontend.inputs import Inputs
 from vit_demo.web.frontend.stage import Stage
 from vit_demo.web.guard.security import SafeBlocks
 from vit_demo.web.requests import parse
-from vit_demo.web.requests.payload import empty, payload
+from vit_demo.web.requests.payload import EmptyPayload, ResultPayload, empty, payload
 from vit_demo.web.requests.poll import handle
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
@@ -73,12 +72,12 @@ def footer() -> str:
     return FOOTER.format(source=SOURCE_LINK.format(escape(source)) if source else "", version=__version__)
 
 
-def initial_stage(preset: Preset, source: Source) -> dict[str, Any]:
+def initial_stage(preset: Preset, source: Source) -> ResultPayload | EmptyPayload:
     """The stage when the page opens: the result for the example, or the reason why there is none."""
     get_engine().warm_up(default_photo_preset())
     request = parse.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
 
-    def work() -> dict[str, Any]:
+    def work() -> ResultPayload:
         return payload(get_engine().explore_source(source, preset, preset.default_patch_size), request)
 
     try:

@@ -5,6 +5,7 @@ The page gets a result once and draws from it; it requests only the traces of bl
 one card below or beside the picture.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +24,12 @@ FOLDER = Path(__file__).parent / "stage"
 class Stage(RequestHTML):
     """Shows one result of a Vision Transformer.
 
-    The value is a dictionary of JSON values: a result, `{"empty": True, "message": "..."}`, or None. A result holds
-
-    - `run` (new for every result), `source` (repeated by every request about it), `note`, `milliseconds`, `device`;
-    - `image` (data URL of what the model saw), `size` (its width and height), `pixelated` (draw it unsmoothed);
-    - `photo`: None for a drawing, else `{"image", "box", "fit"}`: the whole photo, the part that the model saw as
-      shares of its sides (left, top, right, bottom), and how it was fitted;
-    - `grid` (rows, columns), `num_prefix_tokens`, `class_token` (whether there is one), `num_blocks`, `num_heads`;
-    - `trace_bytes`: how large the trace of one block is, which decides whether it is requested before it is needed;
-    - `dropped`: indices of the dropped patches, row by row; `trace` has no tokens for them;
-    - `predictions`: list of `{"index", "label", "probability"}`, most likely first; empty without a classifier head;
-    - `attention_maps`: of the class token, `{"levels": uint16 [L, H, N], "peaks": float32 [L, H]}`, where
-      attention = levels / 65535 * peaks;
-    - `rollout`: `{"levels": uint16 [N], "peaks": float32 [1]}`;
-    - `trace`, in a notebook: for some or all blocks, `{"q": float16 [H, T, d], "k": float16 [H, T, d], "logsumexp":
-      float32 [H, T]}`, where attention = exp(q . k - logsumexp). On the page each is requested when it is needed.
-
-    Arrays are base64 of little-endian bytes.
+    The value is a `ResultPayload`, an `EmptyPayload` or None.
     """
 
     def __init__(
         self,
-        value: dict[str, Any] | None = None,
+        value: Mapping[str, Any] | None = None,
         *,
         on_request: OnRequest,
         **kwargs: Any,

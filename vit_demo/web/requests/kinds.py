@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,18 @@ from vit_demo.errors import EmptyDrawingError
 from vit_demo.web.requests import parse, tour
 from vit_demo.web.requests.faithfulness import CurveRequest, curves, random_map
 from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
-from vit_demo.web.requests.payload import block_payload, data_url, empty, encode, model_input, payload, quantized
+from vit_demo.web.requests.payload import (
+    EmptyPayload,
+    ResultPayload,
+    TracePayload,
+    block_payload,
+    data_url,
+    empty,
+    encode,
+    model_input,
+    payload,
+    quantized,
+)
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
@@ -30,7 +41,7 @@ class Kind:
         many_passes: Whether it takes many forward passes.
     """
 
-    compute: Callable[[RequestedResult, Any], Json]
+    compute: Callable[[RequestedResult, Any], Mapping[str, object]]
     parse: Callable[[Json, parse.ResultRequest], Hashable] = lambda fields, source: None
     many_passes: bool = False
 
@@ -92,7 +103,7 @@ def logit_lens_result(requested: RequestedResult, request: None) -> Json:
     return {"predictions": [{"label": label, "probability": probability} for label, probability in predictions]}
 
 
-def exploration_result(requested: RequestedResult, request: None) -> Json:
+def exploration_result(requested: RequestedResult, request: None) -> ResultPayload | EmptyPayload:
     """The payload of the result; a message in its place if nothing is drawn."""
     try:
         return payload(requested.explore(), requested.request)
@@ -100,7 +111,7 @@ def exploration_result(requested: RequestedResult, request: None) -> Json:
         return empty(NOTHING_DRAWN)
 
 
-def block_result(requested: RequestedResult, block: int) -> Json:
+def block_result(requested: RequestedResult, block: int) -> TracePayload:
     """The queries and keys of one block, requested when the pointer needs them."""
     return block_payload(requested.explore(), block)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import io
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from torch import Tensor
 
 from vit_demo import methods
 from vit_demo.errors import InputError
@@ -31,8 +32,92 @@ FULL_LEVEL = 65535
 """The level of a map's peak. Half a step is at most 0.001 % of attention; the page shows no more than 0.01 %."""
 
 
-def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
-    """Everything the stage shows of a result; ``Stage`` describes the fields.
+class SourcePayload(TypedDict):
+    """What requests about a result repeat: the picture in one of the first fields, and how the network gets it."""
+
+    digit: NotRequired[str]
+    drawing: NotRequired[str]
+    example: NotRequired[str]
+    upload: NotRequired[str]
+    preset: str
+    patch_size: int
+    fit: str
+    dropped: list[int]
+
+
+class MapsPayload(TypedDict):
+    """Maps as ``quantized`` makes them: base64 of uint16 levels and of float32 peaks."""
+
+    levels: str
+    peaks: str
+
+
+class TracePayload(TypedDict):
+    """One block as ``block_payload`` makes it: base64 of float16, float16 and float32."""
+
+    q: str
+    k: str
+    logsumexp: str
+
+
+class PredictionsPayload(TypedDict):
+    """Classes, most likely first: base64 of uint16 indices and of float32 probabilities, and their names."""
+
+    indices: str
+    probabilities: str
+    labels: list[str]
+
+
+class PhotoPayload(TypedDict):
+    """The whole photo, and the part that the model saw as shares of its sides: left, top, right, bottom."""
+
+    image: str
+    box: list[float]
+    fit: str
+
+
+class ResultPayload(TypedDict):
+    """A result on the stage. Arrays are base64 of little-endian bytes, pictures are data URLs.
+
+    ``run`` is new for every result and ``pixelated`` true for a drawing, which has no ``photo``; ``size`` is the width
+    and height of ``image``, which is what the model saw; ``trace_bytes`` is how large the trace of one block is, which
+    decides whether it is requested before it is needed; ``dropped`` lists patches row by row, of which ``trace`` has no
+    tokens; ``predictions`` are empty without a classifier head, and ``attention_maps`` are of the class token
+    ``[L, H, N]``. Only a notebook gets ``trace``, of some or all blocks; the page requests each when it needs it.
+    """
+
+    run: str
+    source: SourcePayload
+    image: str
+    size: list[int]
+    pixelated: bool
+    photo: PhotoPayload | None
+    grid: list[int]
+    num_prefix_tokens: int
+    class_token: bool
+    num_blocks: int
+    num_heads: int
+    trace_bytes: int
+    dropped: list[int]
+    predictions: PredictionsPayload
+    note: str
+    attention_maps: MapsPayload
+    rollout: MapsPayload
+    trace: NotRequired[dict[str, TracePayload]]
+    operations: int
+    milliseconds: float
+    device: str
+
+
+class EmptyPayload(TypedDict):
+    """The stage without a result, and a message in its place."""
+
+    empty: bool
+    message: str
+
+
+def payload(result: Exploration, request: ResultRequest) -> ResultPayload:
+    """Everything the stage shows of a result.
 
     Args:
         result: The result.
@@ -41,7 +126,7 @@ def payload(result: Exploration, request: ResultRequest) -> dict[str, Any]:
     return result_payload(result, source_of(result, request))
 
 
-def result_payload(result: Exploration, source: dict[str, Any], num_classes: int = MAX_CLASSES) -> dict[str, Any]:
+def result_payload(result: Exploration, source: SourcePayload, num_classes: int = MAX_CLASSES) -> ResultPayload:
     """As ``payload``; ``source`` is what requests about the result repeat, ``num_classes`` how many can be chosen."""
     preset = result.preset
     trace = result.trace
@@ -74,26 +159,32 @@ def next_run() -> str:
     return str(next(_runs))
 
 
-def source_of(result: Exploration, request: ResultRequest) -> dict[str, Any]:
+def source_of(result: Exploration, request: ResultRequest | None = None) -> SourcePayload:
     """What every request about this result repeats; see ``ResultRequest``.
 
     A digit is sent as the 28 x 28 pixels that the model saw, an example photo by its name, and another photo as the
-    path of its upload, which is known only to the visitor who uploaded it.
+    path of its upload, which is known only to the visitor who uploaded it. Without a request there is no picture.
     """
     columns = result.grid[1]
-    reference = request.source.reference
-    field = "example" if reference in EXAMPLE_PHOTOS else "upload"
-    picture = {"digit": data_url(result.image)} if result.photo is None else {field: reference}
-    return {
-        **picture,
-        "preset": request.name,
+    source: SourcePayload = {
+        "preset": request.name if request else result.preset.name,
         "patch_size": result.patch_size,
         "fit": result.fit,
         "dropped": [row * columns + col for row, col in result.dropped],
     }
+    if request is None:
+        return source
+    reference = request.source.reference
+    if result.photo is None:
+        source["digit"] = data_url(result.image)
+    elif reference in EXAMPLE_PHOTOS:
+        source["example"] = reference
+    else:
+        source["upload"] = reference
+    return source
 
 
-def block_payload(result: Exploration, block: int) -> dict[str, str]:
+def block_payload(result: Exploration, block: int) -> TracePayload:
     """One block's queries (already scaled) and keys as float16, and each row's log-sum-exp as float32.
 
     Raises:
@@ -109,7 +200,11 @@ def block_payload(result: Exploration, block: int) -> dict[str, str]:
     q = (q / scale).half()
     # From the rounded numbers that the browser gets, so that its rows sum to 1.
     logsumexp = methods.logsumexp(q.float() * scale, k)
-    return {name: encode(tensor[0].cpu().numpy()) for name, tensor in {"q": q, "k": k, "logsumexp": logsumexp}.items()}
+    return {"q": _encoded(q), "k": _encoded(k), "logsumexp": _encoded(logsumexp)}
+
+
+def _encoded(tensor: Tensor) -> str:
+    return encode(tensor[0].cpu().numpy())
 
 
 def _trace_bytes(trace: Recording) -> int:
@@ -117,12 +212,12 @@ def _trace_bytes(trace: Recording) -> int:
     return 4 * trace.q[0][0].numel() + 4 * trace.q[0][0, ..., 0].numel()
 
 
-def empty(message: str) -> dict[str, Any]:
-    """The stage without a result, and a message in its place."""
+def empty(message: str) -> EmptyPayload:
+    """What the stage gets instead of a result."""
     return {"empty": True, "message": message}
 
 
-def _predictions(result: Exploration, count: int) -> dict[str, Any]:
+def _predictions(result: Exploration, count: int) -> PredictionsPayload:
     """The most likely classes, highest first."""
     probabilities = result.probabilities
     order = np.argsort(-probabilities, kind="stable")[:count]
@@ -143,7 +238,7 @@ def _note(result: Exploration) -> str:
     return f"Low confidence: the model was trained on {len(result.labels)} classes, and this may be none of them."
 
 
-def _photo(result: Exploration) -> dict[str, Any] | None:
+def _photo(result: Exploration) -> PhotoPayload | None:
     """The whole photo and the part of it that the model saw: left, top, right, bottom as shares of its sides."""
     if result.photo is None:
         return None
@@ -156,7 +251,7 @@ def _photo(result: Exploration) -> dict[str, Any] | None:
     }
 
 
-def quantized(maps: NDArray[np.float32]) -> dict[str, str]:
+def quantized(maps: NDArray[np.float32]) -> MapsPayload:
     """Maps ``[..., rows, cols]`` as levels: value = levels / FULL_LEVEL * peaks, with one peak for each map."""
     peaks = np.atleast_1d(maps.max((-2, -1)))
     shares = maps / np.maximum(peaks, np.finfo(np.float32).tiny)[..., None, None]

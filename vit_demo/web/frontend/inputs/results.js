@@ -1,3 +1,4 @@
+// @ts-check
 // One result for the page's state: requested whenever picture, model, patch size or fit change.
 
 import { english } from "../shared/language.js";
@@ -21,16 +22,22 @@ export const LOST = english("The connection to the server was lost. Trying again
 export function createResults(server, { drawingOf, opening, firstPause = 1000 }) {
   const ids = createRequestIds();
   const cache = new Map(); // from a source to its payload, the latest last
+  /** The newest request, {key, state, restored, isDone}. @type {any} */
   let newest = { key: keyOf(opening), state: opening, restored: false, isDone: true };
   let shownKey = newest.key;
   let shownPicture = pictureOf(opening);
 
-  function sourceOf({ task, [task]: { picture, preset, patchSize, fit } }) {
+  /**
+   * @param {import("../shared/pageState.js").State} state
+   * @returns {import("../types").SourcePayload | null}
+   */
+  function sourceOf(state) {
+    const { picture, preset, patchSize, fit } = state[state.task];
     if (!picture || picture.refused) return null;
     return { ...pictureField(picture), preset, patch_size: patchSize, fit: fit ?? "crop", dropped: [] };
   }
 
-  function pictureField({ digit, strokes, example, upload }) {
+  function pictureField(/** @type {import("../shared/pageState.js").Picture} */ { digit, strokes, example, upload }) {
     if (strokes) return { drawing: drawingOf(strokes) };
     return upload ? { upload } : { example: example ?? `digit-${digit}` };
   }
@@ -112,4 +119,4 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
 const pictureOf = (state) => state && JSON.stringify([state.task, state[state.task].picture]);
 
 /** Why the photo that the visitor chose is none; undefined for others. */
-const refusalOf = ({ task, [task]: { picture } }) => picture?.refused;
+const refusalOf = (/** @type {import("../shared/pageState.js").State} */ state) => state[state.task].picture?.refused;

@@ -1,3 +1,4 @@
+// @ts-check
 // The address bar: each choice is a step of the browser's history, strokes and sliders change the step they are in.
 
 import { decodeLink, encodeLink } from "./link.js";
@@ -65,8 +66,8 @@ export function encodeEntry(state, models) {
 /** As `decodeLink`, for a step of the history. */
 export function decodeEntry(entry, page) {
   if (!TASKS.includes(entry?.task)) return null;
-  const found = TASKS.map((task) => decodeLink(String(entry.links?.[task]), page));
-  if (found.includes(null)) return null;
+  const found = TASKS.flatMap((task) => decodeLink(String(entry.links?.[task]), page) ?? []);
+  if (found.length < TASKS.length) return null;
   const tabs = Object.fromEntries(TASKS.map((task, i) => [task, found[i].state[task]]));
   const { upload, name } = entry;
   if (typeof upload === "string" && typeof name === "string") tabs.photos.picture = { upload, name };

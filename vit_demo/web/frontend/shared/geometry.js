@@ -1,3 +1,4 @@
+// @ts-check
 // Rectangles and patches. A box is {left, top, width, height}; a grid {rows, columns}; a patch its index, row by row.
 
 /** The largest size [width, height] with the proportions of `size` that fits into `space`, in whole units. */

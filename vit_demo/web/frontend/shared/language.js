@@ -30,6 +30,9 @@ export const english = (text) => text;
 /**
  * A text in the page's language; English where the catalogue lacks it. `{name}` in it stands for `values.name`. A text of
  * two forms, `one|other`, is in the form for `values.count`. Without values, it may be several sentences of the server.
+ *
+ * @param {string} text
+ * @param {Record<string, unknown> | null} [values]
  */
 export function translate(text, values = null) {
   const found = catalogue.get(text);

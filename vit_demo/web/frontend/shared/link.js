@@ -1,3 +1,4 @@
+// @ts-check
 // The state of the page as the fragment of its address, and back. Whatever comes from an address is checked here.
 
 import { decodeStrokes, encodeStrokes, PENS } from "../pad/strokes.js";
@@ -52,31 +53,38 @@ function pictureFields(picture) {
  * What no link holds, of a state: "photo", "drawing" (one that is too long), "second" (a second picture of one's own) or
  * null.
  */
-export function leftOut({ task, [task]: { picture }, view }) {
+export function leftOut(/** @type {import("./pageState.js").State} */ state) {
+  const { picture } = state[state.task];
   if (picture?.upload) return "photo";
   if (picture?.strokes && encodeStrokes(picture.strokes, WIDTHS) === null) return "drawing";
-  return view.features.second?.own ? "second" : null;
+  return state.view.features.second?.own ? "second" : null;
 }
 
 /**
  * The state that a fragment describes, or null for one that describes none; `page` is {models, defaults, examples,
  * customModels}. What is missing or makes no sense is as when the page opens. `model` beside the state is the name of a
  * model that is not on the menu yet, or whose weights are to be downloaded first, with the patch size for it.
+ *
+ * @returns {{state: import("./pageState.js").State, model: {name: string, patchSize: number | null} | null} | null}
  */
 export function decodeLink(fragment, page) {
   const fields = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 4000));
-  const task = fields.get("tab") ?? (fields.has("section") ? TASKS[0] : null); // #section=steps is easy to remember
-  if (!TASKS.includes(task)) return null;
+  const name = fields.get("tab") ?? (fields.has("section") ? TASKS[0] : null); // #section=steps is easy to remember
+  const task = TASKS.find((each) => each === name);
+  if (!task) return null;
   const state = firstState(page);
+  /** @type {any} */
   const tab = { ...state[task], ...decodePicture(fields, task, page) };
-  if (task === "photos" && FITS.includes(fields.get("fit"))) tab.fit = fields.get("fit");
+  const fit = FITS.find((each) => each === fields.get("fit"));
+  if (task === "photos" && fit) tab.fit = fit;
   const size = integer(fields.get("patch_size"), 1, 10_000);
-  const name = fields.get("model") ?? "";
-  const known = page.models.get(name);
+  const wanted = fields.get("model") ?? "";
+  const known = page.models.get(wanted);
+  /** @type {{name: string, patchSize: number | null} | null} */
   let model = null;
-  if (known?.task === task && known.on_machine) Object.assign(tab, { preset: name, patchSize: sizeOf(known, size) });
-  else if (known ? known.task === task : task === "photos" && page.customModels && REPOSITORY.test(name)) {
-    model = { name, patchSize: size };
+  if (known?.task === task && known.on_machine) Object.assign(tab, { preset: wanted, patchSize: sizeOf(known, size) });
+  else if (known ? known.task === task : task === "photos" && page.customModels && REPOSITORY.test(wanted)) {
+    model = { name: wanted, patchSize: size };
   }
   return { state: { ...state, task, [task]: tab, view: decodeView(fields) }, model };
 }
@@ -99,22 +107,44 @@ export const sizeOf = (model, wanted) =>
 
 // The view of the stage as fields of an address, and back: what is shown of a result, in each section.
 
-/** What a view is before anybody has chosen one; null where it depends on the result: the last block, the predicted class. */
+/**
+ * @typedef {{picture: number, patch: number}} Place Picture 1 is the second.
+ * @typedef {{preset: string, patchSize: number, method: string, label: number | null}} Column
+ * @typedef {object} View
+ * @property {string} section
+ * @property {string} method
+ * @property {number | null} block
+ * @property {number} head -1 for the mean of all
+ * @property {string} direction "from" or "to"
+ * @property {number | null} pinned a patch
+ * @property {number | null} label the index of a class
+ * @property {number[] | null} dropped patches in their order, or null for none
+ * @property {number} opacity
+ * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
+ *   `second` is an example, or one of the visitor's own, which no link holds.
+ * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour
+ * @property {Column[] | null} compare
+ * @property {{start: string, fields: Record<string, any>} | null} network what the visitor builds, as in views/build/view.js
+ */
+
+/**
+ * What a view is before anybody has chosen one; null where it depends on the result: the last block, the predicted class.
+ * @type {View}
+ */
 export const FIRST_VIEW = {
   section: "attention",
   method: "attention",
   block: null,
-  head: -1, // the mean of all
+  head: -1,
   direction: "from",
-  pinned: null, // a patch
-  label: null, // the index of a class
-  dropped: null, // a list of patches in their order, or null for none
+  pinned: null,
+  label: null,
+  dropped: null,
   opacity: 0.8,
-  // `pinned` {picture, patch}, where picture 1 is the second; `second` {example}, or {own} for one that no link holds.
   features: { mode: "similarity", block: null, k: 5, background: false, opacity: 0.75, pinned: null, second: null },
   tour: { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false },
-  compare: null, // a list of columns, {preset, patchSize, method, label}
-  network: null, // what the visitor builds: {start, fields}, as in views/build/view.js
+  compare: null,
+  network: null,
 };
 
 export const VIEW_FIELDS = Object.keys(FIRST_VIEW);
@@ -184,7 +214,10 @@ function encodeNetwork({ start, fields }) {
   return [start, ...given.map(([name, value]) => `${name}:${value}`)].join(",");
 }
 
-/** The view that the fields of an address (URLSearchParams) describe; what makes no sense is as at first. */
+/**
+ * The view that the fields of an address (URLSearchParams) describe; what makes no sense is as at first.
+ * @returns {View}
+ */
 function decodeView(fields) {
   const lessOne = (value) => (value === null ? null : value - 1);
   const get = (name) => fields.get(name) ?? "";

@@ -1,13 +1,20 @@
+// @ts-check
 // The page's one state: the open tab, what each tab holds, and the view of the stage.
-//
-//   task     "digits" or "photos", the open tab
-//   digits   {picture, preset, patchSize}; a picture is {digit} (an example), {strokes} or null
-//   photos   {picture, preset, patchSize, fit}; a picture is {example}, {upload, name}, null or {refused}, which
-//            is a sentence about a file that cannot be used
-//   view     what the stage shows of a result, as FIRST_VIEW in link.js
 //
 // A state is never changed in place, so parts that are the same object are the same.
 
+/**
+ * @typedef {"digits" | "photos"} Task
+ * @typedef {{width: number, points: number[][]}} Stroke
+ * @typedef {{digit?: number, strokes?: Stroke[], example?: string, upload?: string, name?: string, refused?: string}} Picture
+ *   A drawing is {digit} (an example) or {strokes}, a photo {example}, {upload, name} or {refused}, which is a sentence
+ *   about a file that cannot be used.
+ * @typedef {{picture: Picture | null, preset: string, patchSize: number, fit?: string}} Tab
+ * @typedef {import("./link.js").View} View What the stage shows of a result.
+ * @typedef {{task: Task, digits: Tab, photos: Tab, view: View}} State The open tab, what each holds, and the view.
+ */
+
+/** @type {Task[]} */
 export const TASKS = ["digits", "photos"];
 
 /** How a change enters the browser's history: a step of its own, or part of the step before. */
@@ -18,7 +25,7 @@ export const RESTORE = "restore";
 
 export function createPageState() {
   const subscribers = new Set();
-  let state = null;
+  let state = /** @type {State} */ (/** @type {unknown} */ (null)); // until the page is opened
 
   function set(next, how) {
     state = next;
@@ -32,13 +39,13 @@ export function createPageState() {
   const open = (first) => set(state ?? first, RESTORE);
 
   /** Opens a tab. A class and patches belong to the picture of their tab. */
-  function chooseTask(task) {
+  function chooseTask(/** @type {Task} */ task) {
     if (task === state.task) return;
     set({ ...state, task, view: { ...state.view, pinned: null, label: null, dropped: null } }, PUSH);
   }
 
   /** Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped. */
-  function changeTab(task, part, how = PUSH) {
+  function changeTab(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part, how = PUSH) {
     if (isSubset(part, state[task])) return;
     const isNewPicture = "picture" in part && task === state.task;
     const view =
@@ -47,12 +54,12 @@ export function createPageState() {
   }
 
   /** Changes the picture of a tab, and opens it. */
-  function showPicture(task, picture) {
+  function showPicture(/** @type {Task} */ task, /** @type {Picture | null} */ picture) {
     const view = { ...state.view, label: null, dropped: null, pinned: task === state.task ? state.view.pinned : null };
     set({ ...state, task, [task]: { ...state[task], picture }, view }, PUSH);
   }
 
-  function changeView(part, how = PUSH) {
+  function changeView(/** @type {Partial<View>} */ part, how = PUSH) {
     if (isSubset(part, state.view)) return;
     set({ ...state, view: { ...state.view, ...part } }, how);
   }
@@ -78,7 +85,7 @@ export const pageState = createPageState();
 // How the parts of the page talk to each other: the stage, the pad and the small photo import the same channels.
 
 /** `subscribe(element, callback)` calls back with what is published, for as long as the element is on the page. */
-export function createChannel(latest = null) {
+export function createChannel(/** @type {any} */ latest = null) {
   const subscribers = new Map();
 
   function publish(value) {

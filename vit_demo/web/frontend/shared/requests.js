@@ -1,3 +1,4 @@
+// @ts-check
 // Requests to the server, and which replies come too late.
 
 import { english } from "./language.js";
@@ -19,6 +20,11 @@ export function createRequestIds() {
  * Resolves to {result} or {error: one sentence}, with {lost: true} if no reply came, or to null as soon as `isCurrent()`
  * is false: then a reply that still arrives is dropped. `onProgress(progress, reply)` is called while it is computed, with
  * 0 to 1, or null where that is not known.
+ *
+ * @param {import("../types").Server} server
+ * @param {import("../types").Request} fields
+ * @param {{isCurrent?: () => boolean, onProgress?: (progress: number | null, reply: import("../types").Reply) => void}} [options]
+ * @returns {Promise<import("../types").Reply | null>}
  */
 export async function sendRequest(server, fields, { isCurrent = () => true, onProgress = () => {} } = {}) {
   for (;;) {
@@ -28,7 +34,7 @@ export async function sendRequest(server, fields, { isCurrent = () => true, onPr
     // Gradio resolves to undefined when the request failed.
     if (!reply) return { error: english("The server did not respond: try again."), lost: true };
     if (reply.error || reply.result) return reply;
-    onProgress(reply.total ? reply.done / reply.total : null, reply);
+    onProgress(reply.total ? (reply.done ?? 0) / reply.total : null, reply);
   }
 }
 

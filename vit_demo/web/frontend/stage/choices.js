@@ -1,3 +1,4 @@
+// @ts-check
 // What the visitor has chosen, and what of it can be shown.
 
 import { FIRST_VIEW, VIEW_FIELDS } from "../shared/link.js";

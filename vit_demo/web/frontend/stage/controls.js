@@ -1,6 +1,6 @@
 // The controls below the picture.
 
-import { choice, MOST_SEGMENTS, make, segmentChoice, setText, slider } from "../shared/dom.js";
+import { choice, documentEvents, MOST_SEGMENTS, make, segmentChoice, setText, slider } from "../shared/dom.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
 import { percent } from "./format.js";
 import { recommendedMethods } from "./methods.js";

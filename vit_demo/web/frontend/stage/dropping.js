@@ -1,3 +1,4 @@
+// @ts-check
 // Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left.
 
 import { english } from "../shared/language.js";
@@ -10,7 +11,7 @@ import { openResult } from "./result.js";
  */
 export function createDropping(request, { prepare, show, onChange, open = openResult }) {
   const requests = createRequestIds();
-  let whole = null; // the result with all its patches
+  let whole = /** @type {any} */ (null); // the result with all its patches
   let dropped = new Set();
   let confirmed = new Set(); // the patches that the shown result is without
   let error = "";

@@ -1,3 +1,4 @@
+// @ts-check
 // Numbers as people read them.
 
 import { formatCount, formatDecimals, formatInteger, formatSignificant, translate } from "../shared/language.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // How each explanation method is shown. Python's registry decides which methods there are; a method without an entry here
 // is shown with general words. An entry may have:
 //   label       on its button; by default the method's title

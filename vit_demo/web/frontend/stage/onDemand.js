@@ -1,3 +1,4 @@
+// @ts-check
 // Maps that the server computes: requested when they are to be shown, and kept as long as their result.
 
 import { constants } from "../shared/constants.js";
@@ -13,7 +14,7 @@ import { decodeFloat32, decodeTrace } from "./result.js";
  */
 export function createMapRequests(request, onUpdate) {
   const cache = new WeakMap(); // result -> Map from the request's fields to its entry
-  let current = null; // only a map that is to be shown keeps the server busy
+  let current = /** @type {any} */ (null); // only a map that is to be shown keeps the server busy
   let prefetched = null; // or one of the next result
 
   function get(result, fields, { isPrefetch = false } = {}) {
@@ -38,8 +39,9 @@ export function createMapRequests(request, onUpdate) {
   }
 
   function createEntry(remove) {
+    /** @type {any} */
     const entry = { map: null, error: "", slow: false, progress: null };
-    entry.firstReply = new Promise((resolve) => {
+    entry.firstReply = new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
       entry.update = (part) => {
         Object.assign(entry, part);
         resolve();

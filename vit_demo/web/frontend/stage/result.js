@@ -1,3 +1,4 @@
+// @ts-check
 // A result: the payload of one forward pass, decoded, with everything that can be drawn without another request.
 
 import { inkOnPaper } from "./heatmapColours.js";
@@ -5,6 +6,8 @@ import { inkOnPaper } from "./heatmapColours.js";
 /**
  * Decodes a payload and its picture.
  * `image` is the address of what the model saw; `picture` is what is shown below the heatmap, with its address.
+ *
+ * @param {import("../types").ResultPayload} payload
  */
 export async function openResult(payload) {
   const seen = new Image();
@@ -15,6 +18,7 @@ export async function openResult(payload) {
   return { ...decodeResult(payload), picture, pictureUrl };
 }
 
+/** @param {import("../types").ResultPayload} payload */
 export function decodeResult(payload) {
   const [rows, columns] = payload.grid;
   const numPatches = rows * columns;
@@ -48,6 +52,7 @@ export function decodeResult(payload) {
   };
 }
 
+/** @param {import("../types").PredictionsPayload} predictions */
 function decodePredictions({ indices, probabilities, labels }) {
   const [index, probability] = [decodeUint16(indices), decodeFloat32(probabilities)];
   return labels.map((label, i) => ({ index: index[i], label, probability: probability[i] }));
@@ -79,11 +84,15 @@ const decodeUint16 = (text) => new Uint16Array(decodeBytes(text).buffer);
 
 export function decodeFloat16(text) {
   float16Table ??= Float32Array.from({ length: 1 << 16 }, (_, bits) => float16ToNumber(bits));
-  return Float32Array.from(decodeUint16(text), (bits) => float16Table[bits]);
+  const table = float16Table;
+  return Float32Array.from(decodeUint16(text), (bits) => table[bits]);
 }
 
-/** All 65,536 half-precision numbers, so that decoding half a million of them is a look-up each. */
-let float16Table = null;
+/**
+ * All 65,536 half-precision numbers, so that decoding half a million of them is a look-up each.
+ * @type {Float32Array | undefined}
+ */
+let float16Table;
 
 function float16ToNumber(bits) {
   const sign = bits & 0x8000 ? -1 : 1;
