@@ -24,7 +24,8 @@ from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.networks import starting_points
 from vit_demo.web.frontend import head
-from vit_demo.weights import PRESETS, hub
+from vit_demo.weights import PRESETS
+from vit_demo.weights.hub.download import FALLBACK
 
 PACKAGE = Path(page.__file__).parent.parent
 FRONTEND = PACKAGE / "web" / "frontend"
@@ -44,11 +45,13 @@ SENTENCES = (
     "inference/jobs.py",
     "inference/patch_features.py",
     "weights/bundled_accuracy.py",
-    "weights/custom_model.py",
-    "weights/hf_config.py",
-    "weights/hub.py",
     "weights/resampled_accuracy.py",
-    "weights/visitor_cache.py",
+    "weights/hub/download.py",
+    "weights/hub/json_fields.py",
+    "weights/hub/network.py",
+    "weights/hub/preprocessing.py",
+    "weights/hub/repository.py",
+    "weights/hub/visitor_cache.py",
     "web/catalog/visitor_presets.py",
     "web/api/call.py",
     "web/requests/errors.py",
@@ -88,8 +91,8 @@ LEFT_IN_ENGLISH = (
 
 MORE_SENTENCES = (
     "{0} is not on the Hub, or not public: check its name.",
-    f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {hub.FALLBACK}.",
-    f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {hub.FALLBACK}.",
+    f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {FALLBACK}.",
+    f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {FALLBACK}.",
 )
 """What the sentences with several placeholders become for a visitor."""
 

@@ -22,14 +22,14 @@ def running_page() -> Iterator[gr.Blocks]:
 
 
 @pytest.fixture
-def empty_mailboxes(page: gr.Blocks) -> Iterator[None]:
+def empty_session_queues(page: gr.Blocks) -> Iterator[None]:
     """Drops what no test collected, before and after one that counts it or leaves something."""
 
     def drop_all() -> None:
         wait_until_idle(page)
-        boxes = session_queues.of(page)
-        for session in list(boxes):
-            boxes._drop(session)
+        queues = session_queues.of(page)
+        for session in list(queues):
+            queues._drop(session)
 
     drop_all()
     yield

@@ -139,7 +139,7 @@ def test_an_empty_host_is_none(page, headers):
         assert connection.recv(100).split()[1] == b"200"
 
 
-def test_cancelling_fills_no_mailbox(page, empty_mailboxes, monkeypatch):
+def test_cancelling_fills_no_session_queue(page, empty_session_queues, monkeypatch):
     monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 0)
     body = {"session_hash": "canceller", "fn_index": 0, "event_id": "a"}
     number = next(number for number, fn in page.fns.items() if fn.api_name == "presets")

@@ -83,12 +83,12 @@ def test_only_its_sender_can_name_the_path_of_an_upload(page):
         processing_utils.hash_seed = seed
 
 
-def test_the_messages_of_a_session_are_in_a_mailbox(page):
-    boxes = session_queues.of(page)
+def test_the_messages_of_a_session_are_in_a_queue_of_ours(page):
+    queues = session_queues.of(page)
     _, _, reply = request(page, "POST", "/gradio_api/call/presets", {"data": []})
     name = json.loads(reply)["event_id"]
-    assert isinstance(boxes[name], session_queues.Mailbox) and page._queue.pending_messages_per_session is boxes
-    assert page._queue.pending_event_ids_session is boxes._event_ids and name in boxes._event_ids
+    assert isinstance(queues[name], session_queues.SessionQueue) and page._queue.pending_messages_per_session is queues
+    assert page._queue.pending_event_ids_session is queues._event_ids and name in queues._event_ids
     assert b"digits-small" in request(page, "GET", f"/gradio_api/call/presets/{name}")[2]
 
 

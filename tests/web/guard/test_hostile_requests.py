@@ -65,7 +65,7 @@ def test_a_session_has_a_short_plain_name(page, session):
     assert all(len(found) <= 64 for found in session_queues.of(page))
 
 
-def test_results_that_nobody_collects_are_bounded(page, empty_mailboxes, monkeypatch):
+def test_results_that_nobody_collects_are_bounded(page, empty_session_queues, monkeypatch):
     for limit in (session_queues.MAX_SESSION_MESSAGES, session_queues.MAX_UNCOLLECTED_MESSAGES):
         assert limit >= 100
     monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 10)

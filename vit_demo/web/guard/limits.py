@@ -44,7 +44,7 @@ MAX_EVENTS_OF_ONE = 16
 MAX_QUEUE_LENGTH = 64
 """Events waiting in Gradio's queue."""
 
-MAX_MAILBOXES = 2000
+MAX_SESSIONS = 2000
 """Sessions whose messages are kept until they collect them; beyond that the oldest are dropped."""
 
 MAX_SESSION_MESSAGES = 100

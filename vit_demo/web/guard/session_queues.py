@@ -15,9 +15,9 @@ from typing import Any
 import gradio as gr
 
 from vit_demo.web.guard.limits import (
-    MAX_MAILBOXES,
     MAX_SESSION_BYTES,
     MAX_SESSION_MESSAGES,
+    MAX_SESSIONS,
     MAX_UNCOLLECTED_BYTES,
     MAX_UNCOLLECTED_MESSAGES,
     UNCOLLECTED_SECONDS,
@@ -25,7 +25,7 @@ from vit_demo.web.guard.limits import (
 from vit_demo.web.guard.visitor import streams
 
 
-class Mailbox(Queue[Any]):
+class SessionQueue(Queue[Any]):
     """The messages of one session.
 
     Attributes:
@@ -45,7 +45,7 @@ class Mailbox(Queue[Any]):
         return item
 
 
-class Mailboxes(OrderedDict[str, Mailbox]):
+class SessionQueues(OrderedDict[str, SessionQueue]):
     """The queue of messages of each session, in the order in which the sessions began.
 
     Use it in the event loop of the server.
@@ -60,13 +60,13 @@ class Mailboxes(OrderedDict[str, Mailbox]):
         self._full_since: dict[str, float] = {}
 
     def __setitem__(self, session: str, messages: Queue[Any]) -> None:
-        super().__setitem__(session, Mailbox())  # in the place of Gradio's, which is empty
-        while len(self) > MAX_MAILBOXES and (victim := self._idlest(session)) is not None:
+        super().__setitem__(session, SessionQueue())  # in the place of Gradio's, which is empty
+        while len(self) > MAX_SESSIONS and (victim := self._idlest(session)) is not None:
             self._drop(victim)
 
-    def __missing__(self, session: str) -> Mailbox:
+    def __missing__(self, session: str) -> SessionQueue:
         """Takes the messages of an event whose session was dropped; nobody reads them."""
-        return Mailbox()
+        return SessionQueue()
 
     def __delitem__(self, session: str) -> None:
         # Gradio deletes a session once for every stream that breaks off, and a KeyError would stop its cleaning up.
@@ -119,17 +119,17 @@ def _size(value: Any) -> int:
     return len(value) if isinstance(value, (str, bytes)) else 8
 
 
-def of(page: gr.Blocks) -> Mailboxes:
-    """The mailboxes that ``install`` gave a page."""
+def of(page: gr.Blocks) -> SessionQueues:
+    """The session queues that ``install`` gave a page."""
     found = page._queue.pending_messages_per_session
-    assert isinstance(found, Mailboxes)
+    assert isinstance(found, SessionQueues)
     return found
 
 
 def install(page: gr.Blocks) -> None:
-    """Puts ``Mailboxes`` in the place of Gradio's collection, before the first request."""
+    """Puts ``SessionQueues`` in the place of Gradio's collection, before the first request."""
     queue = page._queue
-    queue.pending_messages_per_session = Mailboxes(queue.pending_event_ids_session)  # type: ignore[assignment]
+    queue.pending_messages_per_session = SessionQueues(queue.pending_event_ids_session)  # type: ignore[assignment]
     # Statistics of the last 10,000 events, made anew for each, which only the closed /monitoring shows.
     queue.ANALYTICS_MAX_EVENTS = 1
     queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize
