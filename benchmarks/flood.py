@@ -1,4 +1,4 @@
-"""What one visitor waits for while another floods the server; called by ``python -m benchmarks.load --flood``.
+"""What one visitor waits for while another floods the server.
 
 Each way to flood runs for some seconds in a process of its own, from one address. From another a visitor draws, and
 requests slow maps of photos. Both addresses are those that a reverse proxy would report (``VIT_DEMO_PROXY=1``).
@@ -6,6 +6,7 @@ requests slow maps of photos. Both addresses are those that a reverse proxy woul
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import base64
 import itertools
@@ -26,7 +27,8 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from benchmarks.load_server import Server
+from benchmarks.load import Record, Visitor, drawings, loaded_server
+from benchmarks.server import Server
 from vit_demo.web.catalog.example_digits import to_data_url
 
 FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
@@ -192,6 +194,39 @@ async def compare(
     return errors
 
 
-if __name__ == "__main__":
+async def run(server: Server, seconds: float) -> list[str]:
+    """Compares a visitor who draws and requests slow maps of a photo, alone and beside each flood."""
+    digits, number = iter(drawings(int(30 * seconds))), itertools.count()
+    async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=VISITOR) as client:
+        visitor = Visitor(server, client, Record())
+        result = await visitor.explain(await visitor.upload(1200), 10)
+
+        async def draw() -> None:
+            digit, drawing = next(digits)
+            source = {"drawing": drawing, "preset": "digits-small", "patch_size": 4, "fit": "crop"}
+            found = await visitor.timed("drawing", {"kind": "result", "source": source})
+            if found["predictions"]["labels"][0] != str(digit):
+                raise RuntimeError("another digit")
+
+        async def slow() -> None:
+            source = {**result["source"], "dropped": [next(number) % 144]}  # so that no map is in a cache
+            sent = {"kind": "map", "method": "patch_dropping", "source": source}
+            await visitor.timed("slow map", {**sent, "label": next(number) % 50})
+
+        return await compare(server, [drawing for _, drawing in drawings(20)], draw, slow, seconds)
+
+
+def main() -> None:
+    """Prints a row for each way to flood."""
+    parser = argparse.ArgumentParser(description="What a visitor waits for while another floods the server.")
+    parser.add_argument("--seconds", type=float, default=30, help="of each flood (%(default)s)")
+    seconds = parser.parse_args().seconds
+    with loaded_server() as server:
+        errors = asyncio.run(run(server, seconds))
+    for message in sorted(set(errors))[:5]:
+        print(f"  {message}")
+
+
+if __name__ == "__main__":  # the flooder, in a process of its own
     url, component, chosen, duration, *pictures = sys.argv[1:]
     print(json.dumps(asyncio.run(flood(url, int(component), pictures, chosen, float(duration)))))

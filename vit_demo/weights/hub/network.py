@@ -24,6 +24,8 @@ from vit_demo.weights.hub.untrusted_text import quote, sanitize
 
 TIMM_MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
 """timm's files of plain Vision Transformers; what else it has is hierarchical or convolutional."""
+DYNAMIC = ("vision_transformer", "deit", "eva")
+"""Those whose networks can take pictures of any shape."""
 INTEGERS = {
     "patch_size": limits.MAX_IMAGE_SIZE, "embed_dim": limits.MAX_EMBED_DIM, "depth": limits.MAX_DEPTH,
     "num_heads": limits.MAX_HEADS, "in_chans": 16, "reg_tokens": limits.MAX_REGISTERS,
@@ -63,6 +65,7 @@ TRANSFORMERS_INTEGERS = {
     "hidden_size": limits.MAX_EMBED_DIM, "num_hidden_layers": limits.MAX_DEPTH, "num_attention_heads": limits.MAX_HEADS,
     "intermediate_size": 1 << 16, "image_size": limits.MAX_IMAGE_SIZE, "patch_size": limits.MAX_IMAGE_SIZE,
     "num_channels": 16, "num_register_tokens": limits.MAX_REGISTERS, "projection_dim": limits.MAX_CLASSES,
+    "pooler_output_size": limits.MAX_CLASSES,
 }  # fmt: skip
 TRANSFORMERS_NUMBERS = {
     "mlp_ratio": limits.MAX_MLP_RATIO, "layer_norm_eps": 0.1, "layerscale_value": 10.0, "layer_scale_init_value": 10.0,
@@ -80,7 +83,8 @@ TRANSFORMERS_NO_EFFECT = {
     "stage_names", "apply_layernorm", "reshape_hidden_states", "semantic_loss_ignore_index", "auxiliary_loss_weight",
     "_name_or_path", "name_or_path", "vocab_size", "pool_scales", "use_auxiliary_head", "auxiliary_channels",
     "auxiliary_num_convs", "auxiliary_concat_input", "return_dict", "use_cache", "pos_embed_rescale",
-    "pos_embed_shift", "pos_embed_jitter", "text_config", "vision_config", "logit_scale_init_value",
+    "pos_embed_shift", "pos_embed_jitter", "text_config", "vision_config", "logit_scale_init_value", "add_fpn",
+    "chunk_size_feed_forward", "is_encoder_decoder", "output_attentions", "output_hidden_states",
 }  # fmt: skip
 
 
@@ -190,6 +194,8 @@ def _timm(config: dict[str, Any]) -> nn.Module:
     arguments["num_classes"] = cfg.integer("num_classes", 0, limits.MAX_CLASSES, 1000) if count is None else count
     if "img_size" in given:
         arguments["img_size"] = given.sizes("img_size", 2)
+    if timm.models.model_entrypoint(architecture).__module__.rpartition(".")[2] in DYNAMIC:
+        arguments["dynamic_img_size"] = True  # photos keep their shape
     return timm.create_model(architecture, pretrained=False, **arguments)
 
 
