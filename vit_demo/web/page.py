@@ -1,4 +1,4 @@
-"""The layout of the page: inputs on the left, the result on the right. Its requests are those of ``map_requests``."""
+"""The layout of the page: inputs on the left, the result on the right. Its requests are those of ``requests.poll``."""
 
 from __future__ import annotations
 

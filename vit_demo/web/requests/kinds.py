@@ -82,7 +82,7 @@ def map_result(requested: RequestedResult, request: MapRequest) -> Json:
 
 
 def faithfulness_result(requested: RequestedResult, request: tuple[MapRequest, CurveRequest]) -> Json:
-    """Deletion and insertion curves of a map; see ``faithfulness_requests``."""
+    """Deletion and insertion curves of a map; see ``requests.faithfulness``."""
     return curves(requested.explore(), requested.map_values(request[0]), request[1])
 
 
