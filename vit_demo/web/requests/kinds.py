@@ -15,7 +15,6 @@ from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
 from vit_demo.web.requests.payload import (
     EmptyPayload,
     ResultPayload,
-    TracePayload,
     block_payload,
     data_url,
     empty,
@@ -44,36 +43,6 @@ class Kind:
     compute: Callable[[RequestedResult, Any], Mapping[str, object]]
     parse: Callable[[Json, parse.ResultRequest], Hashable] = lambda fields, source: None
     many_passes: bool = False
-
-
-def parse_map(fields: Json, source: parse.ResultRequest) -> MapRequest:
-    """The fields of a map."""
-    return MapRequest.parse(fields)
-
-
-def parse_block(fields: Json, source: parse.ResultRequest) -> int:
-    """The number of a block, from 0."""
-    return parse.integer(fields.get("block"), "block")
-
-
-def parse_query(fields: Json, source: parse.ResultRequest) -> int:
-    """The index of a patch, row by row."""
-    return parse.integer(fields.get("query"), "query")
-
-
-def parse_curves(fields: Json, source: parse.ResultRequest) -> CurveRequest:
-    """The fields of the curves of a random order."""
-    return CurveRequest.parse(fields)
-
-
-def parse_curves_of_map(fields: Json, source: parse.ResultRequest) -> tuple[MapRequest, CurveRequest]:
-    """The fields of the curves of a map."""
-    return MapRequest.parse(fields), CurveRequest.parse(fields)
-
-
-def parse_step(fields: Json, source: parse.ResultRequest) -> tour.StepRequest:
-    """The fields of a step of the guided tour."""
-    return tour.StepRequest.parse(fields)
 
 
 def map_result(requested: RequestedResult, request: MapRequest) -> Json:
@@ -111,50 +80,36 @@ def exploration_result(requested: RequestedResult, request: None) -> ResultPaylo
         return empty(NOTHING_DRAWN)
 
 
-def block_result(requested: RequestedResult, block: int) -> TracePayload:
-    """The queries and keys of one block, requested when the pointer needs them."""
-    return block_payload(requested.explore(), block)
-
-
 def attention_maps_result(requested: RequestedResult, query: int) -> Json:
     """What one patch attends to in every block and head, as the payload has it of the class token."""
     result = requested.explore()
     return {"maps": quantized(result.attention_maps(divmod(query, result.grid[1])))}
 
 
-def input_result(requested: RequestedResult, request: None) -> Json:
-    """``{"image": data URL}``: what the model saw, as a PNG with one pixel for each of its input."""
-    return {"image": data_url(model_input(requested.explore()), lossless=True)}
-
-
-def steps_result(requested: RequestedResult, request: None) -> Json:
-    """What the guided tour shows of the network as a whole."""
-    return tour.network_steps(requested.explore())
-
-
-def steps_patch_result(requested: RequestedResult, request: tour.StepRequest) -> Json:
-    """What the guided tour shows of one patch."""
-    return tour.patch_steps(requested.explore(), request)
-
-
-def steps_block_result(requested: RequestedResult, request: tour.StepRequest) -> Json:
-    """What the guided tour shows of one block and token."""
-    return tour.block_steps(requested.explore(), request)
-
-
 KINDS: dict[str, Kind] = {
     "result": Kind(exploration_result),
-    "map": Kind(map_result, parse_map),
-    "block": Kind(block_result, parse_block),
-    "attention_maps": Kind(attention_maps_result, parse_query),
+    "map": Kind(map_result, lambda fields, _: MapRequest.parse(fields)),
+    "block": Kind(
+        lambda requested, block: block_payload(requested.explore(), block),
+        lambda fields, _: parse.integer(fields.get("block"), "block"),
+    ),
+    "attention_maps": Kind(attention_maps_result, lambda fields, _: parse.integer(fields.get("query"), "query")),
     "logit_lens": Kind(logit_lens_result),
     "tokens": Kind(tokens_result, TokenRequest.parse),
-    "input": Kind(input_result),
-    "steps": Kind(steps_result),
-    "steps_patch": Kind(steps_patch_result, parse_step),
-    "steps_block": Kind(steps_block_result, parse_step),
-    "faithfulness": Kind(faithfulness_result, parse_curves_of_map, many_passes=True),
-    "random_order": Kind(random_order_result, parse_curves, many_passes=True),
-    "randomization": Kind(randomization_result, parse_map, many_passes=True),
+    "input": Kind(lambda requested, _: {"image": data_url(model_input(requested.explore()), lossless=True)}),
+    "steps": Kind(lambda requested, _: tour.network_steps(requested.explore())),
+    "steps_patch": Kind(
+        lambda requested, fields: tour.patch_steps(requested.explore(), fields),
+        lambda fields, _: tour.StepRequest.parse(fields),
+    ),
+    "steps_block": Kind(
+        lambda requested, fields: tour.block_steps(requested.explore(), fields),
+        lambda fields, _: tour.StepRequest.parse(fields),
+    ),
+    "faithfulness": Kind(
+        faithfulness_result, lambda fields, _: (MapRequest.parse(fields), CurveRequest.parse(fields)), many_passes=True
+    ),
+    "random_order": Kind(random_order_result, lambda fields, _: CurveRequest.parse(fields), many_passes=True),
+    "randomization": Kind(randomization_result, lambda fields, _: MapRequest.parse(fields), many_passes=True),
 }
 """The kinds by the name that requests have in the field ``kind``."""
