@@ -29,7 +29,7 @@ from PIL import Image
 
 from benchmarks.load import Record, Visitor, drawings, loaded_server
 from benchmarks.server import Server
-from vit_demo.web.catalog.example_digits import to_data_url
+from vit_demo.web.requests.payload import data_url
 
 FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\
@@ -53,7 +53,7 @@ def large_drawing() -> str:
     """A drawing of 2,048 x 2,048 pixels."""
     lines = np.full((2048, 2048), 255, np.uint8)
     lines[::9, :1000] = 0
-    return to_data_url(Image.fromarray(lines).convert("RGB"))
+    return data_url(Image.fromarray(lines).convert("RGB"), lossless=True)
 
 
 async def call(name: str, arguments: Callable[[int], dict[str, Any]], client: httpx.AsyncClient, n: int) -> Any:

@@ -14,13 +14,14 @@ from gradio import HTML
 from PIL import Image
 
 from vit_demo.methods import METHODS
-from vit_demo.web.catalog.example_digits import DIGITS, example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import DIGITS, example_picture
 from vit_demo.web.frontend import assets
 from vit_demo.web.frontend.inputs import Inputs
 from vit_demo.web.frontend.javascript import FOLDER, sources
 from vit_demo.web.frontend.modules import version
 from vit_demo.web.frontend.stage import Stage, stylesheet, view_names
 from vit_demo.web.requests.packing import pack, unpack
+from vit_demo.web.requests.payload import data_url
 
 from ..asynchronous import run
 
@@ -50,7 +51,7 @@ def test_example_is_black_ink_in_the_middle_of_white_paper(digit: int) -> None:
 
 
 def test_an_example_is_the_same_picture_as_a_data_url() -> None:
-    url = to_data_url(example_picture(3))
+    url = data_url(example_picture(3))
     with Image.open(io.BytesIO(base64.b64decode(url.removeprefix("data:image/png;base64,")))) as picture:
         assert np.array_equal(np.asarray(picture), np.asarray(example_picture(3)))
 

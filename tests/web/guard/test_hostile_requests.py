@@ -19,9 +19,10 @@ from PIL import Image
 
 from vit_demo.inference.shared import get_engine
 from vit_demo.web import launch
-from vit_demo.web.catalog.example_digits import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import session_queues
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source
+from vit_demo.web.requests.payload import data_url
 from vit_demo.weights import PRESETS
 
 from ..http_requests import event, request, wait_until, wait_until_idle
@@ -182,7 +183,7 @@ def test_no_digit_and_no_example_waits_while_picture_files_are_decoded(page, mon
         source = image_source(picture)
         assert source.pool(PRESETS["digits-tiny"]) == "files"
     try:
-        source = drawing_source(to_data_url(example_picture(4)))
+        source = drawing_source(data_url(example_picture(4)))
         with ThreadPoolExecutor(1) as pool:
             digit = pool.submit(get_engine().explore_source, source, PRESETS["digits-tiny"], 7)
             assert digit.result(timeout=20).top(1)[0][0] == "4"

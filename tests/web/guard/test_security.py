@@ -21,15 +21,16 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.web import launch
-from vit_demo.web.catalog.example_digits import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import bodies, security, uploads
 from vit_demo.web.guard.limits import MAX_EVENT_BYTES
 from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run as run_coroutine
 from ..http_requests import event, request, upload
 
-DRAWING = to_data_url(example_picture(3))
+DRAWING = data_url(example_picture(3))
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +262,7 @@ def test_healthz_does_not_reveal_custom_models(page):
 
 def test_only_pngs_are_accepted_as_drawings(page):
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (4000, 40), np.uint8))
-    for sent in (to_data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
+    for sent in (data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
         _, reply = call(page, with_field("result", "drawing", sent), components(page)[0])
         assert "The drawing" in json.loads(reply)["error"]
 

@@ -13,12 +13,13 @@ import pytest
 
 from vit_demo.inference import job, jobs
 from vit_demo.inference.shared import get_engine
-from vit_demo.web.catalog.example_digits import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import visitor
+from vit_demo.web.requests.payload import data_url
 
 from ..http_requests import request
 
-DRAWING = to_data_url(example_picture(3))
+DRAWING = data_url(example_picture(3))
 
 
 @pytest.fixture

@@ -17,9 +17,10 @@ from vit_demo.images import decode_image
 from vit_demo.images.decoder import decode
 from vit_demo.methods import METHODS
 from vit_demo.web.api import ENDPOINTS
-from vit_demo.web.catalog.example_digits import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run
 from ...replies import handle
@@ -35,7 +36,7 @@ QUICK = settings(
     database=None,
 )
 
-DRAWING = to_data_url(example_picture(3))
+DRAWING = data_url(example_picture(3))
 SLOW = [name for name, method in METHODS.items() if method.is_slow]
 
 texts = st.text(max_size=30) | st.sampled_from(["", "\0", "../../etc/passwd", "NaN", "digits-tiny", "1e9", "a" * 300])

@@ -19,7 +19,7 @@ from vit_demo.inference.job import report
 from vit_demo.inference.limits import forward_bytes
 from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.methods import METHODS
-from vit_demo.web.catalog.example_digits import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import model_entry
 from vit_demo.web.requests import kinds, maps, poll
@@ -27,7 +27,7 @@ from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.packing import unpack
 from vit_demo.web.requests.parse import ResultRequest, upload_source
-from vit_demo.web.requests.payload import block_payload, payload
+from vit_demo.web.requests.payload import block_payload, data_url, payload
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import run
@@ -229,7 +229,7 @@ def test_nothing_depends_on_what_is_cached(result, source):
 
 
 def test_a_drawing_gives_the_result_of_the_package(source):
-    sent = {**source, "digit": None, "drawing": to_data_url(example_picture(5))}
+    sent = {**source, "digit": None, "drawing": data_url(example_picture(5))}
     found = send(sent, "result")
     wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
     assert found["predictions"]["labels"] == [label for label, _ in wanted.top(50)]
@@ -238,7 +238,7 @@ def test_a_drawing_gives_the_result_of_the_package(source):
 
 
 def test_without_ink_a_message_takes_the_place_of_the_result(source):
-    blank = {**source, "digit": None, "drawing": to_data_url(Image.new("L", (280, 280), 255))}
+    blank = {**source, "digit": None, "drawing": data_url(Image.new("L", (280, 280), 255))}
     assert send(blank, "result") == {"empty": True, "message": kinds.NOTHING_DRAWN}
     assert "Nothing is drawn" in complete({"kind": "logit_lens", "source": blank})["error"]
 

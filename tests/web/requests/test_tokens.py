@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web.catalog.example_digits import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests import tokens
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.parse import ResultRequest, drawing_source
-from vit_demo.web.requests.payload import source_of
+from vit_demo.web.requests.payload import data_url, source_of
 
 from ...replies import handle
 
 
 def explored(digit, preset="digits-tiny", patch_size=4):
     result = vit_demo.explore(example_picture(digit), preset, patch_size)
-    source = drawing_source(to_data_url(example_picture(digit)))
+    source = drawing_source(data_url(example_picture(digit)))
     return result, source_of(result, ResultRequest(source, preset, patch_size, "crop"))
 
 

@@ -1,7 +1,5 @@
 """The ten example digits of the pad: the strokes of `examples/digits.json`, drawn as the browser draws them."""
 
-import base64
-import io
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -61,10 +59,3 @@ def smooth(points: list[Point], pieces: int = 8) -> list[Point]:
             a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t**2
             path.append((a * start_x + b * x + c * end_x, a * start_y + b * y + c * end_y))
     return [*path, points[-1]]
-
-
-def to_data_url(picture: Image.Image) -> str:
-    """Encodes a picture as a PNG data URL."""
-    buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
