@@ -17,7 +17,15 @@ from vit_demo.web.frontend.constants import constants
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.frontend.request_html import OnRequest, RequestHTML
 
-PARTS = ("shared/palette", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad", "inputs/model_view")
+PARTS = (
+    "shared/palette",
+    "shared/widgets",
+    "inputs/inputs",
+    "inputs/photo",
+    "inputs/model",
+    "pad/pad",
+    "inputs/model_view",
+)
 """The style sheets of the component."""
 
 
