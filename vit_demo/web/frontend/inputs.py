@@ -24,7 +24,6 @@ PARTS = (
     "inputs/photo",
     "inputs/model",
     "pad/pad",
-    "inputs/model_view",
 )
 """The style sheets of the component."""
 
@@ -49,7 +48,7 @@ class Inputs(RequestHTML):
             **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
         """
         template = read("inputs/inputs.html")
-        for part in ("pad/pad", "inputs/photo", "inputs/model_view", "inputs/model"):
+        for part in ("pad/pad", "inputs/photo", "inputs/model"):
             template = template.replace(f"<!-- {part} -->", read(f"{part}.html").strip())
         super().__init__(
             html_template=template,
