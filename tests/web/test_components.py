@@ -108,23 +108,8 @@ def test_the_stage_shows_every_registered_method_and_every_view(monkeypatch: pyt
     assert [method["class_specific"] for method in constants["registered"]] == [
         m.class_specific for m in METHODS.values()
     ]
-    assert (
-        constants["viewNames"]
-        == view_names()
-        == [
-            "about",
-            "build",
-            "compare",
-            "download",
-            "faithfulness",
-            "features",
-            "headGrid",
-            "logitLens",
-            "mapTable",
-            "predictions",
-            "steps",
-        ]
-    )
+    folders = [path.name for path in (FOLDER / "stage" / "views").iterdir() if any(path.glob("*.js"))]
+    assert constants["viewNames"] == view_names() == sorted(folders)
     assert len(constants["stepCode"]) == 8 and constants["startingPoints"]["networks"]
 
 

@@ -24,7 +24,8 @@ async def asset(request: Request) -> Response:
     requests.append(request.url.path)
     if "missing" in request.url.path:
         return PlainTextResponse("none", 404)
-    response = Response(request.url.path.encode() * 100, media_type="text/javascript")
+    media_type = request.query_params.get("type", "text/javascript")
+    response = Response(request.url.path.encode() * 100, media_type=media_type)
     if "private" in request.url.path:
         response.set_cookie("name", "value")
     return response
@@ -55,6 +56,12 @@ def test_each_encoding_has_its_own_response(client: TestClient) -> None:
         assert response.text == f"/assets/{NAME}" * 100
         assert response.headers.get("content-encoding", "identity") == accepted
     assert len(requests) == 3
+
+
+@pytest.mark.parametrize("media_type", ["text/javascript", "application/javascript", "text/css"])
+def test_scripts_and_styles_are_compressed_whatever_python_calls_them(client: TestClient, media_type: str) -> None:
+    body, headers = raw(client, f"/assets/{NAME}?type={media_type}", **{"accept-encoding": "br"})
+    assert headers["content-encoding"] == "br" and len(body) < 200
 
 
 def test_only_names_with_a_hash_are_kept_by_browsers(client: TestClient) -> None:

@@ -17,7 +17,14 @@ from vit_demo.web.frontend.constants import constants
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.frontend.request_html import OnRequest, RequestHTML
 
-PARTS = ("shared/palette", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad", "inputs/model_view")
+PARTS = (
+    "shared/palette",
+    "shared/widgets",
+    "inputs/inputs",
+    "inputs/photo",
+    "inputs/model",
+    "pad/pad",
+)
 """The style sheets of the component."""
 
 
@@ -41,7 +48,7 @@ class Inputs(RequestHTML):
             **kwargs: What `gr.HTML` takes besides its templates, such as `elem_id`.
         """
         template = read("inputs/inputs.html")
-        for part in ("pad/pad", "inputs/photo", "inputs/model_view", "inputs/model"):
+        for part in ("pad/pad", "inputs/photo", "inputs/model"):
             template = template.replace(f"<!-- {part} -->", read(f"{part}.html").strip())
         super().__init__(
             html_template=template,

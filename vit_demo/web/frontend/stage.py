@@ -73,7 +73,7 @@ def stylesheet() -> str:
     """The colours of the page, the style of the stage, then that of each view."""
     views = sorted(path.relative_to(FOLDER).as_posix() for path in (FOLDER / "views").glob("*/view.css"))
     names = ["stage.css", "controls.css", "status.css", *views]
-    return read_styles("shared/palette.css", *(f"stage/{name}" for name in names))
+    return read_styles("shared/palette.css", "shared/widgets.css", *(f"stage/{name}" for name in names))
 
 
 def method_entries() -> list[dict[str, Any]]:

@@ -23,6 +23,9 @@ ASSET_LEVELS = {"br": 4, "gzip": 6}
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)")
 """Gradio's files whose name holds a hash of their content."""
 
+TEXT_TYPES = ("text/html", "text/css", "text/javascript", "application/javascript")
+"""What is compressed; Python's table, with which Gradio sends files, has one of both names for scripts."""
+
 FOREVER = "public, max-age=31536000, immutable"
 
 CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
@@ -102,7 +105,7 @@ class Compression:
             is_file = is_asset and response.start["status"] == 200 and "set-cookie" not in sent
             if is_file:
                 sent["cache-control"] = FOREVER
-            is_text = sent.get("content-type", "").startswith(("text/html", "text/css", "text/javascript"))
+            is_text = sent.get("content-type", "").startswith(TEXT_TYPES)
             if encoding and is_text:
                 body = response.body
                 level = ASSET_LEVELS[encoding]

@@ -33,8 +33,8 @@ def stylesheet() -> str:
     first = FOLDER / "stage" / "stage.css"
     others = sorted(path for path in first.parent.glob("*.css") if path != first)
     of_views = [path for name in views() if (path := first.parent / "views" / name / "view.css").is_file()]
-    palette = FOLDER / "shared" / "palette.css"
-    return read_styles(*(str(path.relative_to(FOLDER)) for path in (palette, first, *others, *of_views)))
+    shared = [FOLDER / "shared" / name for name in ("palette.css", "widgets.css")]
+    return read_styles(*(str(path.relative_to(FOLDER)) for path in (*shared, first, *others, *of_views)))
 
 
 def _is_view(path: str) -> bool:

@@ -6,7 +6,7 @@ import { fitInside, partOf, patchAt, patchBox } from "../shared/geometry.js";
 import { languageChange, translate } from "../shared/language.js";
 import { clickedPatch, modelInput, resultStatus } from "../shared/pageState.js";
 
-const LARGEST = [84, 64]; // width and height in CSS pixels, as in model_view.css
+const LARGEST = [84, 64]; // width and height in CSS pixels, as in photo.css
 const HALO = [
   ["rgb(0 0 0 / 60%)", 3.5],
   ["#fff", 1.5],
