@@ -51,9 +51,7 @@ def _seeded_on_one_thread() -> Iterator[None]:
 def trace_of() -> Callable[..., Recording]:
     """Makes the trace of one pass; keywords are fields of the config."""
 
-    def run(
-        batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields
-    ) -> Recording:
+    def run(batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields):
         shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
         model, trace = TracedViT.of(ViT(ViTConfig(**{**shape, **fields})).eval()), Recording()
         with torch.no_grad():

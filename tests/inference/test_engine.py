@@ -26,7 +26,7 @@ HALF = (0.5, 0.5, 0.5)
 def full_attention(model, tensor, patch_size):
     """Every block's attention by the definition, ``[blocks, heads, N, N]``."""
     maps = []
-    x = model.embed(tensor, (tensor.shape[2] // patch_size, tensor.shape[3] // patch_size), patch_size)
+    x = model.module.embed(tensor, (tensor.shape[2] // patch_size, tensor.shape[3] // patch_size), patch_size)
     for block in model.blocks:
         attention = block.attn
         q, k, _ = attention.qkv(block.norm1(x)).unflatten(2, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)

@@ -107,7 +107,7 @@ def test_an_evicted_repository_is_freed_before_the_next_one_is_loaded(monkeypatc
 
     def load(preset, patch_size):
         alive.append(sum(reference() is not None for reference in references))
-        model = ViT(replace(preset.config, depth=1, embed_dim=16, num_heads=1))
+        model = TracedViT.of(ViT(replace(preset.config, depth=1, embed_dim=16, num_heads=1)))
         model.itself = [model]
         references.append(weakref.ref(model))
         return model

@@ -66,7 +66,7 @@ def test_a_token_is_its_patch_and_its_position(model: TracedViT) -> None:
     images = picture(model)
     found = describe_patch(model, images, 6, patch_size=4)
     with torch.inference_mode():
-        tokens = model.embed(images, (4, 4), 4)[0]
+        tokens = model.module.embed(images, (4, 4), 4)[0]
     assert torch.equal(found["token"], tokens[model.config.num_prefix_tokens + 6])
     torch.testing.assert_close(found["embedded"] + found["position"], found["token"])
     assert ("class_token" in found) == model.config.class_token
@@ -75,7 +75,8 @@ def test_a_token_is_its_patch_and_its_position(model: TracedViT) -> None:
 
 
 def test_positions_give_every_cosine_similarity(model: TracedViT) -> None:
-    positions = model.pos_embed_for((4, 4))[0, model.num_pos_embed_prefix :].numpy()
+    vit = model.module
+    positions = vit.pos_embed_for((4, 4))[0, vit.num_pos_embed_prefix :].numpy()
     compressed = describe_network(model, picture(model), patch_size=4)["positions"].float().numpy()
     lengths = np.linalg.norm(positions, axis=1)
     wanted = positions @ positions.T / np.outer(lengths, lengths)
@@ -122,7 +123,7 @@ def test_a_block_is_that_of_its_modules_and_of_torchs_attention(network: Network
         attention.in_proj_bias.copy_(block.attn.qkv.bias)
         attention.out_proj.weight.copy_(block.attn.proj.weight)
         attention.out_proj.bias.copy_(block.attn.proj.bias)
-        before = model.blocks[0](model.embed(images, (4, 4), 4))
+        before = model.blocks[0](model.module.embed(images, (4, 4), 4))
         normed = block.norm1(before)
         added, weights = attention(normed, normed, normed, average_attn_weights=False)
         torch.testing.assert_close(found["all_weights"], weights[0, :, 10], atol=1e-5, rtol=1e-4)
@@ -135,7 +136,7 @@ def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: Trace
     block = model.blocks[1]
     token = model.config.num_prefix_tokens + 3
     with torch.inference_mode():
-        before = model.blocks[0](model.embed(images, (4, 4), 4))
+        before = model.blocks[0](model.module.embed(images, (4, 4), 4))
         torch.testing.assert_close(found["before"], before[0, token])
         torch.testing.assert_close(found["normed"], block.norm1(before)[0, token])
         torch.testing.assert_close(found["after"], block(before)[0, token])
@@ -156,16 +157,15 @@ def test_the_class_token_is_the_first_token(network: Network) -> None:
 
 def test_the_prediction_forms_as_the_logit_lens_shows_and_ends_in_the_output(model: TracedViT) -> None:
     images = picture(model)
-    found = describe_network(model, images, patch_size=4)
+    found, vit = describe_network(model, images, patch_size=4), model.module
     with torch.inference_mode():
-        output = model(images, patch_size=4)[0]
-        pooled = model.forward_head(model.forward_features(images, patch_size=4), pre_logits=True)[0]
+        tokens = vit.forward_features(images, patch_size=4)
+        pooled, output = vit.forward_head(tokens, pre_logits=True)[0], vit.forward_head(tokens)[0]
     torch.testing.assert_close(found["pooled"], pooled)
     if not model.config.num_classes:
         assert "logits" not in found and found["depth_similarity"].shape == (4,)
         assert found["depth_similarity"][-1].item() == pytest.approx(1)
-        tokens = model.forward_features(images, patch_size=4)[0]
-        wanted = [F.cosine_similarity(tokens[0], patch, dim=0).item() for patch in tokens[3:]]
+        wanted = [F.cosine_similarity(tokens[0, 0], patch, dim=0).item() for patch in tokens[0, 3:]]
         np.testing.assert_allclose(found["alike"], wanted, atol=1e-5)
         return
     probabilities = logit_lens(model, images, patch_size=4)[0].softmax(-1)
@@ -200,7 +200,8 @@ def test_contrast_is_the_standard_deviation_of_each_patch(network: Network) -> N
 def test_filters_are_the_largest_and_bounded(network: Network) -> None:
     model = network(image_size=64, patch_size=32, embed_dim=48)
     found = describe_network(model, torch.randn(1, 3, 64, 64), patch_size=32)
-    norms = model.patch_embed.proj.weight.flatten(1).norm(dim=1)
+    kernel = model.module.patch_embed.proj.weight
+    norms = kernel.flatten(1).norm(dim=1)
     assert len(found["filters"]) == max(4, MAX_FILTER_VALUES // (3 * 32 * 32)) < MAX_FILTERS
     assert found["filters"].tolist() == norms.argsort(descending=True)[: len(found["filters"])].tolist()
-    assert torch.equal(found["kernel"], model.patch_embed.proj.weight[found["filters"]])
+    assert torch.equal(found["kernel"], kernel[found["filters"]])

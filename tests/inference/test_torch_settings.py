@@ -59,7 +59,7 @@ def test_the_default_device(three: Exploration) -> None:
 @pytest.mark.parametrize("name", CLASS_METHODS)
 def test_a_network_loaded_in_inference_mode(three: Exploration, expected: dict[str, np.ndarray], name: str) -> None:
     with torch.inference_mode():
-        model = vit_demo.load("digits-tiny", 7)
+        model = TracedViT.of(vit_demo.load("digits-tiny", 7))
     values = METHODS[name].compute(model, three.pixels, 3)
     np.testing.assert_allclose(values[0].numpy(), expected[name], atol=1e-4)
 
@@ -102,7 +102,7 @@ def test_maps_of_a_pass_with_gradients(network: Callable[..., TracedViT], tokens
 @pytest.mark.parametrize("name", ["mean", "blur", "black"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_baseline_has_the_dtype_of_the_images(three: Exploration, name: str, dtype: torch.dtype) -> None:
-    model, pixels = vit_demo.load("digits-tiny", 7).to(dtype), three.pixels.to(dtype)
+    model, pixels = TracedViT.of(vit_demo.load("digits-tiny", 7)).to(dtype), three.pixels.to(dtype)
     baseline = metrics.baseline_image(name, pixels, 7, three.preset.mean, three.preset.std)
     assert baseline.dtype == dtype
     assert metrics.faithfulness(model, pixels, 3, torch.rand(4, 4), baseline, patch_size=7).deletion[0] > 0.9
@@ -135,6 +135,6 @@ def test_a_query_counts_from_the_end(trace_of: Callable[..., Recording]) -> None
 
 
 def test_methods_of_many_passes_explain_the_most_probable_class(three: Exploration) -> None:
-    model = vit_demo.load("digits-tiny", 7)
+    model = TracedViT.of(vit_demo.load("digits-tiny", 7))
     occlusion = METHODS["occlusion"]
     assert torch.equal(occlusion.compute(model, three.pixels), occlusion.compute(model, three.pixels, 3))

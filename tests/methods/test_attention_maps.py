@@ -43,7 +43,7 @@ def test_maps_equal_what_timm_computes_without_its_fused_kernel() -> None:
         block.attn.fused_attn = False
         block.attn.attn_drop.register_forward_hook(lambda _, __, attention: captured.append(attention))
     ours, trace = TracedViT.of(ViT(ViTConfig(image_size=16, **shape)).eval()), Recording()
-    ours.load_state_dict(theirs.state_dict())
+    ours.module.load_state_dict(theirs.state_dict())
     images = torch.randn(2, 3, 16, 16)
     with torch.inference_mode():
         theirs(images)

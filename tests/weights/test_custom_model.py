@@ -146,15 +146,16 @@ def timm_config(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (timm_config(architecture="resnet50"), "resnet50 is not supported"),
+        (timm_config(architecture="resnet50"), "'resnet50' is not supported"),
         (timm_config(architecture="vit_base_r50_s16_224"), "not supported"),
-        (timm_config(architecture="vit_base_patch16_siglip_224"), "not supported"),
-        (timm_config(model_args={"act_layer": "quick_gelu"}), "created with act_layer"),
-        (timm_config(global_pool="map"), "pools its tokens by 'map'"),
+        (timm_config(model_args={"act_layer": "quick_gelu"}), "created with 'act_layer'"),
+        (timm_config(global_pool=""), "global_pool"),
+        (timm_config(num_classes=1), "only output is no class"),
         (timm_config(pretrained_cfg={"input_size": [3, 224, 160]}), "224 x 160, not a square"),
         ({"model_type": "swin"}, "type 'swin' is not supported"),
-        ({"model_type": "vit", "hidden_act": "quick_gelu"}, "activation is 'quick_gelu'"),
-        ({"model_type": "dinov2", "use_swiglu_ffn": True}, "MLP is SwiGLU"),
+        ({"model_type": "vit", "hidden_act": "mish"}, "hidden_act .* must be one of"),
+        ({"model_type": "vit", "problem_type": "multi_label_classification"}, "several labels at once"),
+        ({"model_type": "vit", "image_size": [224, 160]}, "224 x 160, not a square"),
         ({}, "has neither timm's architecture nor"),
     ],
 )

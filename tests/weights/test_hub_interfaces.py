@@ -131,7 +131,7 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
     assert "class token + 4 registers = *21 tokens*" in menu.patch_size_summary(find_preset(headless), 7)
     preset = replace(PRESETS["dinov2-s14"], **{
         field: getattr(find_preset(headless), field)
-        for field in ("config", "repo", "source", "patch_sizes", "default_patch_size")
+        for field in ("config", "repo", "source", "library", "structure", "patch_sizes", "default_patch_size")
     })  # fmt: skip
     monkeypatch.setitem(PRESETS, "dinov2-s14", preset)
     sent = upload(Image.open(photo))
@@ -148,7 +148,7 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
         progress("model.safetensors", 1_000_000, 3_000_000)
         assert go_on.wait(10)
 
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
     sent = {"kind": "model", "name": cats}
     while (reply := handle(sent)) != {"done": 1_000_000, "total": 3_000_000}:
         assert reply == {"done": 0, "total": 0} or set(reply) == {"done", "total"}
@@ -173,7 +173,7 @@ def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
             stopped.set()
             raise
 
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
     while not started.is_set():
         assert "done" in handle({"kind": "model", "name": cats})
     assert stopped.wait(10), "the visitor has left"

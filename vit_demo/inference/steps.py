@@ -98,7 +98,7 @@ def describe_network(
     vit = _own(model)
     blocks = {f"block{index}": block for index, block in enumerate(vit.blocks)}
     with record_calls(norm=vit.norm, head=vit.head, **blocks) as calls:
-        output = vit(pixels, patch_size=patch_size, kept_patches=kept_patches)
+        output = model(pixels, patch_size=patch_size, kept_patches=kept_patches)
     depths = [calls["block0"].given, *(calls[name].returned for name in blocks)]
     grid = grid_of(pixels, patch_size)
     kernel = vit.patch_embed.kernels.get(vit.patch_embed.proj.weight, patch_size, resample_patch_embed)
@@ -146,7 +146,7 @@ def describe_patch(
     """
     vit = _own(model)
     with record_calls(embed=vit.patch_embed, block=cast("Block", vit.blocks[0])) as calls:
-        vit(pixels, patch_size=patch_size, kept_patches=kept_patches)
+        model(pixels, patch_size=patch_size, kept_patches=kept_patches)
     grid = grid_of(pixels, patch_size)
     row, col = divmod(patch, grid[1])
     top, left = row * patch_size, col * patch_size
@@ -199,7 +199,7 @@ def describe_block(
     part = cast("Block", vit.blocks[block])
     names = {"norm1": part.norm1, "qkv": part.attn.qkv, "proj": part.attn.proj, "ls1": part.ls1, "norm2": part.norm2}
     with record_calls(block=part, fc2=part.mlp.fc2, ls2=part.ls2, **names) as calls:
-        vit(pixels, patch_size=patch_size, kept_patches=kept_patches)
+        model(pixels, patch_size=patch_size, kept_patches=kept_patches)
     given = {name: call.given[0, token] for name, call in calls.items()}
     returned = {name: call.returned[0, token] for name, call in calls.items()}
     heads = vit.config.num_heads

@@ -6,15 +6,13 @@ from vit_demo.lazy import lazy_names
 from vit_demo.model.config import ViTConfig
 
 if TYPE_CHECKING:
-    from vit_demo.model.compiling import compile_blocks
     from vit_demo.model.vit import ViT
 
-__all__ = ["ViT", "ViTConfig", "compile_blocks"]
+__all__ = ["ViT", "ViTConfig"]
 
 __getattr__ = lazy_names(
     __name__,
     {
         "ViT": "vit_demo.model.vit",
-        "compile_blocks": "vit_demo.model.compiling",
     },
 )

@@ -136,19 +136,19 @@ class ViT(nn.Module):
         self.blocks = nn.ModuleList(Block(config, index) for index in range(config.depth))
         norm = nn.LayerNorm(dim, config.norm_eps) if config.final_norm else nn.Identity()
         # timm's two names: the norm stands before the pooling of a class token, after the pooling of a mean.
-        pair = (norm, nn.Identity()) if config.pool.startswith("cls") else (nn.Identity(), norm)
-        self.norm, self.fc_norm = pair
+        is_before = config.pool.startswith("cls")
+        self.norm = norm if is_before else nn.Identity()
+        self.fc_norm = nn.Identity() if is_before else norm
         self.head = nn.Linear(config.num_features, config.num_classes) if config.num_classes else nn.Identity()
         if not self.patch_embed.proj.weight.is_meta:  # there, torch would import its compiler, which takes seconds
             init_weights(self)
 
-    def forward(self, images: Tensor, patch_size: int | None = None, kept_patches: Tensor | None = None) -> Tensor:
+    def forward(self, images: Tensor, patch_size: int | None = None) -> Tensor:
         """Classifies images of any size whose sides are multiples of the patch size.
 
         Args:
             images: ``[B, C, height, width]``, normalised.
             patch_size: In pixels; ``self.patch_size`` by default.
-            kept_patches: ``[B, K]`` int64: the patches that enter the sequence, row by row; all by default.
 
         Returns:
             Logits ``[B, num_classes]``, or the pooled vector ``[B, num_features]`` of a model without classes.
@@ -156,21 +156,15 @@ class ViT(nn.Module):
         Raises:
             ValueError: If the patch size does not divide the image.
         """
-        return self.forward_head(self.forward_features(images, patch_size, kept_patches))
+        return self.forward_head(self.forward_features(images, patch_size))
 
-    def forward_features(
-        self, images: Tensor, patch_size: int | None = None, kept_patches: Tensor | None = None
-    ) -> Tensor:
+    def forward_features(self, images: Tensor, patch_size: int | None = None) -> Tensor:
         """The tokens after the last block and ``norm``: ``[B, N, D]``. Arguments as in ``forward``."""
         p = self.patch_size if patch_size is None else patch_size
         height, width = images.shape[2:]
         if p < 1 or height % p or width % p:
             raise ValueError(f"A patch size of {p} does not divide an image of {height} x {width} pixels.")
         x = self.embed(images, (height // p, width // p), p)  # [B, N, D]
-        if kept_patches is not None:
-            prefix, patches = x.tensor_split([self.config.num_prefix_tokens], dim=1)
-            patches = patches.gather(1, kept_patches[:, :, None].expand(-1, -1, patches.shape[2]))  # [B, K, D]
-            x = torch.cat([prefix, patches], dim=1)
         for block in self.blocks:
             x = block(x)
         return self.norm(x)

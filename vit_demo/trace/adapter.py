@@ -55,7 +55,8 @@ def outline(module: nn.Module, image_size: int, patch_size: int | None = None, i
 def _probe(
     module: nn.Module, image_size: int, patch_size: int | None, in_channels: int
 ) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor]:
-    noise = torch.randn(1, in_channels, image_size, image_size, generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(1, in_channels, image_size, image_size, generator=generator, device="cpu", dtype=torch.float32)
     noise = noise.to(next(module.parameters(), torch.zeros(())))
     probe = Probe()
     with torch.no_grad(), probe.watching(module), probe:
@@ -149,8 +150,9 @@ def _can_leave_out(network: TracedViT, noise: Tensor) -> bool:
 def _is_flexible(network: TracedViT) -> bool:
     """Whether a pass on a picture of another shape has a token for each of its patches."""
     c, recording = network.config, Recording()
+    shape = 1, c.in_channels, c.image_size, c.image_size - c.patch_size
     try:
-        network(torch.zeros(1, c.in_channels, c.image_size, c.image_size - c.patch_size).to(network.dtype), recording)
+        network(torch.zeros(shape, device=network.device, dtype=network.dtype), recording)
     except (*FAILURES, PresetError):
         return False
     return recording.num_tokens == c.num_prefix_tokens + recording.grid[0] * recording.grid[1]

@@ -35,8 +35,8 @@ class Pass(AttentionMode):
     ) -> None:
         super().__init__()
         self._network, self._recording, self._attention_fn = network, recording, attention_fn
-        self._is_own = isinstance(network.module, ViT)  # leaves patches out itself
-        self._kept = None if kept is None or self._is_own else self._rows(kept)  # [B, K']: prefix included
+        self._is_own = isinstance(network.module, ViT)
+        self._kept = None if kept is None else self._rows(kept)  # [B, K']: prefix included
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self.count = 0
@@ -51,13 +51,14 @@ class Pass(AttentionMode):
         """Whether torch's functions must be seen; in a small network that costs a tenth of the time or more."""
         if self._attention_fn is not None:
             return True
-        return not self._is_own and (self._recording is not None or self._kept is not None)
+        masks = self._kept is not None and not self._network.leaves_out
+        return not self._is_own and (self._recording is not None or masks)
 
     def __enter__(self) -> Pass:
         network, recording = self._network, self._recording
         blocks: list[Any] = network.blocks
         records_tokens = recording is not None and recording.record_tokens
-        if not self._is_own or records_tokens:
+        if self._kept is not None or records_tokens:
             self._before(network.module.get_submodule(network.structure.entry), self._enter)
             self._after(network.module.get_submodule(network.structure.exit), self._leave)
         if records_tokens and network.shows_tokens:

@@ -6,9 +6,10 @@ import copy
 import inspect
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -25,21 +26,40 @@ SCALES = ("ls1", "layer_scale1", "gamma_1", "lambda_1")
 """Names that timm and transformers give the scale of the attention branch (Touvron et al., 2021)."""
 
 
+class _Running:
+    """The passes that run one network at this moment, whoever started them."""
+
+    def __init__(self) -> None:
+        self.lock, self.skipping = threading.Lock(), threading.Lock()
+        self.count = 0
+        self.training: list[nn.Module] = []  # what was in training mode before the first of them
+
+
+_running: WeakKeyDictionary[nn.Module, _Running] = WeakKeyDictionary()
+
+
+def _running_in(module: nn.Module) -> _Running:
+    return _running.get(module) or _running.setdefault(module, _Running())
+
+
 @contextmanager
-def in_eval(module: nn.Module, lock: AbstractContextManager[Any] | None = None) -> Iterator[None]:
-    """Runs a network in eval mode, holding the lock if it is not; each module is in its own mode again afterwards."""
-    # Of our own network, whose parts are always in one mode, looking at each would take a tenth of a small one's pass.
-    training = (
-        [one for one in module.modules() if one.training] if module.training or not isinstance(module, ViT) else []
-    )
-    with lock if lock is not None and training else nullcontext():
-        try:
-            if training:
-                module.eval()
-            yield
-        finally:
-            for one in training:
-                one.training = True
+def in_eval(module: nn.Module) -> Iterator[None]:
+    """Runs a network in eval mode; after the last of several threads, each module is in its own mode again."""
+    running = _running_in(module)
+    with running.lock:
+        # Of our own network, whose parts are in one mode, looking at each would take a tenth of a small one's pass.
+        if not running.count and (module.training or not isinstance(module, ViT)):
+            running.training = [one for one in module.modules() if one.training]
+            for one in running.training:
+                one.training = False
+        running.count += 1
+    try:
+        yield
+    finally:
+        with running.lock:
+            running.count -= 1
+            while not running.count and running.training:
+                running.training.pop().training = True
 
 
 class TracedViT(nn.Module):
@@ -60,7 +80,7 @@ class TracedViT(nn.Module):
         super().__init__()
         self.module, self.config, self.structure = module, config, structure
         self.patch_size, self.leaves_out = config.patch_size, structure.leaves_out
-        self._lock = threading.RLock()
+        self.training = module.training
         # Whether the network takes pictures of other sizes if it is told so, as some of transformers do.
         self._interpolates = "interpolate_pos_encoding" in inspect.signature(module.forward).parameters
 
@@ -73,13 +93,6 @@ class TracedViT(nn.Module):
         network = cls(vit, vit.config, Structure(blocks, blocks[0], blocks[-1], projections=projections))
         network.patch_size = vit.patch_size
         return network
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._lock = threading.RLock()
 
     def forward(
         self,
@@ -109,14 +122,14 @@ class TracedViT(nn.Module):
         """
         p, options = self.patch_size if patch_size is None else patch_size, dict[str, Any]()
         if isinstance(self.module, ViT):
-            options = {"patch_size": p, "kept_patches": kept_patches}
+            options = {"patch_size": p}
         elif p != self.patch_size:
             raise PresetError(f"This network has patches of {self.patch_size} pixels: leave patch_size out.")
         elif self._interpolates and images.shape[2:] != (self.config.image_size,) * 2:
             options = {"interpolate_pos_encoding": True}
         if recording is not None:
             recording.start((images.shape[2] // p, images.shape[3] // p), self.config.num_prefix_tokens, kept_patches)
-        with in_eval(self.module, self._lock), Pass(self, recording, kept_patches, attention_fn) as running:
+        with in_eval(self.module), Pass(self, recording, kept_patches, attention_fn) as running:
             logits = logits_of(self.module(images.to(self.dtype), **options))
         if not running.count and not (recording and recording.q) and (recording is not None or attention_fn):
             raise PresetError(NOT_SEEN)
@@ -128,7 +141,7 @@ class TracedViT(nn.Module):
             return self.module.forward_head(self.module.norm(x))
         c = self.config
         blank = x.new_zeros(len(x), c.in_channels, c.image_size, c.image_size, dtype=self.dtype)
-        with self._lock, in_eval(self.module), self._skipping(x.to(self.dtype)):
+        with _running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
             return logits_of(self.module(blank))
 
     def final_norm(self, x: Tensor) -> Tensor:
@@ -225,7 +238,7 @@ class TracedViT(nn.Module):
     def _skipping(self, x: Tensor) -> Iterator[None]:
         """In this thread, replaces all blocks by one that returns given tokens."""
         parts = self.blocks if self.shows_tokens else [self.module.get_submodule(self.structure.entry)]
-        thread = threading.get_ident()
+        thread, before = threading.get_ident(), [vars(part).get("forward") for part in parts]
 
         def instead(original: Any) -> Any:
             def forward(*args: Any, **options: Any) -> Any:
@@ -240,5 +253,7 @@ class TracedViT(nn.Module):
                 part.forward = instead(part.forward)
             yield
         finally:
-            for part in parts:
-                part.__dict__.pop("forward", None)
+            for part, forward in zip(parts, before, strict=True):
+                vars(part).pop("forward", None)
+                if forward is not None:  # another library had replaced it
+                    part.forward = forward

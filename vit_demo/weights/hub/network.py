@@ -145,7 +145,12 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str
         with _quiet():  # transformers renames the tensors of older files itself
             loader: Any = type(module)
             module, found = loader.from_pretrained(
-                None, config=module.config, state_dict=tensors, output_loading_info=True, attn_implementation="sdpa"
+                None,
+                config=module.config,
+                state_dict=tensors,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                attn_implementation="sdpa",
             )
         differing = sorted(
             str(key[0] if isinstance(key, tuple) else key)
@@ -177,8 +182,8 @@ def _timm(config: dict[str, Any]) -> nn.Module:
     given = fields.nested("model_args", nullable=False)
     arguments: dict[str, Any] = {}
     for key in given.values:
-        if key in INTEGERS and not isinstance(given.values[key], bool):
-            arguments[key] = given.integer(key, 0, INTEGERS[key])
+        if key in INTEGERS:
+            arguments[key] = given.integer(key, "reg" not in key, INTEGERS[key])
         elif key in NUMBERS:
             arguments[key] = None if given.values[key] is None else given.number(key, 0, NUMBERS[key])
         elif key in FLAGS:
@@ -214,7 +219,7 @@ def _transformers(config: dict[str, Any]) -> nn.Module:
     if kind not in CLASSES:
         known = ", ".join(sorted(CLASSES))
         raise PresetError(f"a model of type {quote(kind)} is not supported: of transformers only {known} are.")
-    if fields.string("problem_type", "") == "multi_label_classification":
+    if fields.values.get("problem_type") == "multi_label_classification":
         raise PresetError("this model gives several labels at once, not one class: choose another model.")
     import transformers
 
@@ -251,7 +256,7 @@ def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
                 raise PresetError(f"this model is not supported, because its {key} is not square.")
             arguments[key] = height
         elif key in TRANSFORMERS_INTEGERS:
-            arguments[key] = fields.integer(key, 0, TRANSFORMERS_INTEGERS[key])
+            arguments[key] = fields.integer(key, "register" not in key, TRANSFORMERS_INTEGERS[key])
         elif key in TRANSFORMERS_NUMBERS:
             arguments[key] = fields.number(key, 0, TRANSFORMERS_NUMBERS[key])
         elif key in TRANSFORMERS_FLAGS:
