@@ -29,7 +29,7 @@ from PIL import Image
 
 from benchmarks.load import Record, Visitor, drawings, loaded_server
 from benchmarks.server import Server
-from vit_demo.web.components.pad import to_data_url
+from vit_demo.web.requests.payload import data_url
 
 FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\
@@ -53,7 +53,7 @@ def large_drawing() -> str:
     """A drawing of 2,048 x 2,048 pixels."""
     lines = np.full((2048, 2048), 255, np.uint8)
     lines[::9, :1000] = 0
-    return to_data_url(Image.fromarray(lines).convert("RGB"))
+    return data_url(Image.fromarray(lines).convert("RGB"), lossless=True)
 
 
 async def call(name: str, arguments: Callable[[int], dict[str, Any]], client: httpx.AsyncClient, n: int) -> Any:
@@ -90,10 +90,6 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
         return {"image": digits[n // 60 % len(digits)], "preset": "digits-small", "patch_size": 2, "method": method,
                 "label": str(n % 10)}  # fmt: skip
 
-    def batch(n: int) -> dict[str, Any]:
-        given = drawn(n)
-        return {"images": [given.pop("image"), *digits], "endpoint": "faithfulness", "arguments": given}
-
     def session(n: int) -> str:
         return json.dumps({"data": [], "fn_index": 0, "session_hash": secrets.token_hex(8), "trigger_id": None})
 
@@ -111,7 +107,6 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
 
     return {
         "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
-        "batches": (partial(call, "batch", batch), 4, 0.2),
         "photos that are slow to decode": (partial(upload, slow_jpeg(), stage), 6, 1.0),
         "large drawings": (partial(request, drawing, stage), 8, 0.02),
         "JSON of a million brackets": (partial(post, "/gradio_api/queue/join", lambda n: lists), 8, 0.0),

@@ -30,7 +30,8 @@ import httpx
 from PIL import Image, ImageChops
 
 from benchmarks.server import Server, SlowHub
-from vit_demo.web.components.pad import example_picture, to_data_url
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.requests.payload import data_url
 
 PHOTO = Path(str(files("gradio") / "media_assets" / "images" / "lion.jpg"))
 PHOTO_SIZES = (10, 12, 15, 20)
@@ -49,7 +50,7 @@ def drawings(count: int) -> list[tuple[int, str]]:
     for number in range(count):
         digit = number % 10
         turned = example_picture(digit).rotate(random.uniform(-6, 6), Image.Resampling.BICUBIC, fillcolor=255)
-        found.append((digit, to_data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))))
+        found.append((digit, data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))))
     return found
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import Recording, TracedViT
-from vit_demo.web import uploads
+from vit_demo.web.guard import uploads
 
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
 gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vit_demo.web.components.stage import Stage
-from vit_demo.web.packing import pack
+from vit_demo.web.frontend.stage import Stage
+from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -15,8 +15,8 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.web.components.pad import example_picture
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .choosing import method_button
 

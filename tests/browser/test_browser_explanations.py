@@ -9,7 +9,7 @@ import pytest
 
 from vit_demo.inference.shared import get_engine
 from vit_demo.methods import METHODS
-from vit_demo.web.requests import ResultRequest
+from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
 from .choosing import method_button

@@ -16,8 +16,8 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.images import to_mnist
-from vit_demo.web.components.pad import DIGITS, example_picture, smooth
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import DIGITS, example_picture, smooth
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights import PRESETS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from PIL import Image
 from vit_demo.inference import engine as module
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import Lane
+from vit_demo.inference.limits import Pool
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS
@@ -41,6 +41,6 @@ def tiny(request, monkeypatch):
 
 @pytest.fixture
 def runner():
-    runner = JobRunner({"quick": Lane(1, 4), "slow": Lane(1, 4), "wide": Lane(4, 4)}, nbytes=100)
+    runner = JobRunner({"quick": Pool(1, 4), "slow": Pool(1, 4), "wide": Pool(4, 4)}, nbytes=100)
     yield runner
     runner.close()

@@ -12,15 +12,15 @@ from vit_demo.inference.backend import decode, encode, forward_batch
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
-from vit_demo.inference.limits import LANES
+from vit_demo.inference.limits import POOLS
 from vit_demo.trace import Recording
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 class Elsewhere:
     """A backend with an engine of its own; counts what crosses."""
 
-    lanes = LANES
+    pools = POOLS
     device = "elsewhere"
 
     def __init__(self):

@@ -187,10 +187,10 @@ def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monk
 def test_slow_work_counts_as_more_memory(tiny, monkeypatch, slow, passes):
     engine, _, _ = tiny
     seen = []
-    monkeypatch.setattr(engine.jobs, "run", lambda key, work, lane, nbytes: seen.append((lane, nbytes)))
+    monkeypatch.setattr(engine.jobs, "run", lambda key, work, pool, nbytes: seen.append((pool, nbytes)))
     engine.run_on_model(PRESETS["photos-tiny"], 8, print, slow=slow)
-    lane = "slow" if slow else "photos"
-    assert seen == [(lane, passes * forward_bytes(PRESETS["photos-tiny"], 8))]
+    pool = "slow" if slow else "photos"
+    assert seen == [(pool, passes * forward_bytes(PRESETS["photos-tiny"], 8))]
 
 
 def test_a_device_has_one_engine_however_it_is_named(monkeypatch):

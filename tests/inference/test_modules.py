@@ -11,7 +11,7 @@ from torch import nn
 import vit_demo
 from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.trace import adapt
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..trace.networks import NETWORKS, own, timm_vit
 

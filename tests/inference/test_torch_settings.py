@@ -19,7 +19,7 @@ from vit_demo.inference.shared import reset_engines
 from vit_demo.methods import METHODS
 from vit_demo.model import ViT
 from vit_demo.trace import Recording, TracedViT
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 CLASS_METHODS = [name for name, method in METHODS.items() if method.class_specific]
 

@@ -20,7 +20,7 @@ from vit_demo.training.predictions import predict
 from vit_demo.training.recipes import Recipe
 from vit_demo.training.run import train_preset
 from vit_demo.training.trainer import Trainer
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import load_checkpoint
 

@@ -22,9 +22,11 @@ import pytest
 
 from vit_demo.cli import main
 from vit_demo.inference.shared import reset_engines
-from vit_demo.web import build_page, server, uploads
-from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.packing import unpack
+from vit_demo.web import build_page, server
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import uploads
+from vit_demo.web.requests.packing import unpack
+from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
 from ..replies import handle
@@ -205,7 +207,7 @@ def test_a_damaged_checkpoint_is_a_message_and_the_rest_works(damaged):
     assert stage["empty"] and re.search(r"digits-small.*(damaged|download)", stage["message"])
 
     def reply(preset: str) -> dict:
-        source = {"drawing": to_data_url(example_picture(3)), "preset": preset, "patch_size": 4, "fit": "crop"}
+        source = {"drawing": data_url(example_picture(3)), "preset": preset, "patch_size": 4, "fit": "crop"}
         while "done" in (found := handle({"kind": "result", "source": source})):
             pass
         return found

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from vit_demo.inference.limits import Lane
+from vit_demo.inference.limits import Pool
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.weights import Preset
 
@@ -21,8 +21,8 @@ class Backend(Protocol):
     """Runs functions on networks in other processes."""
 
     @property
-    def lanes(self) -> Mapping[str, Lane]:
-        """As ``limits.LANES``, for an engine whose threads only wait."""
+    def pools(self) -> Mapping[str, Pool]:
+        """As ``limits.POOLS``, for an engine whose threads only wait."""
 
     @property
     def device(self) -> str:

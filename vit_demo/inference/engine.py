@@ -26,7 +26,7 @@ from vit_demo.inference.forward import forward_with_trace, report_to, retry_with
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
+from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.resources import release_memory
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, Progress, fetch_files, find_preset, is_on_machine, load_model
@@ -45,7 +45,7 @@ class Engine:
     def __init__(self, device: str | None = None, backend: Backend | None = None) -> None:
         self.device = find_device(device) if device else best_device()
         # Another process that computes counts its memory itself.
-        self.jobs = JobRunner(backend.lanes, sys.maxsize) if backend else JobRunner(LANES)
+        self.jobs = JobRunner(backend.pools, sys.maxsize) if backend else JobRunner(POOLS)
         self._backend = backend
         self._models: ByteCache[TracedViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
         self._results: ByteCache[Exploration] = ByteCache(result_bytes(self.device), lambda result: result.num_bytes)
@@ -120,9 +120,9 @@ class Engine:
                 return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
             return self._explore(source, preset, patch_size, fit)
 
-        return self.cached(self._results, key, compute, source.lane(preset), forward_bytes(preset, patch_size))
+        return self.cached(self._results, key, compute, source.pool(preset), forward_bytes(preset, patch_size))
 
-    def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0) -> T:
+    def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """The cached value of a key, or else the result of a job, which is then cached."""
 
         def work() -> T:
@@ -131,7 +131,7 @@ class Engine:
             return found
 
         found = cache.get(key)
-        return self.jobs.run(key, work, lane, nbytes) if found is None else found
+        return self.jobs.run(key, work, pool, nbytes) if found is None else found
 
     def ready(self, name: str, *, trusted: bool = True) -> Preset | None:
         """A preset that needs no download; None if it must be prepared first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vit_demo.defaults import DIGITS_PRESET, PHOTOS_PRESET
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import MNIST_FROM_SCRATCH
@@ -92,7 +93,7 @@ PRESETS: dict[str, Preset] = {
 }
 """Every preset by name, in the order of the page's menu."""
 
-DEFAULT_PRESETS: dict[Task, str] = {"digits": "digits-small", "photos": "photos-tiny"}
+DEFAULT_PRESETS: dict[Task, str] = {"digits": DIGITS_PRESET, "photos": PHOTOS_PRESET}
 """The preset of a drawing and that of a photo, where none is named."""
 
 
