@@ -115,12 +115,29 @@ def test_faithfulness_by_name_or_of_a_map(tiny, photo, baseline):
         (lambda ex: ex.faithfulness("rollout", baseline="pink"), ValueError, "no baseline 'pink'"),
         (lambda ex: ex.faithfulness(np.zeros((2, 2))), ValueError, r"the shape \(4, 4\)"),
         (lambda ex: ex.heatmap("norm_attention", block=3), ValueError, "no block 3"),
+        (lambda ex: ex.heatmap("rollout", against="a"), InputError, "rollout does not compare two classes"),
+        (lambda ex: ex.heatmap("relevance", "a", against="dog"), LabelError, "no class 'dog'"),
+        (lambda ex: ex.heatmap("relevance", "a", against=0), LabelError, "'a' cannot be compared with itself"),
+        (lambda ex: ex.faithfulness("rollout", label="a", against="a"), LabelError, "compared with itself"),
     ],
 )
 def test_invalid_requests_are_refused_in_one_sentence(tiny, photo, ask, error, words):
     engine, _, _ = tiny
     with pytest.raises(error, match=words):
         ask(engine.explore(photo, "photos-tiny", 8))
+
+
+def test_one_class_rather_than_another(tiny, photo):
+    engine, _, _ = tiny
+    ex = engine.explore(photo, "photos-tiny", 8)
+    found = ex.heatmap("libra_fullgrad", "a", against="b")
+    np.testing.assert_allclose(found, ex.heatmap("libra_fullgrad", 0) - ex.heatmap("libra_fullgrad", 1), atol=1e-5)
+    curves = ex.faithfulness("libra_fullgrad", steps=4, label="a", against="b", seeds=1)
+    assert curves.deletion[0] == pytest.approx(ex.logits[0] - ex.logits[1], abs=1e-5)
+    np.testing.assert_array_equal(curves.deletion, ex.faithfulness(found, 4, "a", against="b", seeds=1).deletion)
+    assert ex.faithfulness("rollout", steps=4, label="a", against="b").insertion[-1] == pytest.approx(
+        curves.deletion[0]
+    )
 
 
 def test_unknown_options_are_refused(tiny, photo):

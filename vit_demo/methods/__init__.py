@@ -14,6 +14,7 @@ from vit_demo.methods.attention_rows import logsumexp
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.chunking import memory_budget
 from vit_demo.methods.grid import scatter_to_grid, to_grid
+from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.occlusion import occlusion
 from vit_demo.methods.patch_dropping import patch_dropping
@@ -32,6 +33,7 @@ __all__ = [
     "attention_to",
     "attnlrp",
     "find_method",
+    "libra_fullgrad",
     "logsumexp",
     "memory_budget",
     "norm_attention",

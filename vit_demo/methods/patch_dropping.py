@@ -12,6 +12,8 @@ Related: LIME (Ribeiro et al., 2016) greys out superpixels, RISE (Petsiuk et al.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -55,6 +57,7 @@ def patch_dropping(
     budget: int = 384,
     seed: int = 0,
     with_hint: bool = True,
+    against: int | None = None,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,
@@ -68,6 +71,7 @@ def patch_dropping(
         budget: Number of random subsets.
         seed: Of the subsets.
         with_hint: Whether to use relevance and AttnLRP as a hint.
+        against: A class that it is compared with: the score is then the difference of both logits.
         patch_size: As in ``ViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called after every batch.
@@ -92,23 +96,26 @@ def patch_dropping(
 
         chosen = random_subsets(len(patches), count, ratio, seed * len(KEEP_RATIOS) + index).to(images.device)  # [M, K]
         kept = patches[chosen]
-        scores.append(log_probabilities(model, images, target, kept, patch_size=patch_size, progress=report))
+        scores.append(
+            log_probabilities(model, images, target, kept, against=against, patch_size=patch_size, progress=report)
+        )
         present.append(
             torch.zeros(count, len(patches), dtype=torch.float32, device=images.device).scatter(1, chosen, 1.0)
         )
         group.append(torch.full((count,), index))
     hints = torch.empty(0, len(patches), dtype=torch.float32)
     if with_hint:
+        options: dict[str, Any] = {"against": against, "patch_size": patch_size, "kept_patches": kept_patches}
         maps = [
-            relevance(
-                model, images, target, patch_size=patch_size, kept_patches=kept_patches, average_heads_first=True
-            ),
-            attnlrp(model, images, target, patch_size=patch_size, kept_patches=kept_patches),
+            relevance(model, images, target, **options, average_heads_first=True),
+            attnlrp(model, images, target, **options),
         ]
         # By rank, because their scales are not comparable.
         hints = torch.stack([ranks(one.flatten()[patches]) for one in maps]).mean(0, keepdim=True)
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
-    attribution = posterior_mean(torch.cat(present), class_score(torch.cat(scores)), torch.cat(group), places, hints)
+    # A difference of logits is unbounded on both sides, so it needs no transformation.
+    score = class_score(torch.cat(scores)) if against is None else _standardised(torch.cat(scores))
+    attribution = posterior_mean(torch.cat(present), score, torch.cat(group), places, hints)
     for hint in hints:
         attribution = attribution + HINT_WEIGHT * attribution.std(correction=0) * _standardised(hint)
     return scatter_to_grid(attribution[None], grid, kept_patches)

@@ -98,8 +98,8 @@ class Method:
         docs: The heading of its section in ``docs/explanations.md``.
         function: For the cost ``"trace"``: from a trace and the options to ``[B, N]``, one value a token. Otherwise
             from model and images ``[B, C, height, width]``, the target if the method is class-specific, ``patch_size``
-            and ``kept_patches`` as in ``ViT.forward``, ``progress`` if it has that parameter, and the options, to
-            ``[B, rows, cols]``.
+            and ``kept_patches`` as in ``ViT.forward``, ``against`` (another class) and ``progress`` if it has such
+            parameters, and the options, to ``[B, rows, cols]``.
     """
 
     name: str
@@ -123,6 +123,11 @@ class Method:
     def reports_progress(self) -> bool:
         """Whether the function takes a ``progress`` callback."""
         return "progress" in inspect.signature(self.function).parameters
+
+    @property
+    def compares_classes(self) -> bool:
+        """Whether the function takes ``against``, a class that the other is compared with."""
+        return "against" in inspect.signature(self.function).parameters
 
     @property
     def floor(self) -> Floor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods.chunking import chunk_size
+from vit_demo.methods.targets import class_scores
 from vit_demo.model import ViT
 
 Progress = Callable[[int, int], None]
@@ -38,10 +39,11 @@ def log_probabilities(
     target: int,
     subsets: Tensor,
     *,
+    against: int | None = None,
     patch_size: int | None = None,
     progress: Progress | None = None,
 ) -> Tensor:
-    """The logarithm of a class's probability for each of many subsets of one image's patches.
+    """The logarithm of a class's probability for each of many subsets of one image's patches, or of a ratio of two.
 
     Patches outside a subset are *dropped* from the sequence: nothing replaces them, and the pass gets cheaper.
 
@@ -50,6 +52,7 @@ def log_probabilities(
         images: ``[1, C, height, width]``, normalised.
         target: The class.
         subsets: ``[M, K]`` int64: the patches that stay, counted row by row.
+        against: A class by whose probability that of the class is divided.
         patch_size: As in ``ViT.forward``.
         progress: Called after every batch.
 
@@ -59,7 +62,7 @@ def log_probabilities(
     results: list[Tensor] = []
     for part in subsets.split(sequences_per_batch(subsets.shape[1] + model.config.num_prefix_tokens)):
         logits = model(images.expand(len(part), -1, -1, -1), patch_size=patch_size, kept_patches=part)
-        results.append(logits.float().log_softmax(1)[:, target])
+        results.append(class_scores(logits.float().log_softmax(1), target, against))
         if progress is not None:
             progress(sum(map(len, results)), len(subsets))
     return torch.cat(results)

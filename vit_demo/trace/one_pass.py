@@ -91,7 +91,7 @@ class Pass(AttentionMode):
         x = args[0] if args else kwargs["hidden_states"]
         if self._kept is not None and self._network.leaves_out:
             x = self._gather(x)
-        self._note("with_posemb", x)
+        x = self._note("with_posemb", x)
         return ((x, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": x})
 
     def _leave(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
@@ -100,14 +100,23 @@ class Pass(AttentionMode):
         x = output[0] if isinstance(output, tuple) else output
         return (self._gather(x), *output[1:]) if isinstance(output, tuple) else self._gather(x)
 
-    def _record(self, name: str) -> Callable[..., None]:
-        def hook(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-            self._note(name, output[0] if isinstance(output, tuple) else output)
+    def _record(self, name: str) -> Callable[..., Any]:
+        def hook(module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+            if isinstance(output, tuple):
+                return self._note(name, output[0]), *output[1:]
+            return self._note(name, output)
 
         return hook
 
-    def _note(self, name: str, x: Tensor) -> None:
-        """Records tokens; those of dropped patches, which nothing attends to, are left out."""
-        if self._trace is not None and self._trace.record_tokens:
-            is_whole = self._kept is not None and x.shape[1] != self._kept.shape[1]
-            self._trace.record(name, self._gather(x) if is_whole else x)
+    def _note(self, name: str, x: Tensor) -> Tensor:
+        """Records tokens, and returns them for the network to go on with, so that a gradient reaches what is recorded.
+
+        Those of dropped patches, which nothing attends to, are not recorded.
+        """
+        if self._trace is None or not self._trace.record_tokens:
+            return x
+        if self._kept is None or x.shape[1] == self._kept.shape[1]:
+            self._trace.record(name, x)
+            return x
+        self._trace.record(name, part := self._gather(x))
+        return x.scatter(1, self._kept.to(x.device)[:, :, None].expand(part.shape), part)
