@@ -140,6 +140,29 @@ def test_one_class_rather_than_another(tiny, photo):
     )
 
 
+def test_how_few_patches_are_enough_and_how_few_are_needed(tiny, photo):
+    engine, _, _ = tiny
+    ex, reported = engine.explore(photo, "photos-tiny", 8), []
+    label, probability = ex.top(1)[0]
+    found = ex.enough(progress=lambda *counts: reported.append(counts))
+    everything = [(row, col) for row in range(4) for col in range(4)]
+    alone = ex.drop_patches(set(everything) - set(found.patches))
+    assert alone.probabilities[ex.target()] == pytest.approx(found.probability, abs=1e-5)
+    assert found.probability >= 0.9 * probability and reported[-1] == (found.passes, 150)
+    other = ex.enough(without=found.patches)
+    assert other is None or not set(other.patches) & set(found.patches)
+    needed = ex.needed()
+    if needed is not None:
+        assert ex.drop_patches(needed.patches).top(1)[0][0] == ex.labels[needed.prediction] != label
+    least = ex.labels[int(ex.probabilities.argmin())]
+    assert ex.enough(least).probability >= 0.9 * ex.probabilities.min()
+    for ask in (lambda: ex.needed(least), lambda: ex.enough(least, share=None)):
+        with pytest.raises(InputError, match=f"{least} is not the predicted class"):
+            ask()
+    with pytest.raises(InputError, match="no patch"):
+        ex.enough(without=[(4, 0)])
+
+
 def test_unknown_options_are_refused(tiny, photo):
     engine, _, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)

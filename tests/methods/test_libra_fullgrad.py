@@ -41,6 +41,8 @@ class Frozen(TorchFunctionMode):
         super().__init__()
         self.kept: list[Tensor] = []
         self.later: Iterator[Tensor] | None = None
+        self.values: dict[int, Tensor] = {}  # factors of the values ``[B, N]``, by the number of the attention
+        self.count = 0
 
     def constant(self, value: Tensor) -> Tensor:
         if self.later is not None:
@@ -50,7 +52,7 @@ class Frozen(TorchFunctionMode):
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        self.later = iter(self.kept)
+        self.later, self.count = iter(self.kept), 0
         with self:
             yield
         assert next(self.later, None) is None
@@ -73,18 +75,21 @@ class Frozen(TorchFunctionMode):
 
     def attention(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
         scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+        if self.count in self.values:
+            v = v * self.values[self.count][:, None, :, None]
+        self.count += 1
         return self.constant((scores if attn_mask is None else scores + attn_mask).softmax(-1)) @ v
 
 
 @torch.no_grad()
 def by_differences(model: Any, blocks: list[nn.Module], images: Tensor, target: int, against: int | None) -> Tensor:
-    """By how much the frozen score rises where each token is doubled, added up over all blocks: ``[N]``."""
+    """By how much the frozen score rises where a token, or its values, are doubled: ``[2, N]``, summed over blocks."""
 
     def score() -> Tensor:
         logits = logits_of(model(batch))
         return logits[:, target] - (0 if against is None else logits[:, against])
 
-    frozen, batch, shares = Frozen(), images, []
+    frozen, batch, of_tokens, of_values = Frozen(), images, [], []
     lengths: list[int] = []
     handle = blocks[0].register_forward_pre_hook(lambda _, args: lengths.append(args[0].shape[1]))
     with frozen:
@@ -92,12 +97,16 @@ def by_differences(model: Any, blocks: list[nn.Module], images: Tensor, target: 
     handle.remove()
     doubled = 1 + torch.eye(lengths[0], dtype=images.dtype)  # sample j has token j twice
     batch = images.expand(lengths[0], -1, -1, -1)
-    for block in blocks:
+    for number, block in enumerate(blocks):
+        frozen.values = {number: doubled}
+        with frozen.again():
+            of_values.append(score() - base)
+        frozen.values = {}
         handle = block.register_forward_pre_hook(lambda _, args: (args[0] * doubled[:, :, None], *args[1:]))
         with frozen.again():
-            shares.append(score() - base)
+            of_tokens.append(score() - base)
         handle.remove()
-    return torch.stack(shares).sum(0)
+    return torch.stack([torch.stack(of_tokens).sum(0), torch.stack(of_values).sum(0)])
 
 
 @pytest.fixture(params=["whole matrices", "chunks"])
@@ -112,23 +121,30 @@ def test_a_share_is_the_difference_that_a_token_makes(
     network: Network, fields, against, _of_short_and_of_long_sequences
 ) -> None:
     model, images = network(**fields), torch.randn(2, 3, 8, 24)
-    found = libra_fullgrad(model, images, torch.tensor([3, 0]), against=against)
+    targets = torch.tensor([3, 0])
+    found, of_tokens = (
+        libra_fullgrad(model, images, targets, against=against, with_values=with_values)
+        for with_values in (True, False)
+    )
     model, prefix = model.double(), model.config.num_prefix_tokens
     for sample, target in enumerate((3, 0)):
         one = images[sample : sample + 1].double()
-        expected = by_differences(model, list(model.blocks), one, target, against)[prefix:].reshape(2, 6).float()
-        assert expected.std() > 1e-2
-        torch.testing.assert_close(found[sample], expected, atol=1e-4, rtol=1e-4)
+        expected = by_differences(model, list(model.blocks), one, target, against)[:, prefix:].reshape(2, 2, 6).float()
+        assert expected[0].std() > 1e-2 and expected[1].std() > 1e-2
+        torch.testing.assert_close(of_tokens[sample], expected[0] / 3, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(found[sample], expected[0] / 3 + expected[1], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if not any(word in name for word in WRITTEN_ELSEWHERE)])
 def test_networks_of_other_libraries_have_the_same_rules(name: str) -> None:
     network = adapt(NETWORKS[name](), 32)
     images = torch.randn(1, 3, 32, 32)
-    found = libra_fullgrad(network, images, 3)[0].flatten()
+    is_written_out = name in ("timm relpos", "transformers Beit")
+    found = libra_fullgrad(network, images, 3, with_values=not is_written_out)[0].flatten()
     module = network.module.double()
-    expected = by_differences(module, network.blocks, images.double(), 3, None)[-16:].float()
-    assert expected.std() > 1e-3
+    tokens, values = by_differences(module, network.blocks, images.double(), 3, None)[:, -16:].float()
+    expected = tokens / 3 + (0 if is_written_out else values)
+    assert expected.std() > 1e-4
     torch.testing.assert_close(found, expected, atol=1e-3 * float(expected.abs().max()), rtol=1e-3)
 
 
@@ -151,7 +167,7 @@ def test_without_biases_the_shares_of_every_block_make_the_score(network: Networ
         images = torch.randn(1, 3, 32, 32)
     with torch.no_grad():
         score = model(images)[:, 2]
-    found = libra_fullgrad(model, images, 2).sum((1, 2)) / model.config.depth
+    found = libra_fullgrad(model, images, 2, with_values=False).sum((1, 2))
     torch.testing.assert_close(found, score, atol=1e-5, rtol=1e-4)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vit_demo import images, metrics, render
 from vit_demo.errors import InputError
-from vit_demo.inference import display, heatmaps, patch_features, sequence
+from vit_demo.inference import display, heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
 from vit_demo.methods import Progress, find_method
@@ -243,6 +243,9 @@ class Exploration:
         return heatmaps.faithfulness(
             self, method, label, against, baseline, steps=steps, seeds=seeds, progress=progress
         )
+
+    enough = smallest_sets.enough
+    needed = smallest_sets.needed
 
     def randomization(self, method: str, label: Label = None, progress: Progress | None = None) -> list[float]:
         """Spearman correlations of a map while the weights are randomized from the head down.

@@ -45,7 +45,6 @@ Gradients = tuple[Tensor, ...] | None
     class_specific=True,
     cost="backward",
     unit="logit",
-    recommended="Evidence for a class",
     options=[Option(name="average_heads_first", kind="flag")],
 )
 def relevance(

@@ -59,10 +59,19 @@ def log_probabilities(
     Returns:
         ``[M]`` float32.
     """
+    logits = subset_logits(model, images, subsets, patch_size=patch_size, progress=progress)
+    return class_scores(logits.log_softmax(1), target, against)
+
+
+@torch.inference_mode()
+def subset_logits(
+    model: ViT, images: Tensor, subsets: Tensor, *, patch_size: int | None = None, progress: Progress | None = None
+) -> Tensor:
+    """The logits ``[M, classes]``, float32, of many subsets of one image's patches; see ``log_probabilities``."""
     results: list[Tensor] = []
     for part in subsets.split(sequences_per_batch(subsets.shape[1] + model.config.num_prefix_tokens)):
-        logits = model(images.expand(len(part), -1, -1, -1), patch_size=patch_size, kept_patches=part)
-        results.append(class_scores(logits.float().log_softmax(1), target, against))
+        pictures = images.expand(len(part), -1, -1, -1)
+        results.append(model(pictures, patch_size=patch_size, kept_patches=part).float())
         if progress is not None:
             progress(sum(map(len, results)), len(subsets))
     return torch.cat(results)
