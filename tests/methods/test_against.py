@@ -16,7 +16,7 @@ from vit_demo.trace import adapt
 Network = Callable[..., ViT]
 
 CLASS_SPECIFIC = [name for name, method in METHODS.items() if method.class_specific]
-LINEAR = ["attnlrp", "libra_fullgrad", "occlusion"]
+LINEAR = ["attnlrp", "integrated_gradients", "libra_fullgrad", "occlusion"]
 """In the score, so that the map of a difference is the difference of the maps; the others take positive parts."""
 
 

@@ -23,8 +23,8 @@ def test_every_method_has_a_section_in_the_docs(name):
 
 def test_cheap_methods_and_those_without_a_class_come_first():
     assert list(METHODS) == [
-        "attention", "rollout", "norm_attention", "attnlrp", "libra_fullgrad", "relevance", "occlusion",
-        "patch_dropping",
+        "attention", "rollout", "norm_attention", "attnlrp", "grad_cam", "libra_fullgrad", "relevance",
+        "integrated_gradients", "occlusion", "patch_dropping",
     ]  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def attnlrp(
     """
     tokens, gradients, trace = token_gradients(
         model, images, target, against, patch_size=patch_size, kept_patches=kept_patches,
-        attention_fn=_Attention.apply, rules=ModifiedBackward({F.linear: _linear}),
+        attention_fn=_Attention.apply, rules=ModifiedBackward({F.linear: _linear}), blocks=slice(1),
     )  # fmt: skip
     return to_grid((tokens[0] * gradients[0]).sum(2), trace)
 

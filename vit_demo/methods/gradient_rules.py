@@ -34,6 +34,7 @@ def token_gradients(
     kept_patches: Tensor | None = None,
     attention_fn: AttentionFn | None = None,
     rules: TorchFunctionMode | None = None,
+    blocks: slice = slice(None),
 ) -> tuple[list[Tensor], list[Tensor], Trace]:
     """The tokens before each block, and the gradient of a class's score at them.
 
@@ -46,6 +47,7 @@ def token_gradients(
         kept_patches: As in ``ViT.forward``.
         attention_fn: As in ``ViT.forward``.
         rules: Active during the pass.
+        blocks: Which of the blocks.
 
     Returns:
         Tokens and gradients, each one ``[B, N, D]`` float32 a block, and the trace. Of a network whose blocks do not
@@ -56,7 +58,7 @@ def token_gradients(
             logits, trace = forward_with_grad(
                 model, images, patch_size=patch_size, kept_patches=kept_patches, attention_fn=attention_fn
             )
-        tokens = trace.tokens[: max(1, len(trace.tokens) - 1)]  # without those after the last block
+        tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
         gradients = torch.autograd.grad(class_scores(logits, target, against).sum(), tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace
 
