@@ -14,9 +14,9 @@ from vit_demo.methods import (
     Progress,
     attention_from,
     attnlrp,
+    local_surrogate,
     norm_attention,
     occlusion,
-    patch_dropping,
     relevance,
     rollout,
 )
@@ -75,9 +75,9 @@ def ours_occlusion(model: ViT, progress: Progress | None = None) -> Run:
     return lambda images: occlusion(model, images, int(model(images).argmax()), progress=progress)
 
 
-def ours_patch_dropping(model: ViT, progress: Progress | None = None) -> Run:
-    """Patch dropping with its default budget."""
-    return lambda images: patch_dropping(model, images, int(model(images).argmax()), progress=progress)
+def ours_local_surrogate(model: ViT, progress: Progress | None = None) -> Run:
+    """The local surrogate with its default budget."""
+    return lambda images: local_surrogate(model, images, int(model(images).argmax()), progress=progress)
 
 
 class EnoughPassesError(Exception):
@@ -241,19 +241,19 @@ CASES: dict[str, Callable[[ViT], Run]] = {
     "transformers, output_attentions": transformers_attentions,
     "vit-pytorch, Recorder": vit_pytorch_recorder,
     "ours, occlusion": ours_occlusion,
-    "ours, patch dropping": ours_patch_dropping,
+    "ours, local surrogate": ours_local_surrogate,
 }
 if find_spec("pytorch_grad_cam"):
     CASES["pytorch-grad-cam, GradCAM"] = grad_cam
 if find_spec("captum"):
     CASES["captum, FeatureAblation"] = captum_ablation
 BASELINE = next(iter(CASES))
-MANY_PASSES = {"ours, occlusion", "ours, patch dropping", "captum, FeatureAblation"}
+MANY_PASSES = {"ours, occlusion", "ours, local surrogate", "captum, FeatureAblation"}
 """Hundreds of passes: measured at the first length only."""
 
 PEAK_CASES = {
     **CASES,
     "ours, occlusion": few_passes(ours_occlusion),
-    "ours, patch dropping": few_passes(ours_patch_dropping),
+    "ours, local surrogate": few_passes(ours_local_surrogate),
 }
 """The cases whose peak memory is measured."""

@@ -83,7 +83,7 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
 
     def drawn(n: int) -> dict[str, Any]:
         """A slow test, of which none equals another for a while."""
-        method = ("relevance", "attnlrp", "occlusion", "patch_dropping", "rollout", "attention")[n // 10 % 6]
+        method = ("relevance", "attnlrp", "occlusion", "local_surrogate", "rollout", "attention")[n // 10 % 6]
         return {"image": digits[n // 60 % len(digits)], "preset": "digits-small", "patch_size": 2, "method": method,
                 "label": str(n % 10)}  # fmt: skip
 

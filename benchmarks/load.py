@@ -155,7 +155,7 @@ class Visitor:
                     photo = photo or await self.upload(random.randint(1000, 1400))
                     result = await self.explain(photo, PHOTO_SIZES[next(number) % 4])
                     if kind == "slow":
-                        sent = {"kind": "map", "method": "patch_dropping", "source": result["source"]}
+                        sent = {"kind": "map", "method": "local_surrogate", "source": result["source"]}
                         await self.timed("slow map", {**sent, "label": next(number)})
             except TimeoutError:
                 continue  # a download takes longer than any row of the table
@@ -235,7 +235,7 @@ async def flooded(server: Server, seconds: float) -> Record:
 
         async def slow() -> None:
             source = {**result["source"], "dropped": [next(number) % 144]}  # so that no map is in a cache
-            sent = {"kind": "map", "method": "patch_dropping", "source": source}
+            sent = {"kind": "map", "method": "local_surrogate", "source": source}
             await visitor.timed("slow map", {**sent, "label": next(number) % 50})
 
         record.errors += await flood.compare(server, [drawing for _, drawing in drawings(20)], draw, slow, seconds)

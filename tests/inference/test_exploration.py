@@ -169,7 +169,7 @@ def test_unknown_options_are_refused(tiny, photo):
     with pytest.raises(InputError, match="occlusion has no option 'budget'"):
         ex.heatmap("occlusion", budget=3)
     np.testing.assert_array_equal(ex.heatmap("attention", block=0, head=1), ex.attention(0, 1))
-    assert ex.heatmap("patch_dropping", budget=8, seed=1).shape == (4, 4)
+    assert ex.heatmap("local_surrogate", budget=8, seed=1).shape == (4, 4)
 
 
 def test_randomization_compares_the_patches_that_are_left(tiny, photo):
@@ -197,5 +197,5 @@ def test_maps_do_not_depend_on_the_callers_autocast(tiny, photo):
 def test_numpys_integers_are_options(tiny, photo):
     engine, _, _ = tiny
     ex = engine.explore(photo, "photos-tiny", 8)
-    found = ex.heatmap("patch_dropping", budget=np.int64(8), seed=np.int64(3))
-    np.testing.assert_array_equal(found, ex.heatmap("patch_dropping", budget=8, seed=3))
+    found = ex.heatmap("local_surrogate", budget=np.int64(8), seed=np.int64(3))
+    np.testing.assert_array_equal(found, ex.heatmap("local_surrogate", budget=8, seed=3))

@@ -8,7 +8,7 @@ from PIL import Image
 
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
-from vit_demo.methods import METHODS, find_method
+from vit_demo.methods import find_method
 from vit_demo.web import requests
 from vit_demo.web.api import Call
 from vit_demo.web.endpoints import REQUIRED, Picture
@@ -41,7 +41,7 @@ async def explain_image(
         preset: Name of the model, from presets, or a repository of the Hub as org/name; "" for "digits-small" if the
             picture is a drawing, else "photos-tiny".
         patch_size: Side of a patch in pixels; 0 for the model's default.
-        method: "relevance", "attnlrp", "occlusion" and "patch_dropping" show the evidence for a class; "attention",
+        method: "relevance", "attnlrp", "occlusion" and "local_surrogate" show the evidence for a class; "attention",
             "rollout" and "norm_attention" do not depend on the class.
         label: Class to explain; "" for the predicted one.
 
@@ -65,7 +65,7 @@ async def explain_image(
             "labels": list(result.preset.few_labels),
             "explained": name or next((top for top, _ in result.top(1)), ""),
             "method": method,
-            "class_specific": METHODS[method].class_specific,
+            "class_specific": find_method(method).class_specific,
             "rows": rows,
             "cols": cols,
             "map": values.tolist(),

@@ -146,7 +146,7 @@ async def explain(
         "cols": cols,
         "preset": result.preset.name,
         "method": method,
-        "class_specific": METHODS[method].class_specific,
+        "class_specific": find_method(method).class_specific,
         "label": label or next((name for name, _ in result.top(1)), ""),
     }
 

@@ -96,7 +96,7 @@ const ENTRIES = {
       ),
     reading: occlusionReading,
   },
-  patch_dropping: {
+  local_surrogate: {
     subject: (result, view) => about(result, view, translate("hundreds of random subsets of the patches")),
     sentence: (result, view) =>
       translate(

@@ -37,8 +37,8 @@ aside for trials."""
 
 
 @register(
-    "patch_dropping",
-    title="Patch dropping",
+    "local_surrogate",
+    title="Local surrogate",
     class_specific=True,
     cost="many passes",
     unit="standard deviations of the score",
@@ -49,7 +49,7 @@ aside for trials."""
         Option(name="with_hint", kind="flag"),
     ],
 )
-def patch_dropping(
+def local_surrogate(
     model: ViT,
     images: Tensor,
     target: int,
