@@ -1,29 +1,26 @@
-"""Patch dropping, a method of this package: which patches a class needs, estimated by dropping half of them or more.
+"""A local surrogate: which patches a class needs, estimated by a regression on random subsets of them.
 
 A few hundred times, a random quarter or half of the patches enters the sequence and the others are dropped; a
 regression then attributes the class's score to the patches that were present. A quarter of the tokens takes less than
 a quarter of the time, and a ViT is robust to missing patches (Naseer et al., 2021, https://arxiv.org/abs/2105.10497),
 so the scores are those of inputs that the network handles well, without grey squares. The attributions are a Gaussian
-process over the grid; see ``gaussian_process``. The mean rank of relevance and AttnLRP, a better map than either,
-serves as a hint at its shape and is added with a small weight at the end.
+process over the grid; see ``gaussian_process``. The ranks of Libra FullGrad+ serve as a hint at its shape and are added
+with a small weight at the end.
 
 Related: LIME (Ribeiro et al., 2016) greys out superpixels, RISE (Petsiuk et al., 2018) uses soft masks.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.gaussian_process import posterior_mean
 from vit_demo.methods.grid import scatter_to_grid
+from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.ranks import ranks
 from vit_demo.methods.registry import Option, register
-from vit_demo.methods.relevance import relevance
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
 from vit_demo.model import ViT
 
@@ -70,7 +67,7 @@ def local_surrogate(
         target: The class.
         budget: Number of random subsets.
         seed: Of the subsets.
-        with_hint: Whether to use relevance and AttnLRP as a hint.
+        with_hint: Whether to use Libra FullGrad+ as a hint.
         against: A class that it is compared with: the score is then the difference of both logits.
         patch_size: As in ``ViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
@@ -105,13 +102,10 @@ def local_surrogate(
         group.append(torch.full((count,), index))
     hints = torch.empty(0, len(patches), dtype=torch.float32)
     if with_hint:
-        options: dict[str, Any] = {"against": against, "patch_size": patch_size, "kept_patches": kept_patches}
-        maps = [
-            relevance(model, images, target, **options, average_heads_first=True),
-            attnlrp(model, images, target, **options),
-        ]
-        # By rank, because their scales are not comparable.
-        hints = torch.stack([ranks(one.flatten()[patches]) for one in maps]).mean(0, keepdim=True)
+        shares = libra_fullgrad(
+            model, images, target, against=against, patch_size=patch_size, kept_patches=kept_patches
+        )
+        hints = ranks(shares.flatten()[patches])[None]  # by rank, because a few large values would decide
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
     # A difference of logits is unbounded on both sides, so it needs no transformation.
     score = class_score(torch.cat(scores)) if against is None else _standardised(torch.cat(scores))
