@@ -14,6 +14,7 @@ from vit_demo.methods import (
     Progress,
     attention_from,
     attnlrp,
+    libra_fullgrad,
     local_surrogate,
     norm_attention,
     occlusion,
@@ -63,6 +64,11 @@ def ours_relevance(model: ViT) -> Run:
 def ours_attnlrp(model: ViT) -> Run:
     """Forward, backward by the rules of AttnLRP, and the map of the predicted class."""
     return lambda images: attnlrp(model, images)
+
+
+def ours_libra_fullgrad(model: ViT) -> Run:
+    """Forward, backward by the rules of LibraGrad, and the map of the predicted class."""
+    return lambda images: libra_fullgrad(model, images)
 
 
 def ours_norm_attention(model: ViT) -> Run:
@@ -233,6 +239,7 @@ CASES: dict[str, Callable[[ViT], Run]] = {
     "ours, with rollout": ours_rollout,
     "ours, with relevance": ours_relevance,
     "ours, with AttnLRP": ours_attnlrp,
+    "ours, with Libra FullGrad+": ours_libra_fullgrad,
     "ours, with norm-based attention": ours_norm_attention,
     "full matrices, rollout": full_matrix_rollout,
     "full matrices, relevance": full_matrix_relevance,

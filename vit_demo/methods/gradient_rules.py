@@ -120,13 +120,12 @@ class _Activation(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         y = function(x)
-        ctx.save_for_backward(x, y)
+        ctx.save_for_backward((y / x).nan_to_num_(0.5))  # the gate; at 0 the limit, one half
         return y
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        x, y = ctx.saved_tensors
-        return (y / x).nan_to_num_(0.5).mul_(gradients[0]), None  # at 0 the limit, one half
+        return ctx.saved_tensors[0] * gradients[0], None
 
 
 class _Halved(torch.autograd.Function):
