@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from tests.trace.networks import NETWORKS, eva, timm_network
 from vit_demo.methods import attnlrp, libra_fullgrad
 from vit_demo.methods.gradient_rules import ModifiedBackward
+from vit_demo.methods.libra_fullgrad import POOLING
 from vit_demo.model import ViT
 from vit_demo.trace import adapt
 from vit_demo.trace.adapter import logits_of
@@ -191,6 +192,14 @@ def test_the_pass_stays_as_it_is_and_so_does_the_network() -> None:
         found = [function() for function in functions]
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_the_weights_of_pooling_are_constants_written_out_or_not() -> None:
+    q, k, v = torch.randn(1, 2, 1, 4, requires_grad=True), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
+    with ModifiedBackward(POOLING):
+        outputs = (q @ k.mT).softmax(-1) @ v, F.scaled_dot_product_attention(q, k, v)
+        scores = torch.softmax(q[0, 0], dim=1)
+    assert not any(output.requires_grad for output in outputs) and scores.requires_grad
 
 
 def test_an_rms_norm_divides_by_a_constant() -> None:
