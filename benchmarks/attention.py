@@ -36,7 +36,8 @@ from benchmarks.cases import (
 )
 from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
 from vit_demo.methods import attention_from, relevance, rollout, to_grid
-from vit_demo.model import Trace, ViT, ViTConfig
+from vit_demo.model import ViTConfig
+from vit_demo.trace import Recording, TracedViT
 
 THREADS = 2
 SIZES = {197: (224, 16), 785: (224, 8), 2305: (384, 8), 9217: (768, 8)}
@@ -58,7 +59,7 @@ class Result:
 
 
 @torch.inference_mode(False)  # relevance differentiates
-def build(tokens: int) -> tuple[ViT, Tensor]:
+def build(tokens: int) -> tuple[TracedViT, Tensor]:
     """A seeded ViT-Ti with random weights everywhere, and one random image for it."""
     torch.manual_seed(0)
     image_size, patch_size = SIZES[tokens]
@@ -69,14 +70,14 @@ def build(tokens: int) -> tuple[ViT, Tensor]:
     return model, torch.randn(1, 3, image_size, image_size)
 
 
-def check(model: ViT, images: Tensor) -> None:
+def check(model: TracedViT, images: Tensor) -> None:
     """Checks that the cases compute the same thing.
 
     Raises:
         AssertionError: If logits or attention of timm or transformers differ from ours, or rollout or relevance from
             those of whole matrices.
     """
-    trace = Trace()
+    trace = Recording()
     logits = model(images, trace)
     torch.testing.assert_close(timm_plain(model)(images), logits, atol=1e-3, rtol=1e-3)
     ours = [attention_from(trace, block, 0) for block in range(trace.num_blocks)]

@@ -13,9 +13,9 @@ from torch import Tensor
 from vit_demo.methods import METHODS, libra_fullgrad, relevance
 from vit_demo.methods.attention_rows import attention_rows
 from vit_demo.methods.targets import class_scores, forward_with_grad
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-Map = Callable[[ViT, Tensor, int], Tensor]
+Map = Callable[[TracedViT, Tensor, int], Tensor]
 """(model, image ``[1, C, height, width]``, class) -> ``[rows, cols]``."""
 
 
@@ -37,19 +37,19 @@ def maps() -> dict[str, Map]:
     return found
 
 
-def random_map(model: ViT, images: Tensor, target: int) -> Tensor:
+def random_map(model: TracedViT, images: Tensor, target: int) -> Tensor:
     """Nothing: a random value for each patch, the same for every picture."""
     return torch.rand(_grid(model, images), generator=torch.Generator().manual_seed(0))
 
 
-def edges(model: ViT, images: Tensor, target: int) -> Tensor:
+def edges(model: TracedViT, images: Tensor, target: int) -> Tensor:
     """Where the picture has edges: the mean size of the differences between neighbouring pixels of each patch."""
     down, right = images.diff(dim=2).abs(), images.diff(dim=3).abs()
     size = (F.pad(down, (0, 0, 0, 1)) + F.pad(right, (0, 1))).mean(1)  # [1, height, width]
     return F.avg_pool2d(size, model.patch_size)[0]
 
 
-def attcat(model: ViT, images: Tensor, target: int) -> Tensor:
+def attcat(model: TracedViT, images: Tensor, target: int) -> Tensor:
     """AttCAT (Qiang et al., NeurIPS 2022): token times gradient, weighted by the attention that the token gets."""
     attention, _, tokens, gradients, prefix = _with_matrices(model, images, target)
     parts = zip(attention, tokens, gradients, strict=True)
@@ -57,13 +57,13 @@ def attcat(model: ViT, images: Tensor, target: int) -> Tensor:
     return sum(values)[prefix:].reshape(_grid(model, images))
 
 
-def legrad(model: ViT, images: Tensor, target: int) -> Tensor:
+def legrad(model: TracedViT, images: Tensor, target: int) -> Tensor:
     """LeGrad (Bousselham et al., 2024, https://arxiv.org/abs/2404.03214), of the final score in every block."""
     _, slopes, _, _, prefix = _with_matrices(model, images, target)
     return sum(slope[0].relu().mean((0, 1)) for slope in slopes)[prefix:].reshape(_grid(model, images))
 
 
-def grad_cam(model: ViT, images: Tensor, target: int) -> Tensor:
+def grad_cam(model: TracedViT, images: Tensor, target: int) -> Tensor:
     """Grad-CAM at the last block's first norm, as that library's ViT example has it."""
     from pytorch_grad_cam import GradCAM
     from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
@@ -81,7 +81,7 @@ def grad_cam(model: ViT, images: Tensor, target: int) -> Tensor:
     return F.avg_pool2d(torch.from_numpy(pixels), model.patch_size)[0]
 
 
-def shapley_values(model: ViT, images: Tensor, target: int) -> Tensor:
+def shapley_values(model: TracedViT, images: Tensor, target: int) -> Tensor:
     """``ShapleyValueSampling`` of captum, two random orders of the patches, painted grey."""
     from captum.attr import ShapleyValueSampling
 
@@ -93,12 +93,12 @@ def shapley_values(model: ViT, images: Tensor, target: int) -> Tensor:
     return found[0, 0, ::p, ::p]
 
 
-def _grid(model: ViT, images: Tensor) -> tuple[int, int]:
+def _grid(model: TracedViT, images: Tensor) -> tuple[int, int]:
     return images.shape[2] // model.patch_size, images.shape[3] // model.patch_size
 
 
 def _with_matrices(
-    model: ViT, images: Tensor, target: int
+    model: TracedViT, images: Tensor, target: int
 ) -> tuple[list[Tensor], tuple[Tensor, ...], list[Tensor], tuple[Tensor, ...], int]:
     """Attention ``[1, H, N, N]`` and tokens before each block, each with its gradient; and the prefix tokens."""
     matrices: list[Tensor] = []

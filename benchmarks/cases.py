@@ -21,67 +21,67 @@ from vit_demo.methods import (
     relevance,
     rollout,
 )
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
 Run = Callable[[Tensor], object]
 
 
-def ours_plain(model: ViT) -> Run:
+def ours_plain(model: TracedViT) -> Run:
     """The forward pass alone, the baseline of all ratios."""
     return model
 
 
-def ours_traced(model: ViT) -> Run:
+def ours_traced(model: TracedViT) -> Run:
     """The forward pass with a trace, from which any attention can be computed later."""
-    return lambda images: model(images, Trace())
+    return lambda images: model(images, Recording())
 
 
-def ours_class_token_maps(model: ViT) -> Run:
+def ours_class_token_maps(model: TracedViT) -> Run:
     """The forward pass, then where the class token looks in every head of every block."""
 
     def run(images: Tensor) -> list[Tensor]:
-        model(images, trace := Trace())
+        model(images, trace := Recording())
         return [attention_from(trace, block, 0) for block in range(trace.num_blocks)]
 
     return run
 
 
-def ours_rollout(model: ViT) -> Run:
+def ours_rollout(model: TracedViT) -> Run:
     """The forward pass, then the rollout of the class token over all blocks."""
 
     def run(images: Tensor) -> Tensor:
-        model(images, trace := Trace())
+        model(images, trace := Recording())
         return rollout(trace)
 
     return run
 
 
-def ours_relevance(model: ViT) -> Run:
+def ours_relevance(model: TracedViT) -> Run:
     """Forward, backward and the class relevance of the predicted class."""
     return lambda images: relevance(model, images)
 
 
-def ours_attnlrp(model: ViT) -> Run:
+def ours_attnlrp(model: TracedViT) -> Run:
     """Forward, backward by the rules of AttnLRP, and the map of the predicted class."""
     return lambda images: attnlrp(model, images)
 
 
-def ours_libra_fullgrad(model: ViT) -> Run:
+def ours_libra_fullgrad(model: TracedViT) -> Run:
     """Forward, backward by the rules of LibraGrad, and the map of the predicted class."""
     return lambda images: libra_fullgrad(model, images)
 
 
-def ours_norm_attention(model: ViT) -> Run:
+def ours_norm_attention(model: TracedViT) -> Run:
     """The forward pass, and the norm-based attention of the class token in the last block."""
     return lambda images: norm_attention(model, images)
 
 
-def ours_occlusion(model: ViT, progress: Progress | None = None) -> Run:
+def ours_occlusion(model: TracedViT, progress: Progress | None = None) -> Run:
     """Occlusion of the predicted class: one pass per patch."""
     return lambda images: occlusion(model, images, int(model(images).argmax()), progress=progress)
 
 
-def ours_local_surrogate(model: ViT, progress: Progress | None = None) -> Run:
+def ours_local_surrogate(model: TracedViT, progress: Progress | None = None) -> Run:
     """The local surrogate with its default budget."""
     return lambda images: local_surrogate(model, images, int(model(images).argmax()), progress=progress)
 
@@ -90,10 +90,10 @@ class EnoughPassesError(Exception):
     """Ends a method of many passes early."""
 
 
-def few_passes(case: Callable[..., Run], batches: int = 3) -> Callable[[ViT], Run]:
+def few_passes(case: Callable[..., Run], batches: int = 3) -> Callable[[TracedViT], Run]:
     """A method of many passes that ends after a few batches of them, which need as much memory as all."""
 
-    def build(model: ViT) -> Run:
+    def build(model: TracedViT) -> Run:
         reports = iter(range(batches))
 
         def progress(done: int, total: int) -> None:
@@ -109,7 +109,7 @@ def few_passes(case: Callable[..., Run], batches: int = 3) -> Callable[[ViT], Ru
     return build
 
 
-def timm_plain(model: ViT) -> Run:
+def timm_plain(model: TracedViT) -> Run:
     """The forward pass of timm, on the fused kernel, without any attention."""
     from timm.models.vision_transformer import VisionTransformer
 
@@ -121,7 +121,7 @@ def timm_plain(model: ViT) -> Run:
     return twin.eval()
 
 
-def timm_extract(model: ViT) -> Run:
+def timm_extract(model: TracedViT) -> Run:
     """``timm.utils.AttentionExtract``, which needs the fused kernel off: all maps of all blocks."""
     from timm.utils import AttentionExtract
 
@@ -131,7 +131,7 @@ def timm_extract(model: ViT) -> Run:
     return AttentionExtract(twin)
 
 
-def transformers_attentions(model: ViT) -> Run:
+def transformers_attentions(model: TracedViT) -> Run:
     """The ``ViTModel`` of transformers with ``output_attentions=True``, which needs its eager attention: all maps."""
     from transformers import ViTConfig as TheirConfig
     from transformers import ViTModel
@@ -176,7 +176,7 @@ def _in_transformers_words(state: dict[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
-def vit_pytorch_recorder(model: ViT) -> Run:
+def vit_pytorch_recorder(model: TracedViT) -> Run:
     """The ``Recorder`` of vit-pytorch: all maps. Its network differs slightly, so it has its own weights."""
     from vit_pytorch import ViT as TheirViT
     from vit_pytorch.recorder import Recorder
@@ -196,7 +196,7 @@ def vit_pytorch_recorder(model: ViT) -> Run:
 
 
 @torch.inference_mode(False)
-def grad_cam(model: ViT) -> Run:
+def grad_cam(model: TracedViT) -> Run:
     """The ``GradCAM`` of pytorch-grad-cam, of the predicted class at the last block's first norm."""
     from pytorch_grad_cam import GradCAM
 
@@ -210,7 +210,7 @@ def grad_cam(model: ViT) -> Run:
     return run
 
 
-def captum_ablation(model: ViT) -> Run:
+def captum_ablation(model: TracedViT) -> Run:
     """The ``FeatureAblation`` of captum, every patch once: painted grey, 32 pictures a pass."""
     from captum.attr import FeatureAblation
 
@@ -232,7 +232,7 @@ def _on_grid(tokens: Tensor) -> Tensor:
     return tokens[:, 1:].unflatten(1, (side, side)).permute(0, 3, 1, 2)
 
 
-CASES: dict[str, Callable[[ViT], Run]] = {
+CASES: dict[str, Callable[[TracedViT], Run]] = {
     "ours, plain forward": ours_plain,
     "ours, with a trace": ours_traced,
     "ours, with class-token maps of all blocks": ours_class_token_maps,

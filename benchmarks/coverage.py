@@ -27,8 +27,7 @@ from vit_demo.inference.modules import Preprocessing
 from vit_demo.methods import attention_matrix
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.targets import pooling_weights
-from vit_demo.model import Trace
-from vit_demo.trace import AdaptedViT, adapt
+from vit_demo.trace import Recording, TracedViT, adapt
 from vit_demo.trace import Trace as PackageTrace
 from vit_demo.trace.adapter import logits_of
 
@@ -80,7 +79,7 @@ def check(module: nn.Module) -> list[str]:
             parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
     size = Preprocessing.of(module).image_size
     network = adapt(module, size)
-    images, trace, wrong = torch.randn(1, 3, size, size, generator=generator), Trace(), []
+    images, trace, wrong = torch.randn(1, 3, size, size, generator=generator), Recording(), []
     with torch.no_grad():
         found, expected = network(images, trace), logits_of(module(images))
     if not close(found, expected):
@@ -103,7 +102,7 @@ def check(module: nn.Module) -> list[str]:
     return wrong
 
 
-def _relevance(network: AdaptedViT, trace: Trace, matrices: list[Tensor], gradients: Any) -> Tensor:
+def _relevance(network: TracedViT, trace: Recording, matrices: list[Tensor], gradients: Any) -> Tensor:
     start = pooling_weights(network, trace).expand(1, -1).double()
     row, size = start, network.calls_per_block
     products = [

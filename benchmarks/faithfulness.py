@@ -31,7 +31,7 @@ from vit_demo import load
 from vit_demo.images import preprocess, read_image
 from vit_demo.methods.subsets import subset_logits
 from vit_demo.metrics import blur, faithfulness
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 from vit_demo.model.config import VIT_TINY
 from vit_demo.training.predictions import normalise
 from vit_demo.training.run import evenly_spaced_subset, load_split
@@ -52,7 +52,7 @@ def quick() -> torch.autocast:
     return torch.autocast("cpu", torch.bfloat16)
 
 
-def pretrained(folder: Path) -> ViT:
+def pretrained(folder: Path) -> TracedViT:
     """The ViT-Ti/16, in eval mode."""
     stored = np.load(folder / "vit_ti16_imagenet1k" / "vit_ti16_224.npz")
     model = ViT(VIT_TINY)
@@ -69,7 +69,7 @@ def photos(folder: Path, count: int) -> Iterator[Tensor]:
         yield preprocess(picture, image_size=224, patch_size=16, mean=half, std=half, crop_fraction=0.9)[0]
 
 
-def network_and_images(name: str, folder: Path) -> tuple[ViT, Iterator[Tensor]]:
+def network_and_images(name: str, folder: Path) -> tuple[TracedViT, Iterator[Tensor]]:
     """A network at its default patch size and pictures in a fixed order: photos, or 200 of its validation part."""
     if name == PRETRAINED:
         return pretrained(folder), photos(folder, 1000)
@@ -80,7 +80,7 @@ def network_and_images(name: str, folder: Path) -> tuple[ViT, Iterator[Tensor]]:
     return model, iter(normalise(images[order].float() / 255, preset).split(1))
 
 
-def areas(model: ViT, images: Tensor, target: int, values: Tensor) -> dict[str, tuple[float, float]]:
+def areas(model: TracedViT, images: Tensor, target: int, values: Tensor) -> dict[str, tuple[float, float]]:
     """Deletion and insertion of a map for each way to remove patches."""
     found = {}
     for name, baseline in (("grey", torch.zeros(1)), ("blur", blur(images, 4 * model.patch_size))):
@@ -90,7 +90,7 @@ def areas(model: ViT, images: Tensor, target: int, values: Tensor) -> dict[str, 
     return found
 
 
-def dropped_areas(model: ViT, images: Tensor, target: int, values: Tensor) -> tuple[float, float]:
+def dropped_areas(model: TracedViT, images: Tensor, target: int, values: Tensor) -> tuple[float, float]:
     """Deletion and insertion where patches leave the sequence; one of them always stays."""
     order = values.flatten().argsort(descending=True, stable=True)
     n = len(order)

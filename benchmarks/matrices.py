@@ -10,10 +10,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 
-def full_matrix_rollout(model: ViT) -> Callable[[Tensor], Tensor]:
+def full_matrix_rollout(model: TracedViT) -> Callable[[Tensor], Tensor]:
     """The forward pass with explicit attention, then the product of N x N matrices: ``[B, N]``."""
 
     def run(images: Tensor) -> Tensor:
@@ -28,7 +28,7 @@ def full_matrix_rollout(model: ViT) -> Callable[[Tensor], Tensor]:
     return run
 
 
-def full_matrix_relevance(model: ViT) -> Callable[[Tensor], Tensor]:
+def full_matrix_relevance(model: TracedViT) -> Callable[[Tensor], Tensor]:
     """A pass and a backward that keep every matrix and its gradient, then the whole product: ``[B, N]``."""
 
     def run(images: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ def full_matrix_relevance(model: ViT) -> Callable[[Tensor], Tensor]:
     return run
 
 
-def _explicit_pass(model: ViT, images: Tensor) -> tuple[Tensor, list[Tensor]]:
+def _explicit_pass(model: TracedViT, images: Tensor) -> tuple[Tensor, list[Tensor]]:
     """Logits, and the attention ``[B, H, N, N]`` of every block."""
     p = model.patch_size
     x = model.embed(images, (images.shape[2] // p, images.shape[3] // p), p)

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 from vit_demo.training.data import load_digits
 from vit_demo.training.loop import Trainer
 from vit_demo.training.predictions import predict
@@ -28,7 +28,7 @@ PRESET = find_preset("digits-notebook")
 class SoftmaxTwice(nn.Module):
     """Answers with probabilities where logits are expected, as the notebook's network does."""
 
-    def __init__(self, vit: ViT) -> None:
+    def __init__(self, vit: TracedViT) -> None:
         super().__init__()
         self.vit = vit
 

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from vit_demo.images import preprocess, read_image
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 from vit_demo.weights.convert import ConfigHints, convert
 
 IMAGE_SIZE = 224
@@ -55,7 +55,7 @@ def weights(folder: Path) -> dict[str, Tensor]:
     return {name: torch.from_numpy(stored[name]) for name in stored.files}
 
 
-def our_network(tensors: dict[str, Tensor]) -> ViT:
+def our_network(tensors: dict[str, Tensor]) -> TracedViT:
     """This package's network, converted like every checkpoint of the Hub; it resamples itself."""
     config, converted = convert(tensors, ConfigHints(num_heads=3, image_size=IMAGE_SIZE))
     model = ViT(config)

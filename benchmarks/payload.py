@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 
 from vit_demo.inference import engine
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 from vit_demo.web.components.pad import example_picture
 from vit_demo.web.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.packing import pack
@@ -24,7 +24,7 @@ CASES = {("digits-small", 4): 214, ("photos-tiny", 12): None, ("vit-s16", 16): 5
 """Preset and patch size, and the kB that such a result had as base64 in plain JSON, where they were measured."""
 
 
-def random_or_bundled(preset: Preset, patch_size: int) -> ViT:
+def random_or_bundled(preset: Preset, patch_size: int) -> TracedViT:
     """A bundled network, or one of the Hub with random weights."""
     if preset.source == "bundled":
         return load_model(preset, patch_size)

@@ -21,9 +21,9 @@ from benchmarks.attention import machine
 from benchmarks.faithfulness import photos, pretrained, quick
 from vit_demo.methods import attnlrp, libra_fullgrad, relevance
 from vit_demo.metrics import PatchSet, necessary_set, sufficient_set
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-ORDERS: dict[str, Callable[[ViT, Tensor, int], Tensor]] = {
+ORDERS: dict[str, Callable[[TracedViT, Tensor, int], Tensor]] = {
     "random": lambda model, images, target: torch.rand(1, 14, 14, generator=torch.Generator().manual_seed(0)),
     "relevance": relevance,
     "attnlrp": attnlrp,

@@ -10,10 +10,9 @@ import torch
 from tests.trace.networks import own
 from vit_demo.methods import METHODS, relevance
 from vit_demo.metrics import faithfulness
-from vit_demo.model import ViT
-from vit_demo.trace import adapt
+from vit_demo.trace import TracedViT, adapt
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 CLASS_SPECIFIC = [name for name, method in METHODS.items() if method.class_specific]
 LINEAR = ["attnlrp", "integrated_gradients", "libra_fullgrad", "occlusion"]

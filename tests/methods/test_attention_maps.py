@@ -11,10 +11,11 @@ from torch import Tensor
 
 from vit_demo.methods import attention_from, attention_matrix, attention_to, logsumexp, to_grid
 from vit_demo.methods.attention_rows import iter_attention_rows
-from vit_demo.model import Trace, ViT, ViTConfig
+from vit_demo.model import ViTConfig
+from vit_demo.trace import Recording, TracedViT
 
-MakeTrace = Callable[..., Trace]
-WriteOut = Callable[[Trace, int], Tensor]
+MakeTrace = Callable[..., Recording]
+WriteOut = Callable[[Recording, int], Tensor]
 
 
 @pytest.mark.parametrize("fields", [{}, {"num_registers": 2}, {"projection": "per_head"}], ids=str)
@@ -41,7 +42,7 @@ def test_maps_equal_what_timm_computes_without_its_fused_kernel() -> None:
     for block in theirs.blocks:
         block.attn.fused_attn = False
         block.attn.attn_drop.register_forward_hook(lambda _, __, attention: captured.append(attention))
-    ours, trace = ViT(ViTConfig(image_size=16, **shape)).eval(), Trace()
+    ours, trace = ViT(ViTConfig(image_size=16, **shape)).eval(), Recording()
     ours.load_state_dict(theirs.state_dict())
     images = torch.randn(2, 3, 16, 16)
     with torch.inference_mode():
@@ -110,7 +111,7 @@ def test_logsumexp_and_one_dot_product_give_one_value(trace_of: MakeTrace, writt
 
 def test_large_scores_do_not_overflow() -> None:
     q = torch.full((1, 1, 3, 4), 100.0)
-    trace = Trace(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])
+    trace = Recording(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])
     expected = torch.tensor([0.0, 0.0, 1.0]).expand(1, 1, 3, 3)
     torch.testing.assert_close(attention_matrix(trace, 0), expected)
     assert logsumexp(trace.q[0], trace.k[0]).isfinite().all()
@@ -131,7 +132,7 @@ def test_half_precision_traces_give_float32_maps(
 
 def test_samples_of_a_batch_keep_apart(trace_of: MakeTrace) -> None:
     trace = trace_of(batch=3)
-    alone = Trace(
+    alone = Recording(
         trace.grid, trace.num_prefix_tokens, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v))
     )
     torch.testing.assert_close(attention_from(alone, 1, 3)[0], attention_from(trace, 1, 3)[1])

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from vit_demo.methods import attnlrp
 from vit_demo.methods.attnlrp import _linear
 from vit_demo.methods.gradient_rules import ModifiedBackward
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 SHAPES = [{}, {"num_registers": 2, "layer_scale": 0.5}, {"class_token": False, "pool": "mean"}, {"pool": "all"}]
 
 GAMMA = 0.05
@@ -75,7 +75,7 @@ def _through_block(block: nn.Module, x: Tensor, relevance: Tensor, heads: int) -
     return kept + _through_norm(block.norm1, x, _through_linear(block.attn.qkv, first, of_qkv))
 
 
-def _by_the_rules(model: ViT, images: Tensor, target: Tensor, patch_size: int | None = None) -> Tensor:
+def _by_the_rules(model: TracedViT, images: Tensor, target: Tensor, patch_size: int | None = None) -> Tensor:
     """Each token's share ``[B, N]``, in float64."""
     model, p, images = copy.deepcopy(model).double(), patch_size or model.patch_size, images.double()
     tokens = [model.embed(images, (images.shape[2] // p, images.shape[3] // p), p)]

@@ -19,9 +19,9 @@ from vit_demo.methods.chunking import chunk_size, current_budget
 from vit_demo.methods.norm_attention import norm_attention_rows
 from vit_demo.methods.relevance import RelevanceRow
 from vit_demo.methods.subsets import sequences_per_batch
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 LEAST = 1 / 64
 
 
@@ -35,7 +35,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
         seen["rows"].append(queries.shape[1])
         attention_rows_into(queries, *rest)
 
-    def watch_pictures(self: ViT, images: Tensor, *rest: object, **options: object) -> Tensor:
+    def watch_pictures(self: TracedViT, images: Tensor, *rest: object, **options: object) -> Tensor:
         seen["pictures"].append(len(images))
         return forward_features(self, images, *rest, **options)
 
@@ -45,7 +45,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
         monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "CHUNK_VALUES", 64 * 4 * 3 * 17)
     monkeypatch.setattr(sys.modules["vit_demo.methods.attention_rows"], "WHOLE_VALUES", 0)
     monkeypatch.setattr(sys.modules["vit_demo.methods.subsets"], "BATCH_TOKENS", 64 * 2 * 17)
-    monkeypatch.setattr(ViT, "forward_features", watch_pictures)
+    monkeypatch.setattr(TracedViT, "forward_features", watch_pictures)
     yield seen
 
 
@@ -114,7 +114,7 @@ def test_a_budget_ends_with_its_block_and_holds_in_its_thread_alone() -> None:
 
 
 def test_a_started_iteration_and_a_backward_in_another_thread_keep_their_budget(trace_of, held: dict) -> None:
-    trace: Trace = trace_of(batch=1)
+    trace: Recording = trace_of(batch=1)
     q, k, v = trace.q[0].clone(), trace.k[0].clone(), trace.v[0].clone()
     with memory_budget(LEAST):
         chunks, row = iter_attention_rows(q, k), RelevanceRow()

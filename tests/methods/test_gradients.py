@@ -9,10 +9,9 @@ import torch
 
 from tests.trace.networks import own, timm_vit
 from vit_demo.methods import grad_cam, integrated_gradients
-from vit_demo.model import ViT
-from vit_demo.trace import adapt
+from vit_demo.trace import TracedViT, adapt
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 
 @pytest.mark.parametrize("fields", [{}, {"num_registers": 2}, {"class_token": False, "pool": "mean"}], ids=str)

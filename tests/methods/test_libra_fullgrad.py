@@ -16,12 +16,11 @@ from tests.trace.networks import NETWORKS, eva, timm_network
 from vit_demo.methods import attnlrp, libra_fullgrad
 from vit_demo.methods.gradient_rules import ModifiedBackward
 from vit_demo.methods.libra_fullgrad import POOLING
-from vit_demo.model import ViT
-from vit_demo.trace import adapt
+from vit_demo.trace import TracedViT, adapt
 from vit_demo.trace.adapter import logits_of
 from vit_demo.trace.attention_mode import SOFTMAX
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 SHAPES = [
     {},
     {"num_registers": 2, "layer_scale": 0.5},

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from vit_demo.methods import norm_attention
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 
 @pytest.mark.parametrize("fields", [{}, {"layer_scale": 0.5, "num_registers": 2}, {"projection": "per_head"}], ids=str)

@@ -14,9 +14,9 @@ from vit_demo.methods import libra_fullgrad, local_surrogate, occlusion
 from vit_demo.methods.gaussian_process import log_evidence, posterior_mean
 from vit_demo.methods.local_surrogate import class_score, random_subsets
 from vit_demo.methods.ranks import ranks, spearman
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 
 @pytest.mark.parametrize("window", [1, 3])
@@ -55,7 +55,7 @@ def test_occlusion_of_kept_patches_and_invalid_windows(network: Network, explici
         occlusion(model, images, 0, window=9)
 
 
-class Planted(ViT):
+class Planted(TracedViT):
     """Says log p(class 1) = a sum over the patches that are there, of weights hidden in the image."""
 
     def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from vit_demo.methods import attnlrp, relevance
 from vit_demo.methods.targets import forward_with_grad
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 SHAPES = [
     {},
     {"num_registers": 2, "layer_scale": 0.5},
@@ -31,12 +31,12 @@ def _of_short_and_of_long_sequences(request: pytest.FixtureRequest, monkeypatch:
         monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
 
 
-def _read(model: ViT, tokens: Tensor, prefix: int) -> Tensor:
+def _read(model: TracedViT, tokens: Tensor, prefix: int) -> Tensor:
     """The mean of the vectors that the head reads of ``[B, N, ...]``."""
     return torch.stack(_vectors(model, tokens, prefix)).mean(0)
 
 
-def _vectors(model: ViT, tokens: Tensor, prefix: int) -> list[Tensor]:
+def _vectors(model: TracedViT, tokens: Tensor, prefix: int) -> list[Tensor]:
     pool = model.config.pool
     if pool == "cls+next":
         return [tokens[:, 0], tokens[:, 1]]
@@ -44,7 +44,7 @@ def _vectors(model: ViT, tokens: Tensor, prefix: int) -> list[Tensor]:
     return {"cls": [tokens[:, 0]], "cls+mean": [tokens[:, 0], patches]}.get(pool, [patches])
 
 
-def _by_matrices(found, model: ViT, target: Tensor, heads_first: bool) -> Tensor:
+def _by_matrices(found, model: TracedViT, target: Tensor, heads_first: bool) -> Tensor:
     """The row of ``R - I`` that the head reads, ``[B, N]``, from whole matrices as the paper writes it."""
     score = found.logits[torch.arange(len(target)), target].sum()
     joint = eye = torch.eye(found.attention[0].shape[-1], dtype=torch.float64).expand(len(target), -1, -1)
@@ -128,7 +128,7 @@ def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Netw
 def test_a_trace_records_the_intermediates_only_if_asked(network: Network, explicit) -> None:
     model, images = network(), torch.randn(2, 3, 16, 16)
     logits, trace = forward_with_grad(model, images)
-    plain = Trace()
+    plain = Recording()
     assert torch.equal(model(images, plain), logits)
     assert plain.out == {} and plain.tokens == []
     found = explicit(model, images)

@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import attention_matrix, rollout, to_grid
-from vit_demo.model import Trace
+from vit_demo.trace import Recording
 
-MakeTrace = Callable[..., Trace]
-WriteOut = Callable[[Trace, int], Tensor]
+MakeTrace = Callable[..., Recording]
+WriteOut = Callable[[Recording, int], Tensor]
 
 
 @pytest.fixture
-def naive(written_out: WriteOut) -> Callable[[Trace], Tensor]:
+def naive(written_out: WriteOut) -> Callable[[Recording], Tensor]:
     """The whole product ``[B, N, N]`` in float64, as the paper writes it."""
 
-    def product(trace: Trace) -> Tensor:
+    def product(trace: Recording) -> Tensor:
         n = trace.num_tokens
         joint = torch.eye(n, dtype=torch.float64)
         for block in range(trace.num_blocks):
@@ -36,7 +36,7 @@ def naive(written_out: WriteOut) -> Callable[[Trace], Tensor]:
     ids=str,
 )
 def test_rollout_equals_the_product_of_matrices(
-    trace_of: MakeTrace, naive: Callable[[Trace], Tensor], settings: dict[str, object]
+    trace_of: MakeTrace, naive: Callable[[Recording], Tensor], settings: dict[str, object]
 ) -> None:
     trace = trace_of(**settings)
     product = naive(trace).float()
@@ -74,7 +74,7 @@ def test_chunking_does_not_change_rollout(
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_traces_give_float32_rollout(
-    trace_of: MakeTrace, naive: Callable[[Trace], Tensor], dtype: torch.dtype
+    trace_of: MakeTrace, naive: Callable[[Recording], Tensor], dtype: torch.dtype
 ) -> None:
     trace = trace_of(dtype=dtype)
     shares = rollout(trace)
@@ -84,7 +84,7 @@ def test_half_precision_traces_give_float32_rollout(
 
 def test_samples_of_a_batch_keep_apart(trace_of: MakeTrace) -> None:
     trace = trace_of(batch=3)
-    alone = Trace(
+    alone = Recording(
         trace.grid, trace.num_prefix_tokens, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v))
     )
     torch.testing.assert_close(rollout(alone)[0], rollout(trace)[1])

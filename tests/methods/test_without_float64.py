@@ -21,9 +21,9 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from vit_demo import features, methods, metrics
 from vit_demo.methods import METHODS
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 DEVICE = torch.device("meta")
 REFUSED = (torch.float64, torch.complex128)
 MOVES = (torch.ops.aten._to_copy.default, torch.ops.aten.copy_.default)
@@ -107,7 +107,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[torch.device]:
         yield DEVICE
 
 
-def moved(model: ViT) -> ViT:
+def moved(model: TracedViT) -> TracedViT:
     """A copy on the device."""
     model = copy.deepcopy(model)
     for module in model.modules():
@@ -156,7 +156,7 @@ def test_every_method_computes_the_same_map(
 
 @pytest.mark.parametrize("query", [0, 3, None])
 def test_every_map_of_a_trace(network: Network, device: torch.device, query: int | None) -> None:
-    model, images, here, there = network(), torch.randn(1, 3, 16, 16), Trace(), Trace()
+    model, images, here, there = network(), torch.randn(1, 3, 16, 16), Recording(), Recording()
     with torch.inference_mode():
         model(images, here)
         moved(model)(images.to(device), there)

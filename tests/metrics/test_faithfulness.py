@@ -12,9 +12,9 @@ from torch import Tensor
 
 from vit_demo.methods import METHODS, find_method
 from vit_demo.metrics import blur, faithfulness, randomization
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 
 @pytest.mark.parametrize("steps", [1, 5, 100])
@@ -51,7 +51,7 @@ def test_both_ends_are_the_picture_and_the_baseline_exactly(network: Network) ->
         assert [down[-1], up[0]] == pytest.approx([empty, empty], abs=1e-6)
 
 
-class Counting(ViT):
+class Counting(TracedViT):
     """Its probability of class 0 is the share of the importance of the patches that are not zero."""
 
     def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from vit_demo.metrics import necessary_set, sufficient_set
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 
-class Planted(ViT):
+class Planted(TracedViT):
     """Is sure of class 1 where all patches of one of the groups are there, and of class 0 elsewhere."""
 
     groups: tuple[tuple[int, ...], ...] = ()
@@ -27,7 +27,7 @@ class Planted(ViT):
         return torch.stack([4 - 8 * seen, 8 * seen - 4], dim=1)
 
 
-def planted(network: Network, *groups: tuple[int, ...]) -> ViT:
+def planted(network: Network, *groups: tuple[int, ...]) -> TracedViT:
     model = Planted(network(num_classes=2).config)
     model.groups = groups
     return model
@@ -82,7 +82,7 @@ def test_of_a_real_network_no_single_patch_can_be_left_out(network: Network, sha
         torch.manual_seed(seed)
         model, images, values = network(), torch.randn(1, 3, 16, 16), torch.randn(4, 4)
 
-        def keeps(patches: list[int], model: ViT = model, images: Tensor = images) -> bool:
+        def keeps(patches: list[int], model: TracedViT = model, images: Tensor = images) -> bool:
             whole = model(images)[0]
             target, found = int(whole.argmax()), model(images, kept_patches=torch.tensor([patches]))[0]
             if share is None:

@@ -6,19 +6,19 @@ import torch
 from torch import Tensor
 
 from vit_demo.features.patch_tokens import check_tokens
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
 
 @torch.inference_mode()
 def logit_lens(
-    model: ViT, images: Tensor, *, patch_size: int | None = None, kept_patches: Tensor | None = None
+    model: TracedViT, images: Tensor, *, patch_size: int | None = None, kept_patches: Tensor | None = None
 ) -> Tensor:
-    """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``ViT.forward``.
+    """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``TracedViT.forward``.
 
     Returns:
         Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
     """
-    trace = Trace(record_tokens=True)
+    trace = Recording(record_tokens=True)
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
     check_tokens(trace)
     return torch.stack([model.forward_head(model.norm(x)) for x in trace.tokens], dim=1).float()

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 from vit_demo.model.memory import num_bytes
 from vit_demo.model.pooling import pooled_slices
-from vit_demo.trace import AdaptedViT
 
 READ_AT_ONCE = 64
 """Patches that an adapted network's head reads in one pass, each a sequence of its own."""
@@ -38,7 +37,7 @@ class PatchTokens(NamedTuple):
 
 @torch.inference_mode()
 def patch_tokens(
-    model: ViT, images: Tensor, *, count: int = 5, patch_size: int | None = None, kept_patches: Tensor | None = None
+    model: TracedViT, images: Tensor, *, count: int = 5, patch_size: int | None = None, kept_patches: Tensor | None = None
 ) -> PatchTokens:
     """Runs one image and reads every patch at every depth.
 
@@ -51,20 +50,20 @@ def patch_tokens(
         model: In eval mode.
         images: ``[1, C, height, width]``, normalised.
         count: How many classes are returned for each patch, at most.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
     """
-    trace = Trace(record_tokens=True)
+    trace = Recording(record_tokens=True)
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
     check_tokens(trace)
     found = [_read(model, x[0], count) for x in trace.tokens]
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
 
 
-def _read(model: ViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One depth's tokens ``[T, D]``, prefix included, as the fields of ``PatchTokens``."""
     config = model.config
-    if isinstance(model, AdaptedViT):
+    if isinstance(model, TracedViT):
         return _read_adapted(model, x, count)
     patches = x[config.num_prefix_tokens :].float()  # [N, D]
     tokens = model.fc_norm(model.norm(x))  # only one of the two is a norm
@@ -79,7 +78,7 @@ def _read(model: ViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Te
     return read.float(), patches.norm(dim=1), likely.indices, likely.values
 
 
-def _read_adapted(model: AdaptedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _read_adapted(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """As ``_read``; the head reads each patch as if all tokens were this one."""
     prefix, classes = model.config.num_prefix_tokens, model.config.num_classes
     patches, read = x[prefix:], model.final_norm(x)[prefix:].float()  # [N, D]
@@ -91,7 +90,7 @@ def _read_adapted(model: AdaptedViT, x: Tensor, count: int) -> tuple[Tensor, Ten
     return read, patches.float().norm(dim=1), likely.indices, likely.values
 
 
-def check_tokens(trace: Trace) -> None:
+def check_tokens(trace: Recording) -> None:
     """Checks that the tokens of every depth were seen.
 
     Raises:

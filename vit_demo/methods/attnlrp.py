@@ -17,7 +17,7 @@ from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,
@@ -28,7 +28,7 @@ _SAME_SIGN = GAMMA / (2 + GAMMA)
 
 @register("attnlrp", title="AttnLRP", class_specific=True, cost="backward", unit="logit", signed=True)
 def attnlrp(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: Target = None,
     *,

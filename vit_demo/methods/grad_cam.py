@@ -8,12 +8,12 @@ from vit_demo.methods.gradient_rules import token_gradients
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 
 @register("grad_cam", title="Grad-CAM", class_specific=True, cost="backward", unit="logit")
 def grad_cam(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: Target = None,
     *,

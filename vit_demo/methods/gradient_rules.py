@@ -18,14 +18,14 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
-from vit_demo.model import AttentionFn, Trace, ViT
+from vit_demo.trace import AttentionFn, Recording, TracedViT
 
 _PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__}
 _SIGMOIDS = {torch.sigmoid, Tensor.sigmoid, F.sigmoid}
 
 
 def token_gradients(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: Target,
     against: Target = None,
@@ -35,7 +35,7 @@ def token_gradients(
     attention_fn: AttentionFn | None = None,
     rules: TorchFunctionMode | None = None,
     blocks: slice = slice(None),
-) -> tuple[list[Tensor], list[Tensor], Trace]:
+) -> tuple[list[Tensor], list[Tensor], Recording]:
     """The tokens before each block, and the gradient of a class's score at them.
 
     Args:
@@ -43,9 +43,9 @@ def token_gradients(
         images: ``[B, C, height, width]``, normalised.
         target: As in ``class_scores``.
         against: As in ``class_scores``.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
-        attention_fn: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
+        attention_fn: As in ``TracedViT.forward``.
         rules: Active during the pass.
         blocks: Which of the blocks.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from vit_demo.model import Trace
+from vit_demo.trace import Recording
 
 
-def to_grid(values: Tensor, trace: Trace) -> Tensor:
+def to_grid(values: Tensor, trace: Recording) -> Tensor:
     """Drops the prefix tokens of ``[..., N]`` and arranges the rest as ``[..., rows, cols]``.
 
     A dropped patch has no token: it neither attends nor is attended to, so its true value is 0.

@@ -10,7 +10,7 @@ from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 BACKWARD_MEMORY = 8
 """How many times the memory of a pass its backward needs, about."""
@@ -26,7 +26,7 @@ BACKWARD_MEMORY = 8
     options=[Option(name="steps", kind="integer", bounds=(1, 1000))],
 )
 def integrated_gradients(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     *,
@@ -44,8 +44,8 @@ def integrated_gradients(
         target: The class.
         steps: Pictures on the way, at the middle of as many equal parts.
         against: A class that it is compared with.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
         progress: Called after every batch.
 
     Returns:

@@ -25,7 +25,7 @@ from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 from vit_demo.trace.attention_mode import SOFTMAX
 
 
@@ -40,7 +40,7 @@ from vit_demo.trace.attention_mode import SOFTMAX
     options=[Option(name="with_values", kind="flag")],
 )
 def libra_fullgrad(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: Target = None,
     *,
@@ -56,8 +56,8 @@ def libra_fullgrad(
         images: As in ``relevance``.
         target: As in ``relevance``.
         against: As in ``relevance``.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
         with_values: Add the shares of the values; without them it is the published method, divided by the blocks.
 
     Returns:

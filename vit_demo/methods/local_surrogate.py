@@ -22,7 +22,7 @@ from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.ranks import ranks
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 KEEP_RATIOS = (0.25, 0.5, 0.5)
 """Shares of the patches that stay, each for an equal part of the budget. Few patches show what suffices for the class,
@@ -47,7 +47,7 @@ aside for trials."""
     ],
 )
 def local_surrogate(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     *,
@@ -69,7 +69,7 @@ def local_surrogate(
         seed: Of the subsets.
         with_hint: Whether to use Libra FullGrad+ as a hint.
         against: A class that it is compared with: the score is then the difference of both logits.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called after every batch.
 

@@ -11,8 +11,7 @@ from vit_demo.methods.attention_rows import CHUNK_VALUES, attention_rows, iter_a
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import BLOCK, QUERY, register
-from vit_demo.model import Trace, ViT
-from vit_demo.trace import AdaptedViT
+from vit_demo.trace import Recording, TracedViT
 
 
 @register(
@@ -26,7 +25,7 @@ from vit_demo.trace import AdaptedViT
 )
 @torch.inference_mode()
 def norm_attention(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     block: int = -1,
     query: int | None = 0,
@@ -45,18 +44,18 @@ def norm_attention(
         images: ``[B, C, height, width]``, normalised.
         block: Block, counted from 0; negative from the end.
         query: Index of the token i in the sequence; None for the mean over all tokens.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
 
     Returns:
         ``[B, rows, cols]`` float32, at least 0, in the unit of the tokens.
     """
-    trace = Trace()
+    trace = Recording()
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
     return to_grid(norm_attention_rows(trace, block, output_projection(model, block), query), trace)
 
 
-def norm_attention_rows(trace: Trace, block: int, output: Tensor, query: int | None) -> Tensor:
+def norm_attention_rows(trace: Recording, block: int, output: Tensor, query: int | None) -> Tensor:
     """The lengths for every token j, prefix tokens included.
 
     Only H x H products of the projected values are kept for each token, ``G[h, g] = <v_h W_h, v_g W_g>``, so that all
@@ -88,9 +87,9 @@ def norm_attention_rows(trace: Trace, block: int, output: Tensor, query: int | N
     return torch.stack([lengths(chunk).sum(1) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
 
 
-def output_projection(model: ViT, block: int) -> Tensor:
+def output_projection(model: TracedViT, block: int) -> Tensor:
     """The linear map from each head's output to what the block adds to the tokens, ``[H, d, D]``."""
-    if isinstance(model, AdaptedViT):
+    if isinstance(model, TracedViT):
         return model.output_projection(block)
     part: Any = model.blocks[block]  # a ModuleList is typed as a list of Modules
     dim, heads = model.config.embed_dim, model.config.num_heads

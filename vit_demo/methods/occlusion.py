@@ -11,7 +11,7 @@ from vit_demo.errors import InputError
 from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 
 @register(
@@ -24,7 +24,7 @@ from vit_demo.model import ViT
     options=[Option(name="window", kind="integer", bounds=(1, 99))],
 )
 def occlusion(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     *,
@@ -45,7 +45,7 @@ def occlusion(
         target: The class.
         window: Side of the window centred on each patch, in patches, odd; cut off at the edges.
         against: A class that it is compared with: the map shows what the logarithm of the ratio of both loses.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called after every batch.
 

@@ -3,7 +3,7 @@
 A method is one file in this folder with one decorated function::
 
     @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[BLOCK])
-    def norm(trace: Trace, block: int = -1) -> Tensor: ...
+    def norm(trace: Recording, block: int = -1) -> Tensor: ...
 
 ``vit_demo.methods`` imports every file of the folder, so nothing else has to name it.
 """
@@ -22,7 +22,7 @@ from torch import Tensor
 from vit_demo.errors import InputError
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.units import Floor, floor_of
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 Cost = Literal["trace", "forward", "backward", "many passes"]
@@ -98,7 +98,7 @@ class Method:
         docs: The heading of its section in ``docs/explanations.md``.
         function: For the cost ``"trace"``: from a trace and the options to ``[B, N]``, one value a token. Otherwise
             from model and images ``[B, C, height, width]``, the target if the method is class-specific, ``patch_size``
-            and ``kept_patches`` as in ``ViT.forward``, ``against`` (another class) and ``progress`` if it has such
+            and ``kept_patches`` as in ``TracedViT.forward``, ``against`` (another class) and ``progress`` if it has such
             parameters, and the options, to ``[B, rows, cols]``.
     """
 
@@ -157,7 +157,7 @@ class Method:
 
     def compute(
         self,
-        model: ViT,
+        model: TracedViT,
         images: Tensor,
         target: Any = None,
         *,
@@ -171,8 +171,8 @@ class Method:
             model: In eval mode.
             images: Normalised; one image for a method of many passes.
             target: The class, None for the most probable; ignored by methods that do not depend on it.
-            patch_size: As in ``ViT.forward``.
-            kept_patches: As in ``ViT.forward``.
+            patch_size: As in ``TracedViT.forward``.
+            kept_patches: As in ``TracedViT.forward``.
             **options: The method's own; ``query`` is the index of a token, by default the class token's, or None, the
                 mean of all tokens, where there is no class token.
         """
@@ -185,7 +185,7 @@ class Method:
             targets = (target,) if self.class_specific else ()
             return self.function(model, images, *targets, patch_size=patch_size, kept_patches=kept_patches, **options)
         with torch.inference_mode():
-            model(images, trace := Trace(), patch_size=patch_size, kept_patches=kept_patches)
+            model(images, trace := Recording(), patch_size=patch_size, kept_patches=kept_patches)
             return to_grid(self.function(trace, **options), trace)
 
     def to_dict(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from vit_demo.methods.chunking import current_budget, memory_budget
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 Gradients = tuple[Tensor, ...] | None
 """At q, k and v."""
@@ -48,7 +48,7 @@ Gradients = tuple[Tensor, ...] | None
     options=[Option(name="average_heads_first", kind="flag")],
 )
 def relevance(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: Target = None,
     *,
@@ -64,8 +64,8 @@ def relevance(
         images: ``[B, C, height, width]``, normalised.
         target: The class, or one for each sample; by default each sample's likeliest.
         against: A class that it is compared with: the map explains why the class rather than this one.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
         average_heads_first: Take the positive part of the heads' mean, not the mean of their positive parts: heads that
             disagree then cancel, which sharpens the map.
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.targets import class_scores
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 Progress = Callable[[int, int], None]
 """Progress callback: called with the number of passes done and their total."""
@@ -19,7 +19,7 @@ BATCH_TOKENS = 8192
 
 
 def sequence_patches(
-    model: ViT, images: Tensor, patch_size: int | None, kept_patches: Tensor | None
+    model: TracedViT, images: Tensor, patch_size: int | None, kept_patches: Tensor | None
 ) -> tuple[tuple[int, int], Tensor]:
     """The grid of one image, and those of its patches ``[K]`` that enter the sequence."""
     p = model.patch_size if patch_size is None else patch_size
@@ -34,7 +34,7 @@ def sequences_per_batch(tokens: int) -> int:
 
 @torch.inference_mode()
 def log_probabilities(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     subsets: Tensor,
@@ -53,7 +53,7 @@ def log_probabilities(
         target: The class.
         subsets: ``[M, K]`` int64: the patches that stay, counted row by row.
         against: A class by whose probability that of the class is divided.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         progress: Called after every batch.
 
     Returns:
@@ -65,7 +65,7 @@ def log_probabilities(
 
 @torch.inference_mode()
 def subset_logits(
-    model: ViT, images: Tensor, subsets: Tensor, *, patch_size: int | None = None, progress: Progress | None = None
+    model: TracedViT, images: Tensor, subsets: Tensor, *, patch_size: int | None = None, progress: Progress | None = None
 ) -> Tensor:
     """The logits ``[M, classes]``, float32, of many subsets of one image's patches; see ``log_probabilities``."""
     results: list[Tensor] = []

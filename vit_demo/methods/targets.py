@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from vit_demo.model import AttentionFn, Trace, ViT
+from vit_demo.trace import AttentionFn, Recording, TracedViT
 from vit_demo.model.pooling import pooled_slices
 
 Target = int | Tensor | None
@@ -37,7 +37,7 @@ def _logits_of(logits: Tensor, classes: int | Tensor) -> Tensor:
     return logits.gather(1, index[:, None])[:, 0]
 
 
-def pooling_weights(model: ViT, trace: Trace) -> Tensor:
+def pooling_weights(model: TracedViT, trace: Recording) -> Tensor:
     """The share ``[N]`` or ``[B, N]`` that each token has in the vector that the head reads; they sum to 1."""
     if trace.pooling is not None:
         return trace.pooling.detach()
@@ -49,26 +49,26 @@ def pooling_weights(model: ViT, trace: Trace) -> Tensor:
 
 
 def forward_with_grad(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     *,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     attention_fn: AttentionFn | None = None,
-) -> tuple[Tensor, Trace]:
+) -> tuple[Tensor, Recording]:
     """A forward pass whose graph is kept; call it with gradients enabled.
 
     Args:
         model: In eval mode.
         images: ``[B, C, height, width]``, normalised.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
-        attention_fn: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
+        attention_fn: As in ``TracedViT.forward``.
 
     Returns:
         Logits ``[B, K]`` and a trace that records tokens, both with their graph.
     """
-    trace = Trace(record_tokens=True)
+    trace = Recording(record_tokens=True)
     images = images.detach().clone().requires_grad_()  # frozen weights start no graph
     logits = model(images, trace, patch_size=patch_size, kept_patches=kept_patches, attention_fn=attention_fn)
     return logits, trace

@@ -17,7 +17,7 @@ from torch import Tensor
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Faithfulness:
 
 
 def faithfulness(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     values: Tensor,
@@ -101,7 +101,7 @@ def faithfulness(
         baseline: What replaces a patch, normalised, ``[1, C, height, width]`` or anything that broadcasts to it.
         steps: How many times patches are replaced; at most once each.
         seeds: Number of random orders; 0 for none.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence, and only these are replaced.
         progress: Called after every batch.
 
@@ -134,7 +134,7 @@ def random_orders(count: int, seeds: int) -> list[Tensor]:
 
 @torch.inference_mode()
 def _scores(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     against: int | None,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, subset_logits
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 MAX_PASSES = 150
 
@@ -43,7 +43,7 @@ class PatchSet:
 
 
 def sufficient_set(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     values: Tensor,
@@ -65,7 +65,7 @@ def sufficient_set(
         share: How much of the class's probability is kept, above 0 and at most 1. None: the class is the most probable.
         without: (row, col) of patches that must not be in the set, such as those of sets found before.
         max_passes: How many subsets are tried at most.
-        patch_size: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called with the passes done and ``max_passes``.
 
@@ -81,7 +81,7 @@ def sufficient_set(
 
 
 def necessary_set(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     values: Tensor,
@@ -111,7 +111,7 @@ class _Search:
 
     def __init__(
         self,
-        model: ViT,
+        model: TracedViT,
         images: Tensor,
         target: int,
         share: float | None,

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from vit_demo.methods.ranks import spearman
 from vit_demo.methods.registry import find_method
 from vit_demo.methods.subsets import Progress
-from vit_demo.model import ViT
+from vit_demo.trace import TracedViT
 
 
 def randomization(
-    model: ViT,
+    model: TracedViT,
     images: Tensor,
     target: int,
     method: str,
@@ -35,8 +35,8 @@ def randomization(
         target: The class; the same throughout.
         method: Name of a registered method.
         seed: Of the shuffling.
-        patch_size: As in ``ViT.forward``.
-        kept_patches: As in ``ViT.forward``.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
         progress: Called after every map.
 
     Returns:
@@ -47,7 +47,7 @@ def randomization(
     randomized = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(seed)
 
-    def values_of(network: ViT) -> Tensor:
+    def values_of(network: TracedViT) -> Tensor:
         values = compute(network, images, target, patch_size=patch_size, kept_patches=kept_patches)[0].flatten()
         # A dropped patch has no value of its own: it is 0 in every map.
         return values if kept_patches is None else values[kept_patches[0].to(values.device)]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
-from vit_demo.model import AttentionFn, Trace
+from vit_demo.trace import AttentionFn, Recording
 from vit_demo.model.config import ViTConfig
 from vit_demo.model.memory import num_bytes
 from vit_demo.trace.one_pass import Pass
@@ -27,7 +27,7 @@ SAME = 1e-3
 """Largest difference of logits, as a share of their size, between leaving tokens out and masking them."""
 
 
-class AdaptedViT(nn.Module):
+class TracedViT(nn.Module):
     """A Vision Transformer of timm, transformers, torchvision or one's own, as it is. Made by ``adapt``.
 
     It stays where it is and as it is: hooks are there only while a pass runs, one pass at a time, in eval mode.
@@ -59,13 +59,13 @@ class AdaptedViT(nn.Module):
     def forward(
         self,
         images: Tensor,
-        trace: Trace | None = None,
+        trace: Recording | None = None,
         *,
         patch_size: int | None = None,
         kept_patches: Tensor | None = None,
         attention_fn: AttentionFn | None = None,
     ) -> Tensor:
-        """As ``ViT.forward``; the patch size is the network's own.
+        """As ``TracedViT.forward``; the patch size is the network's own.
 
         Raises:
             PresetError: If another patch size is asked for, or no attention is seen.
@@ -167,8 +167,8 @@ class AdaptedViT(nn.Module):
     """Whether a block returns its tokens within a tuple."""
 
 
-def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, in_channels: int = 3) -> AdaptedViT:
-    """Runs a network a few times on noise and finds what ``AdaptedViT`` needs to know of it.
+def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, in_channels: int = 3) -> TracedViT:
+    """Runs a network a few times on noise and finds what ``TracedViT`` needs to know of it.
 
     Args:
         module: Takes images ``[B, C, height, width]``; gives logits ``[B, K]``, or an output of transformers.
@@ -210,7 +210,7 @@ def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, 
         pool="mean",
         class_token=False,
     )
-    network = AdaptedViT(module, config, blocks, entry, end)
+    network = TracedViT(module, config, blocks, entry, end)
     network._projections = probe.projections
     network._norm = probe.norm_after(end)
     network._in_tuples = isinstance(probe.tokens[end][1], tuple)
@@ -240,7 +240,7 @@ def logits_of(output: Any) -> Tensor:
     return found
 
 
-def _pool(network: AdaptedViT, output: Any, num_prefix_tokens: int) -> Any:
+def _pool(network: TracedViT, output: Any, num_prefix_tokens: int) -> Any:
     """What the head reads; see ``find_pool``."""
     x = output[0] if isinstance(output, tuple) else output
     with torch.inference_mode(False), torch.enable_grad():
@@ -252,7 +252,7 @@ def _pool(network: AdaptedViT, output: Any, num_prefix_tokens: int) -> Any:
 
 
 @torch.no_grad()
-def _can_leave_out(network: AdaptedViT, noise: Tensor) -> bool:
+def _can_leave_out(network: TracedViT, noise: Tensor) -> bool:
     """Whether a pass without the tokens of some patches gives what masking them gives."""
     rows = network.config.image_size // network.patch_size
     kept = torch.arange(0, rows * rows, 2, device=noise.device)[None]

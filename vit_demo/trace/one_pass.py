@@ -10,19 +10,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vit_demo.model import AttentionFn, Trace
+from vit_demo.trace import AttentionFn, Recording
 from vit_demo.trace.attention_mode import LOWEST, AttentionMode
 from vit_demo.trace.trace import attention
 
 if TYPE_CHECKING:
-    from vit_demo.trace.adapter import AdaptedViT
+    from vit_demo.trace.adapter import TracedViT
 
 
 class Pass(AttentionMode):
     """One pass of an adapted network: records it, leaves patches out, replaces attention."""
 
     def __init__(
-        self, network: AdaptedViT, trace: Trace | None, kept: Tensor | None, attention_fn: AttentionFn | None
+        self, network: TracedViT, trace: Recording | None, kept: Tensor | None, attention_fn: AttentionFn | None
     ) -> None:
         super().__init__()
         self._network, self._trace, self._attention_fn = network, trace, attention_fn
