@@ -1,4 +1,4 @@
-// The tokens of a block as Python sends them (web/token_requests.py), and how alike two of them are.
+// The tokens of a block as Python sends them (web/requests/tokens.py), and how alike two of them are.
 
 import { pause, SETTLE } from "../../../shared/requests.js";
 import { inkOnPaper } from "../../heatmapColours.js";
