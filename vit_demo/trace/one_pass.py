@@ -52,7 +52,7 @@ class Pass(AttentionMode):
         if self._attention_fn is not None:
             return True
         masks = self._kept is not None and not self._network.leaves_out
-        return not self._is_own and (self._recording is not None or masks)
+        return masks or (self._recording is not None and not self._is_own)
 
     def __enter__(self) -> Pass:
         network, recording = self._network, self._recording
