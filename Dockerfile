@@ -7,7 +7,7 @@ ARG TORCH_BACKEND=cpu
 
 WORKDIR /app
 COPY requirements.lock ./
-RUN pip install --no-cache-dir --require-hashes -r requirements.lock \
+RUN pip install --no-cache-dir --no-deps --require-hashes -r requirements.lock \
     && uv pip install --system --no-cache --torch-backend "${TORCH_BACKEND}" torch==2.15.0 torchvision==0.29.2
 
 COPY app.py ./

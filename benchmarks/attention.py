@@ -1,13 +1,8 @@
-"""Time and memory of attention maps and explanations on a ViT-Ti, compared with other libraries.
-
-Example:
-    $ python -m benchmarks.attention --tokens 197 2305 --memory
-"""
+"""Time and memory of attention maps and explanations on a ViT-Ti, compared with other libraries."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
@@ -17,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -30,13 +25,14 @@ from benchmarks.cases import (
     MANY_PASSES,
     PEAK_CASES,
     Run,
+    full_matrix_relevance,
+    full_matrix_rollout,
     timm_extract,
     timm_plain,
     transformers_attentions,
 )
-from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
 from vit_demo.methods import attention_from, relevance, rollout, to_grid
-from vit_demo.model import ViTConfig
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import Recording, TracedViT
 
 THREADS = 2
@@ -63,11 +59,11 @@ def build(tokens: int) -> tuple[TracedViT, Tensor]:
     """A seeded ViT-Ti with random weights everywhere, and one random image for it."""
     torch.manual_seed(0)
     image_size, patch_size = SIZES[tokens]
-    model = ViT(ViTConfig(image_size=image_size, patch_size=patch_size)).eval().requires_grad_(False)
+    vit = ViT(ViTConfig(image_size=image_size, patch_size=patch_size)).eval().requires_grad_(False)
     with torch.no_grad():
-        for parameter in model.parameters():
+        for parameter in vit.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.05)
-    return model, torch.randn(1, 3, image_size, image_size)
+    return TracedViT.of(vit), torch.randn(1, 3, image_size, image_size)
 
 
 def check(model: TracedViT, images: Tensor) -> None:
@@ -143,12 +139,12 @@ def _peak(run: Run, images: Tensor) -> float:
 
 def with_memory(result: Result) -> Result:
     """The result with its peak memory, measured in a separate process."""
-    command = [sys.executable, "-m", "benchmarks.attention", "--peak", result.case, "--tokens", str(result.tokens)]
+    command = [sys.executable, "-m", "benchmarks", "attention", "--peak", result.case, "--tokens", str(result.tokens)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == -signal.SIGKILL:
-        return Result(**{**asdict(result), "megabytes": float("inf")})  # the system ran out of memory
+        return replace(result, megabytes=math.inf)  # the system ran out of memory
     done.check_returncode()
-    return Result(**{**asdict(result), "megabytes": float(done.stdout)})
+    return replace(result, megabytes=float(done.stdout))
 
 
 def table(results: list[Result]) -> str:
@@ -176,7 +172,7 @@ def machine() -> str:
 @torch.inference_mode()
 def main() -> None:
     """Reads the command line, measures, prints Markdown."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.attention", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, nargs="+", choices=SIZES, default=[197, 2305])
     parser.add_argument("--repeats", type=int, default=9, help="timed rounds")
     parser.add_argument(
@@ -186,26 +182,16 @@ def main() -> None:
         "--cases", nargs="+", choices=CASES, default=list(CASES), metavar="CASE",
         help="only these, beside the plain forward; whole matrices of 9,217 tokens need about 30 GB",
     )  # fmt: skip
-    parser.add_argument("--json", type=Path, help="write the figures here as well")
     parser.add_argument("--peak", choices=CASES, help="print the peak memory of one case only, in MB")
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
     if arguments.peak:
         print(peak_megabytes(arguments.peak, arguments.tokens[0]))
         return
-    facts, everything = machine(), []
-    print(facts)
+    print(machine())
     for tokens in arguments.tokens:
         cases = [name for name in arguments.cases if tokens == min(SIZES) or name not in MANY_PASSES]
         results = measure(tokens, arguments.repeats, list(dict.fromkeys([BASELINE, *cases])))
         if arguments.memory:
             results = [with_memory(result) for result in results]
         print(f"\n{table(results)}", flush=True)
-        everything += results
-    if arguments.json:
-        figures = {"machine": facts, "results": [asdict(result) for result in everything]}
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from benchmarks.matrices import full_matrix_relevance, full_matrix_rollout
+from benchmarks.explicit import Explicit
 from vit_demo.methods import (
     Progress,
     attention_from,
@@ -109,6 +109,39 @@ def few_passes(case: Callable[..., Run], batches: int = 3) -> Callable[[TracedVi
     return build
 
 
+def full_matrix_rollout(model: TracedViT) -> Run:
+    """Rollout in the usual way: the matrices of all blocks, stored and multiplied; ``[B, N]``.
+
+    As in the next case, the rows of each matrix sum to 1, where popular versions forget to.
+    """
+
+    def run(images: Tensor) -> Tensor:
+        with Explicit() as explicit:
+            model(images)
+        eye = joint = torch.eye(explicit.matrices[0].shape[-1])
+        for matrix in explicit.matrices:
+            joint = (matrix.mean(1) + eye) / 2 @ joint
+        return joint[:, 0]
+
+    return run
+
+
+def full_matrix_relevance(model: TracedViT) -> Run:
+    """A pass and a backward that keep every matrix and its gradient, then the whole product: ``[B, N]``."""
+
+    def run(images: Tensor) -> Tensor:
+        with torch.inference_mode(False), torch.enable_grad(), Explicit() as explicit:
+            logits = model(images.clone().requires_grad_())
+            gradients = torch.autograd.grad(logits.amax(1).sum(), explicit.matrices)
+        eye = joint = torch.eye(gradients[0].shape[-1])
+        with torch.no_grad():
+            for matrix, gradient in zip(explicit.matrices, gradients, strict=True):
+                joint = joint + (matrix * gradient).clamp(min=0).mean(1) @ joint
+        return (joint - eye)[:, 0]
+
+    return run
+
+
 def timm_plain(model: TracedViT) -> Run:
     """The forward pass of timm, on the fused kernel, without any attention."""
     from timm.models.vision_transformer import VisionTransformer
@@ -117,7 +150,7 @@ def timm_plain(model: TracedViT) -> Run:
     twin = VisionTransformer(
         config.image_size, config.patch_size, embed_dim=config.embed_dim, num_heads=config.num_heads
     )
-    twin.load_state_dict(model.state_dict())
+    twin.load_state_dict(model.module.state_dict())
     return twin.eval()
 
 
@@ -148,7 +181,7 @@ def transformers_attentions(model: TracedViT) -> Run:
         attn_implementation="eager",
     )
     twin = ViTModel(shape, add_pooling_layer=False)
-    twin.load_state_dict(_in_transformers_words(model.state_dict()))
+    twin.load_state_dict(_in_transformers_words(model.module.state_dict()))
     twin.eval()
     return lambda images: twin(images, output_attentions=True)
 

@@ -1,7 +1,5 @@
 """The page on Ray Serve: throughput by the number of model replicas, and what a killed replica costs.
 
-    python -m benchmarks.cluster --models 1,2,4 --visitors 16 --seconds 20
-
 Needs the extra ``serve``. All replicas share this machine, so more of them are faster only while cores are idle.
 Every visitor draws new digits one after the other, and checks each answer; a request that fails is sent again, as the
 page does, and counted. CPU time for each answer depends little on what else the machine does; it is left out where a
@@ -14,7 +12,6 @@ import argparse
 import asyncio
 import json
 import os
-import socket
 import statistics
 import time
 from collections.abc import Callable
@@ -31,7 +28,7 @@ import ray
 from ray import serve
 
 from benchmarks.load import drawings
-from benchmarks.load_server import Server
+from benchmarks.server import Server, cpu_seconds_of, free_port
 from vit_demo.serve import Options, app
 
 NAME = "vit_demo"
@@ -82,9 +79,7 @@ class Cluster:
     """
 
     def __init__(self, cpus: int = 6) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         ray.init(num_cpus=cpus, include_dashboard=False, log_to_driver=False)
         serve.start(http_options={"host": "127.0.0.1", "port": port})
@@ -122,12 +117,6 @@ class Cluster:
         """Stops everything."""
         serve.shutdown()
         ray.shutdown()
-
-
-def cpu_seconds_of(pid: int | str) -> float:
-    """CPU time of a process so far (Linux)."""
-    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 async def draw(
@@ -189,7 +178,7 @@ async def draw(
 
 def main() -> None:
     """Prints one JSON object for each run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description="The page on Ray Serve, by the number of replicas.")
     parser.add_argument("--models", default="1,2,4", metavar="N[,N]", help="model replicas (%(default)s)")
     parser.add_argument("--visitors", type=int, default=16, metavar="N", help="visitors (%(default)s)")
     parser.add_argument("--seconds", type=float, default=20, metavar="N", help="length of a run (%(default)s)")
@@ -206,7 +195,7 @@ def main() -> None:
         more = {"cpu_ms_per_answer": cpu if during is None else None, "load_average": round(os.getloadavg()[0], 1)}
         print(json.dumps({"run": what, **load.to_dict(), **more}), flush=True)
 
-    server = Server("http://127.0.0.1:1")
+    server = Server()
     try:
         asyncio.run(draw(server.url, options.visitors, 3))  # not counted
         run("one process, without Ray", server.url, lambda: {"server": cpu_seconds_of(server.process.pid)})
@@ -226,7 +215,3 @@ def main() -> None:
         run("2 page replicas, one killed", cluster.url, cluster.cpu_seconds, lambda: cluster.kill_one("Page"))
     finally:
         cluster.close()
-
-
-if __name__ == "__main__":
-    main()

@@ -3,9 +3,9 @@
     python -m benchmarks.coverage --most 100e6 --seconds 1500
 
 For every architecture of timm's Vision Transformers and for the classes of transformers, with random weights: the
-output is the network's own; attention, and relevance, are those of explicit matrices; and leaving tokens out gives what
-masking them gives. Networks with more parameters than ``--most`` run without numbers, on the meta device: one attention
-is seen for each that they have.
+output is the network's own, from memory and from a folder; attention, and relevance, are those of explicit matrices;
+and leaving tokens out gives what masking them gives. Networks with more parameters than ``--most`` run without numbers,
+on the meta device: one attention is seen for each that they have.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -29,7 +30,8 @@ from vit_demo.methods.relevance import relevance
 from vit_demo.methods.targets import pooling_weights
 from vit_demo.trace import Recording, TracedViT, adapt
 from vit_demo.trace import Trace as PackageTrace
-from vit_demo.trace.adapter import logits_of
+from vit_demo.trace.structure import logits_of
+from vit_demo.weights import find_preset, load_model
 
 MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
 TRANSFORMERS = {
@@ -84,6 +86,8 @@ def check(module: nn.Module) -> list[str]:
         found, expected = network(images, trace), logits_of(module(images))
     if not close(found, expected):
         wrong.append("output")
+    if not close(_from_folder(module)(images), expected):
+        wrong.append("output from a folder")
     with Explicit() as explicit:
         score = logits_of(module(images.clone().requires_grad_()))[0, 0]
     if len(explicit.matrices) != trace.num_blocks or not all(
@@ -100,6 +104,20 @@ def check(module: nn.Module) -> list[str]:
         if not close(dropped, network(images, kept_patches=kept)):
             wrong.append("dropping")
     return wrong
+
+
+@torch.no_grad()
+def _from_folder(module: nn.Module) -> TracedViT:
+    """The network as it comes from a folder in which its library saved it."""
+    with TemporaryDirectory() as folder:
+        if hasattr(module, "save_pretrained"):
+            module.save_pretrained(folder)
+        else:
+            import timm
+
+            timm.models.save_for_hf(module, folder, safe_serialization=True)
+        preset = find_preset(folder)
+        return load_model(preset, preset.default_patch_size)
 
 
 def _relevance(network: TracedViT, trace: Recording, matrices: list[Tensor], gradients: Any) -> Tensor:

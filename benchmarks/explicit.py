@@ -36,7 +36,7 @@ class Explicit(TorchFunctionMode):
     def _attention(
         self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
     ) -> Tensor:
-        scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+        scores = (q * (q.shape[-1] ** -0.5 if scale is None else scale)) @ k.mT
         if attn_mask is not None:
             scores = scores.masked_fill(~attn_mask, -torch.inf) if attn_mask.dtype == torch.bool else scores + attn_mask
         if self.dropped is not None and q.shape[2] == k.shape[2]:

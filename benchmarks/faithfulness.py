@@ -31,8 +31,9 @@ from vit_demo import load
 from vit_demo.images import preprocess, read_image
 from vit_demo.methods.subsets import subset_logits
 from vit_demo.metrics import blur, faithfulness
-from vit_demo.trace import TracedViT
+from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
+from vit_demo.trace import TracedViT
 from vit_demo.training.predictions import normalise
 from vit_demo.training.run import evenly_spaced_subset, load_split
 from vit_demo.weights import find_preset
@@ -57,7 +58,7 @@ def pretrained(folder: Path) -> TracedViT:
     stored = np.load(folder / "vit_ti16_imagenet1k" / "vit_ti16_224.npz")
     model = ViT(VIT_TINY)
     model.load_state_dict({name: torch.from_numpy(stored[name]) for name in stored.files})
-    return model.eval().requires_grad_(False)
+    return TracedViT.of(model.eval().requires_grad_(False))
 
 
 def photos(folder: Path, count: int) -> Iterator[Tensor]:

@@ -1,4 +1,4 @@
-"""What one visitor waits for while another floods the server; called by ``python -m benchmarks.load --flood``.
+"""What one visitor waits for while another floods the server.
 
 Each way to flood runs for some seconds in a process of its own, from one address. From another a visitor draws, and
 requests slow maps of photos. Both addresses are those that a reverse proxy would report (``VIT_DEMO_PROXY=1``).
@@ -6,7 +6,9 @@ requests slow maps of photos. Both addresses are those that a reverse proxy woul
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import base64
 import itertools
 import json
 import os
@@ -25,13 +27,14 @@ import httpx
 import numpy as np
 from PIL import Image
 
-from benchmarks.load_server import Server
-from vit_demo.web.components.pad import to_data_url
+from benchmarks.load import Record, Visitor, drawings, loaded_server
+from benchmarks.server import Server
+from vit_demo.web.requests.payload import data_url
 
 FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\
-| flood | requests per s | refused | drawing ms | times alone | slow map ms | times alone | lost |
-|---|---:|---:|---:|---:|---:|---:|---:|"""
+| flood | requests per s | refused | drawing ms: alone | flooded | times | slow map ms: alone | flooded | times | lost |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 REST_SECONDS = 20
 """Time after which the server should be as before: streams that nobody opened end after ten."""
 
@@ -50,7 +53,7 @@ def large_drawing() -> str:
     """A drawing of 2,048 x 2,048 pixels."""
     lines = np.full((2048, 2048), 255, np.uint8)
     lines[::9, :1000] = 0
-    return to_data_url(Image.fromarray(lines).convert("RGB"))
+    return data_url(Image.fromarray(lines).convert("RGB"), lossless=True)
 
 
 async def call(name: str, arguments: Callable[[int], dict[str, Any]], client: httpx.AsyncClient, n: int) -> Any:
@@ -87,10 +90,6 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
         return {"image": digits[n // 60 % len(digits)], "preset": "digits-small", "patch_size": 2, "method": method,
                 "label": str(n % 10)}  # fmt: skip
 
-    def batch(n: int) -> dict[str, Any]:
-        given = drawn(n)
-        return {"images": [given.pop("image"), *digits], "endpoint": "faithfulness", "arguments": given}
-
     def session(n: int) -> str:
         return json.dumps({"data": [], "fn_index": 0, "session_hash": secrets.token_hex(8), "trigger_id": None})
 
@@ -99,14 +98,17 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
 
     lists = '{"data": [' + "[]," * 300_000 + '[]], "fn_index": 0, "session_hash": "x"}'
     large = {"preset": "digits-small", "patch_size": 4, "fit": "crop"}
-    canvas = large_drawing()
+    canvas = base64.b64decode(large_drawing().partition(",")[2])
+
+    def drawing(n: int) -> dict[str, Any]:
+        # Bytes after the end of the picture, so that no result is in a cache.
+        url = f"data:image/png;base64,{base64.b64encode(canvas + b'%08d' % n).decode()}"
+        return {"kind": "result", "source": {**large, "drawing": url}}
+
     return {
         "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
-        "batches": (partial(call, "batch", batch), 4, 0.2),
         "photos that are slow to decode": (partial(upload, slow_jpeg(), stage), 6, 1.0),
-        "large drawings": (
-            partial(request, lambda n: {"kind": "result", "source": {**large, "drawing": canvas}}, stage), 8, 0.02
-        ),
+        "large drawings": (partial(request, drawing, stage), 8, 0.02),
         "JSON of a million brackets": (partial(post, "/gradio_api/queue/join", lambda n: lists), 8, 0.0),
         "sessions": (partial(post, "/gradio_api/queue/join", session), 8, 0.0),
         "downloads that are left": (partial(request, model, stage), 3, 0.3),
@@ -172,29 +174,59 @@ async def compare(
     for way in ways(stage, digits):  # fills the caches, and starts the threads that stay
         await flood(server.url, stage, digits, way, 2)
     await asyncio.sleep(REST_SECONDS)
-    alone = await waits(draw, slow, seconds)
     before = resources(server)
-    print(f"\nAlone: drawing {1000 * alone[0]:.0f} ms, slow map {1000 * alone[1]:.0f} ms (medians); {before}\n\n{HEAD}")
-    errors: list[str] = [*alone[2]]
+    print(f"\nBefore: {before}\n\n{HEAD}")
+    errors: list[str] = []
     for way in ways(stage, digits):
+        alone = await waits(draw, slow, seconds / 2)  # each time anew: the speed of a shared machine changes
         arguments = [server.url, str(stage), way, str(seconds), *digits]
         command = [sys.executable, "-m", "benchmarks.flood", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as flooder:
             await asyncio.sleep(3)  # until it has begun
             drawing, map_, lost = await waits(draw, slow, seconds - 3)
             sent, refused = json.loads((await asyncio.to_thread(flooder.communicate))[0])
-        errors += lost
-        print(
-            f"| {way} | {sent / seconds:.0f} | {refused} | {1000 * drawing:.0f} | {drawing / alone[0]:.1f} | "
-            f"{1000 * map_:.0f} | {map_ / alone[1]:.1f} | {len(lost)} |",
-            flush=True,
-        )
-        await asyncio.sleep(3)
-    await asyncio.sleep(REST_SECONDS)
+        errors += [*alone[2], *lost]
+        both = ((alone[0], drawing), (alone[1], map_))
+        waited = " | ".join(f"{1000 * one:.0f} | {1000 * two:.0f} | {two / one:.1f}" for one, two in both)
+        print(f"| {way} | {sent / seconds:.0f} | {refused} | {waited} | {len(lost)} |", flush=True)
+        await asyncio.sleep(REST_SECONDS)
     print(f"\n{REST_SECONDS} s later: {resources(server)}, before: {before}")
     return errors
 
 
-if __name__ == "__main__":
+async def run(server: Server, seconds: float) -> list[str]:
+    """Compares a visitor who draws and requests slow maps of a photo, alone and beside each flood."""
+    digits, number = iter(drawings(int(30 * seconds))), itertools.count()
+    async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=VISITOR) as client:
+        visitor = Visitor(server, client, Record())
+        result = await visitor.explain(await visitor.upload(1200), 10)
+
+        async def draw() -> None:
+            digit, drawing = next(digits)
+            source = {"drawing": drawing, "preset": "digits-small", "patch_size": 4, "fit": "crop"}
+            found = await visitor.timed("drawing", {"kind": "result", "source": source})
+            if found["predictions"]["labels"][0] != str(digit):
+                raise RuntimeError("another digit")
+
+        async def slow() -> None:
+            source = {**result["source"], "dropped": [next(number) % 144]}  # so that no map is in a cache
+            sent = {"kind": "map", "method": "local_surrogate", "source": source}
+            await visitor.timed("slow map", {**sent, "label": next(number) % 50})
+
+        return await compare(server, [drawing for _, drawing in drawings(20)], draw, slow, seconds)
+
+
+def main() -> None:
+    """Prints a row for each way to flood."""
+    parser = argparse.ArgumentParser(description="What a visitor waits for while another floods the server.")
+    parser.add_argument("--seconds", type=float, default=30, help="of each flood (%(default)s)")
+    seconds = parser.parse_args().seconds
+    with loaded_server() as server:
+        errors = asyncio.run(run(server, seconds))
+    for message in sorted(set(errors))[:5]:
+        print(f"  {message}")
+
+
+if __name__ == "__main__":  # the flooder, in a process of its own
     url, component, chosen, duration, *pictures = sys.argv[1:]
     print(json.dumps(asyncio.run(flood(url, int(component), pictures, chosen, float(duration)))))

@@ -1,7 +1,4 @@
-"""Load test: many visitors who draw, point at the picture, change the patch size, explain photos, and run slow methods.
-
-    python -m benchmarks.load --visitors 1 8 32 64 --seconds 30
-    python -m benchmarks.load --flood --seconds 30
+"""Many visitors who draw, point at the picture, change the patch size, explain photos, and run slow methods.
 
 The server runs in a separate process. No two drawings are the same, so no result of a drawing comes from a cache. Of
 sixteen visitors, twelve draw, two change the patch size of a photo, one requests slow maps, and one downloads a model
@@ -21,6 +18,8 @@ import statistics
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from importlib.resources import files
@@ -30,9 +29,9 @@ from typing import Any
 import httpx
 from PIL import Image, ImageChops
 
-from benchmarks import flood
-from benchmarks.load_server import Server, SlowHub
-from vit_demo.web.components.pad import example_picture, to_data_url
+from benchmarks.server import Server, SlowHub
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.requests.payload import data_url
 
 PHOTO = Path(str(files("gradio") / "media_assets" / "images" / "lion.jpg"))
 PHOTO_SIZES = (10, 12, 15, 20)
@@ -51,7 +50,7 @@ def drawings(count: int) -> list[tuple[int, str]]:
     for number in range(count):
         digit = number % 10
         turned = example_picture(digit).rotate(random.uniform(-6, 6), Image.Resampling.BICUBIC, fillcolor=255)
-        found.append((digit, to_data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))))
+        found.append((digit, data_url(ImageChops.offset(turned, random.randint(-9, 9), random.randint(-9, 9)))))
     return found
 
 
@@ -83,6 +82,21 @@ class Wrong(Exception):
     """An answer that is not the one to its request."""
 
 
+@contextmanager
+def loaded_server() -> Iterator[Server]:
+    """A server that uses a slow Hub, after a warm-up."""
+    random.seed(0)
+    print(f"{os.cpu_count()} cores, load average before the server starts: {os.getloadavg()[0]:.1f}\n")
+    hub = ThreadingHTTPServer(("127.0.0.1", 0), SlowHub)
+    threading.Thread(target=hub.serve_forever, daemon=True).start()
+    server = Server(f"http://127.0.0.1:{hub.server_port}")
+    try:
+        asyncio.run(endurance(server, 60))
+        yield server
+    finally:
+        server.stop()
+
+
 class Visitor:
     """A visitor of the page.
 
@@ -101,7 +115,8 @@ class Visitor:
         size = random.choice((4, 4, 4, 7, 14))
         source = {"drawing": drawing, "preset": "digits-small", "patch_size": size, "fit": "crop"}
         result = await self.timed("drawing", {"kind": "result", "source": source})
-        check(result["predictions"]["labels"][0] == str(digit), f"{digit} read as {result['predictions'][0]['label']}")
+        found = result["predictions"]["labels"][0]
+        check(found == str(digit), f"{digit} read as {found}")
         check(result["grid"] == [28 // size] * 2, f"patch size {size}, grid {result['grid']}")
         if random.random() < 0.5:
             trace = await self.timed("pointing", {"kind": "block", "source": result["source"], "block": 5})
@@ -220,62 +235,22 @@ async def endurance(server: Server, count: int) -> Record:
     return record
 
 
-async def flooded(server: Server, seconds: float) -> Record:
-    """What a visitor waits for alone, and while another address floods the server; see ``benchmarks.flood``."""
-    record, digits, number = Record(), iter(drawings(int(30 * seconds))), itertools.count()
-    async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=flood.VISITOR) as client:
-        visitor = Visitor(server, client, record)
-        result = await visitor.explain(await visitor.upload(1200), 10)
-
-        async def draw() -> None:
-            digit, drawing = next(digits)
-            source = {"drawing": drawing, "preset": "digits-small", "patch_size": 4, "fit": "crop"}
-            found = await visitor.timed("drawing", {"kind": "result", "source": source})
-            check(found["predictions"]["labels"][0] == str(digit), "another digit")
-
-        async def slow() -> None:
-            source = {**result["source"], "dropped": [next(number) % 144]}  # so that no map is in a cache
-            sent = {"kind": "map", "method": "local_surrogate", "source": source}
-            await visitor.timed("slow map", {**sent, "label": next(number) % 50})
-
-        record.errors += await flood.compare(server, [drawing for _, drawing in drawings(20)], draw, slow, seconds)
-    return record
-
-
 def main() -> None:
-    """Runs the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--visitors", type=int, nargs="+", default=[1, 8, 32, 64])
-    parser.add_argument("--seconds", type=float, default=30, help="of each number of visitors")
-    parser.add_argument("--flood", action="store_true", help="another address floods the server, in each of some ways")
-    parser.add_argument("--requests", type=int, default=2000, help="visitors of the memory test; 0 for none")
+    """Prints a table, and the server's memory before and after many more visitors."""
+    parser = argparse.ArgumentParser(description="Answers a second and waiting times of many visitors.")
+    parser.add_argument("--visitors", type=int, nargs="+", default=[1, 8, 32, 64], help="at a time (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=30, help="of each number of visitors (%(default)s)")
+    parser.add_argument("--requests", type=int, default=2000, help="visitors of the memory test (%(default)s)")
     options = parser.parse_args()
-    random.seed(0)
-    print(f"{os.cpu_count()} cores, load average before the server starts: {os.getloadavg()[0]:.1f}\n")
-    hub = ThreadingHTTPServer(("127.0.0.1", 0), SlowHub)
-    threading.Thread(target=hub.serve_forever, daemon=True).start()
-    server = Server(f"http://127.0.0.1:{hub.server_port}")
-    records = []
-    try:
-        asyncio.run(endurance(server, 60))  # warm-up
-        if options.flood:
-            records.append(asyncio.run(flooded(server, options.seconds)))
-            return
+    with loaded_server() as server:
         print(HEAD)
-        records += [asyncio.run(row(server, visitors, options.seconds)) for visitors in options.visitors]
-        if options.requests:
-            records.append(asyncio.run(endurance(server, 600)))  # fills the caches
-            before = server.megabytes, server.num_files
-            records.append(asyncio.run(endurance(server, options.requests)))
-            after = server.megabytes, server.num_files
-            growth = f"{before[0]:.0f} -> {after[0]:.0f} MB ({100 * (after[0] / before[0] - 1):+.1f} %)"
-            print(f"\n{options.requests} visitors later: {growth}, files {before[1]} -> {after[1]}")
-    finally:
-        server.stop()
+        records = [asyncio.run(row(server, visitors, options.seconds)) for visitors in options.visitors]
+        records.append(asyncio.run(endurance(server, 600)))  # fills the caches
+        before = server.megabytes, server.num_files
+        records.append(asyncio.run(endurance(server, options.requests)))
+        after = server.megabytes, server.num_files
+        growth = f"{before[0]:.0f} -> {after[0]:.0f} MB ({100 * (after[0] / before[0] - 1):+.1f} %)"
+        print(f"\n{options.requests} visitors later: {growth}, files {before[1]} -> {after[1]}")
     for record in records:
         for message in sorted({*record.errors, *record.wrong})[:5]:
             print(f"  {message}")
-
-
-if __name__ == "__main__":
-    main()

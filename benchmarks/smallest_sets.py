@@ -3,7 +3,7 @@
 Of a pretrained ViT-Ti/16 on photos, from a folder as in ``benchmarks.faithfulness``.
 
 Example:
-    $ python -m benchmarks.smallest_sets --data PATH --count 100
+    $ python -m benchmarks smallest_sets --data PATH --count 100
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEARCHES: dict[str, Callable[..., PatchSet | None]] = {"enough": sufficient_set,
 
 def main() -> None:
     """Reads the command line, searches, prints Markdown."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.smallest_sets", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks smallest_sets", description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds weights and photos")
     parser.add_argument("--count", type=int, default=100, help="photos (%(default)s)")
     arguments = parser.parse_args()

@@ -19,13 +19,16 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from vit_demo.methods import METHODS
-from vit_demo.web import head, method_docs, page
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.networks import starting_points
-from vit_demo.weights import PRESETS, hub
+from vit_demo.web import page
+from vit_demo.web.catalog import method_docs
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.networks import starting_points
+from vit_demo.web.frontend import head
+from vit_demo.weights import PRESETS
+from vit_demo.weights.hub.download import FALLBACK
 
 PACKAGE = Path(page.__file__).parent.parent
-COMPONENTS = PACKAGE / "web" / "components"
+FRONTEND = PACKAGE / "web" / "frontend"
 LANGUAGES = PACKAGE / "web" / "languages"
 
 ATTRIBUTES = ("aria-label", "title", "placeholder", "alt")
@@ -42,22 +45,26 @@ SENTENCES = (
     "inference/jobs.py",
     "inference/patch_features.py",
     "weights/bundled_accuracy.py",
-    "weights/custom_model.py",
-    "weights/hf_config.py",
-    "weights/hub.py",
     "weights/resampled_accuracy.py",
-    "weights/visitor_cache.py",
-    "web/custom_model.py",
-    "web/handlers.py",
-    "web/map_requests.py",
-    "web/model_info.py",
-    "web/payload.py",
-    "web/token_requests.py",
-    "web/uploads.py",
+    "weights/hub/download.py",
+    "weights/hub/json_fields.py",
+    "weights/hub/network.py",
+    "weights/hub/preprocessing.py",
+    "weights/hub/repository.py",
+    "weights/hub/visitor_cache.py",
+    "web/catalog/visitor_presets.py",
+    "web/api/call.py",
+    "web/requests/errors.py",
+    "web/requests/poll.py",
+    "web/catalog/menu.py",
+    "web/requests/payload.py",
+    "web/requests/tokens.py",
+    "web/guard/uploads.py",
 )
 """Modules whose sentences a visitor can meet. What only a forged request can cause stays English."""
 
 LEFT_IN_ENGLISH = (
+    "HF_HUB_OFFLINE is set",
     "A picture must be a path",
     "An array must be",
     "give the path of a picture file",
@@ -84,8 +91,8 @@ LEFT_IN_ENGLISH = (
 
 MORE_SENTENCES = (
     "{0} is not on the Hub, or not public: check its name.",
-    f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {hub.FALLBACK}.",
-    f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {hub.FALLBACK}.",
+    f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {FALLBACK}.",
+    f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {FALLBACK}.",
 )
 """What the sentences with several placeholders become for a visitor."""
 
@@ -136,7 +143,7 @@ def page_words() -> set[str]:
 
 
 def _of_javascript() -> Iterator[str]:
-    for path in COMPONENTS.rglob("*.js"):
+    for path in FRONTEND.rglob("*.js"):
         for literal in _CALL.findall(path.read_text(encoding="utf-8")):
             yield ast.literal_eval(literal)
 
@@ -144,9 +151,9 @@ def _of_javascript() -> Iterator[str]:
 def _of_html() -> set[str]:
     words = _Words()
     words.feed(page.HEADER.format(source=page.SOURCE_LINK, device=""))
-    for path in COMPONENTS.rglob("*.html"):
+    for path in FRONTEND.rglob("*.html"):
         words.feed(path.read_text(encoding="utf-8"))
-    for path in COMPONENTS.rglob("*.js"):
+    for path in FRONTEND.rglob("*.js"):
         for html in _TEMPLATE.findall(path.read_text(encoding="utf-8")):
             words.feed(html)
     return words.found

@@ -16,8 +16,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vit_demo.model import Trace, ViT, ViTConfig
-from vit_demo.web import uploads
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.trace import Recording, TracedViT
+from vit_demo.web.guard import uploads
 
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
 gradio.http_server.INITIAL_PORT_VALUE += 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
@@ -47,12 +48,12 @@ def _seeded_on_one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def trace_of() -> Callable[..., Trace]:
+def trace_of() -> Callable[..., Recording]:
     """Makes the trace of one pass; keywords are fields of the config."""
 
-    def run(batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields) -> Trace:
+    def run(batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields):
         shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
-        model, trace = ViT(ViTConfig(**{**shape, **fields})).eval(), Trace()
+        model, trace = TracedViT.of(ViT(ViTConfig(**{**shape, **fields})).eval()), Recording()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn_like(parameter), alpha=0.3)
@@ -64,15 +65,15 @@ def trace_of() -> Callable[..., Trace]:
 
 
 @pytest.fixture
-def network() -> Callable[..., ViT]:
+def network() -> Callable[..., TracedViT]:
     """Makes a network whose every parameter is random; keywords are fields of the config."""
 
-    def make(**fields) -> ViT:
+    def make(**fields) -> TracedViT:
         shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
         model = ViT(ViTConfig(**{**shape, **fields})).eval().requires_grad_(False)
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.3)
-        return model
+        return TracedViT.of(model)
 
     return make
 
@@ -91,8 +92,9 @@ class Explicit:
 def explicit() -> Callable[..., Explicit]:
     """The whole network by the definition; ``hidden`` lists tokens that no token may look at."""
 
-    def run(model: ViT, images: Tensor, patch_size: int | None = None, hidden: Sequence[int] = ()) -> Explicit:
-        model, p = copy.deepcopy(model).double(), patch_size or model.patch_size
+    def run(network: TracedViT, images: Tensor, patch_size: int | None = None, hidden: Sequence[int] = ()) -> Explicit:
+        model, p = copy.deepcopy(network.module).double(), patch_size or network.patch_size
+        assert isinstance(model, ViT)
         images = images.double().requires_grad_()
         x = model.embed(images, (images.shape[2] // p, images.shape[3] // p), p)
         found = Explicit(torch.empty(0), [], [], [x])
@@ -115,10 +117,10 @@ def explicit() -> Callable[..., Explicit]:
 
 
 @pytest.fixture
-def written_out() -> Callable[[Trace, int], Tensor]:
+def written_out() -> Callable[[Recording, int], Tensor]:
     """A block's attention ``[B, H, N, N]`` in float64, one row of one head at a time."""
 
-    def matrix(trace: Trace, block: int) -> Tensor:
+    def matrix(trace: Recording, block: int) -> Tensor:
         q, k = trace.q[block].double(), trace.k[block].double()
         batch, heads, n, d = q.shape
         full = torch.empty(batch, heads, n, n, dtype=torch.float64)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_demo.web import map_requests
-from vit_demo.web.packing import unpack
+from vit_demo.web.requests import poll
+from vit_demo.web.requests.packing import unpack
 
 from .asynchronous import run
 
 
 def handle(request: Any) -> dict[str, Any]:
     """Gives the reply to a request: its result, an error, or the progress of its job."""
-    return unpack(run(map_requests.handle(request)))
+    return unpack(run(poll.handle(request)))

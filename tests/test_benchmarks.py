@@ -1,18 +1,43 @@
-"""The benchmarks, which no test runs, name only what is there."""
+"""The benchmarks, which no test runs, start, and name only what is there."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
 
-BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
+from benchmarks.__main__ import BENCHMARKS, main
+
+FILES = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", sorted(BENCHMARKS))
+def test_each_benchmark_can_be_asked_for_its_options(name: str, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    if name == "cluster":
+        pytest.importorskip("ray", reason="needs the extra `serve`")
+    if name in ("page", "drawing"):
+        pytest.importorskip("playwright")
+    monkeypatch.setattr(sys, "argv", ["benchmarks", name, "--help"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0 and "--" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["--help"], 0), (["nothing"], 2)])
+def test_without_a_name_all_are_listed(
+    arguments: list[str], code: int, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
+    assert main() == code
+    listed = capsys.readouterr().out
+    assert all(f"  {name} " in listed for name in BENCHMARKS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_a_benchmark_imports_from_this_project_exists(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] not in ("benchmarks", "vit_demo"):

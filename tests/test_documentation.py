@@ -18,9 +18,10 @@ import pytest
 from PIL import Image
 
 import vit_demo
+from benchmarks.__main__ import BENCHMARKS
 from vit_demo import cli
 from vit_demo.web import launch
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import read_record
 
@@ -167,12 +168,17 @@ def run_ours(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_module(name: str, arguments: list[str]) -> None:
     """A module that can be run and has the options; running it needs data, or minutes."""
-    assert name.startswith(("benchmarks.", "scripts.", "vit_demo.")), name
+    if name == "benchmarks":
+        module, function = BENCHMARKS[arguments[0]][0].split(".") if arguments else ("__main__", "main")
+        name, start = f"benchmarks.{module}", f"def {function}("
+    else:
+        assert name.startswith(("scripts.", "vit_demo.")), name
+        start = '__name__ == "__main__"'
     with contextlib.chdir(ROOT):
         found = importlib.util.find_spec(name)
     assert found and found.origin
     source = Path(found.origin).read_text(encoding="utf-8")
-    assert '__name__ == "__main__"' in source
+    assert start in source
     assert all(f'"{word}"' in source for word in arguments if word.startswith("--"))
 
 
@@ -180,6 +186,11 @@ def test_what_readme_names_is_there_after_its_first_command():
     named = re.findall(r"[\w/.-]+\.(?:png|jpe?g|webp)", (ROOT / "README.md").read_text(encoding="utf-8"))
     written = {"cat.png"}
     assert [name for name in named if not (ROOT / name).is_file() and name not in written] == []
+
+
+def test_readme_says_what_a_link_leaves_out():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert "A link restores what is on the page, except photos of your own." in readme
 
 
 def test_readme_says_which_weights_are_averages_of_several_runs() -> None:

@@ -14,17 +14,18 @@ import pytest
 from PIL import Image
 
 import vit_demo
+from scripts import typescript
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
 from vit_demo.render import heat_colours, ink_on_paper
-from vit_demo.render.overlay import COARSE_PATCHES
-from vit_demo.web.components.pad import example_picture
-from vit_demo.web.components.stage import method_entries
-from vit_demo.web.payload import block_payload, encode, payload
-from vit_demo.web.requests import ResultRequest
-from vit_demo.web.steps import StepRequest, block_steps, network_steps, patch_steps
-from vit_demo.web.token_requests import token_payload
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.frontend.constants import constants
+from vit_demo.web.frontend.stage import method_entries
+from vit_demo.web.requests.parse import ResultRequest
+from vit_demo.web.requests.payload import block_payload, encode, payload
+from vit_demo.web.requests.tokens import token_payload
+from vit_demo.web.requests.tour import StepRequest, block_steps, network_steps, patch_steps
 
 from .network_counts import build_fixture
 
@@ -78,7 +79,7 @@ def fixture() -> dict[str, Any]:
         "expected": {name: values.ravel().tolist() for name, values in expected.items()},
         "heat": {"shares": shares.tolist(), "opacity": 0.7, "styles": heat},
         "ink": np.asarray(ink_on_paper(ramp))[0].tolist(),
-        "coarsePatches": COARSE_PATCHES,
+        "constants": constants(),
         "methods": method_entries(),
         "build": build_fixture(),
         "steps": steps_fixture(result),
@@ -161,6 +162,20 @@ def test_node(path: Path, written: Path) -> None:
     # The failures alone, at the end of the report, with node's own comparison of what was found and expected.
     assert done.returncode == 0, report[report.find("failing tests:") :]
     assert re.search(r"pass [1-9]", report), f"{path.name} holds no test"
+
+
+def test_the_types_are_those_of_python() -> None:
+    assert typescript.FILE.read_text("utf-8") == typescript.typescript(), "run python -m scripts.typescript"
+
+
+def test_tsc_finds_nothing() -> None:
+    tsc = ROOT / "node_modules" / ".bin" / "tsc"
+    if not tsc.exists():
+        pytest.skip("typescript is not installed: npm ci")
+    done = subprocess.run(
+        [node(), str(tsc.resolve()), "--project", str(ROOT)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_biome_finds_nothing() -> None:

@@ -8,8 +8,11 @@ import pytest
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.web import api, model_info
+from vit_demo.web import api
+from vit_demo.web.catalog import menu
 from vit_demo.weights import PRESETS, find_preset
+
+from .asynchronous import run
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,14 +30,14 @@ def test_python_finds_it(added):
 
 
 def test_the_menu_lists_it_under_its_task(added):
-    (entry,) = [entry for entry in model_info.menu_entries() if entry["name"] == "another"]
+    (entry,) = [entry for entry in menu.menu_entries() if entry["name"] == "another"]
     assert entry["title"] == "Another model" and entry["task"] == added.task and added.note in entry["summary"]
     assert [size["size"] for size in entry["sizes"]] == list(added.patch_sizes)
     assert entry["default_patch_size"] == added.default_patch_size
 
 
 def test_the_api_lists_it(added):
-    (entry,) = [preset for preset in api.presets() if preset["name"] == "another"]
+    (entry,) = [preset for preset in run(api.presets()) if preset["name"] == "another"]
     assert entry["title"] == "Another model" and entry["patch_sizes"] == list(added.patch_sizes)
 
 

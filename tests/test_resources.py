@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import runpy
 
 import pytest
 
 from vit_demo import resources
+from vit_demo.inference import limits
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sysconf"), reason="no such limits on this system")
 
@@ -19,3 +21,10 @@ def test_a_containers_limit_is_the_limit(written, expected, tmp_path, monkeypatc
         limit.write_text(written)
     monkeypatch.setattr(resources, "CGROUP_LIMITS", (str(tmp_path / "none"), str(limit)))
     assert resources.memory_limit() == min(machine, expected or machine)
+
+
+def test_models_jobs_and_results_follow_the_limit(monkeypatch):
+    """As in a container of 2 GiB: together they leave half of it to the process itself."""
+    monkeypatch.setattr(resources, "memory_limit", lambda: 2 << 30)
+    found = runpy.run_path(limits.__file__)
+    assert (found["MODEL_BYTES"], found["MEMORY"], found["RESULT_BYTES"]) == (512 << 20, 256 << 20, 64 << 20)

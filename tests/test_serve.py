@@ -15,7 +15,7 @@ from ray.serve._private.api import call_user_app_builder_with_args_if_necessary 
 import vit_demo
 from benchmarks.cluster import Cluster, draw
 from vit_demo.serve import app
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ import numpy as np
 
 import vit_demo
 from vit_demo.methods import METHODS
-from vit_demo.web.method_docs import method_html
+from vit_demo.web.catalog.method_docs import method_html
 
 assert Path(vit_demo.__file__).is_relative_to(sys.argv[1]), vit_demo.__file__
 paper = np.full((280, 280), 255, np.uint8)

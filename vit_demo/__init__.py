@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration
     from vit_demo.inference.shared import explore
     from vit_demo.model import ViT
-    from vit_demo.trace import Trace
+    from vit_demo.trace import Trace, TracedViT
     from vit_demo.weights import Preset
 
 __all__ = [
@@ -71,8 +71,8 @@ def presets() -> dict[str, "Preset"]:
     return dict(PRESETS)
 
 
-def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device: str = "cpu") -> "ViT":
-    """The trained network itself, in eval mode.
+def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device: str = "cpu") -> "ViT | TracedViT":
+    """The trained network itself, in eval mode: ``model(x, patch_size=p)`` gives logits, ``model.config`` its shape.
 
     Args:
         preset: Name of the preset, a repository of the Hub (``org/name``), or a folder.
@@ -87,11 +87,13 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
     import torch
 
     from vit_demo.checks import find_device, path_or_name
+    from vit_demo.model import ViT
     from vit_demo.weights import find_preset, load_model
 
     place = find_device(device)
     with torch.inference_mode(False):  # as in load_checkpoint
-        return load_model(find_preset(path_or_name(preset)), patch_size).to(place)
+        network = load_model(find_preset(path_or_name(preset)), patch_size).to(place)
+    return network.module if isinstance(network.module, ViT) else network
 
 
 def _render_for_notebook(result: "Exploration") -> str:

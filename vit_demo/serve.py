@@ -26,9 +26,9 @@ from vit_demo.errors import BusyError, InputError
 from vit_demo.inference.backend import decode, encode, forward_batch
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
-from vit_demo.inference.limits import LANES
+from vit_demo.inference.limits import POOLS
 from vit_demo.inference.shared import install_engine
-from vit_demo.web.model_info import default_photo_preset
+from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 
@@ -38,7 +38,7 @@ MAX_BATCH, BATCH_WAIT_SECONDS = 8, 0.004
 """Images in one pass, and how long the first waits for others."""
 
 PAGE_THREADS = 32
-"""Calls of one page replica under way in each lane: its threads only wait."""
+"""Calls of one page replica under way in each pool: its threads only wait."""
 
 RETRY_SECONDS = 60.0
 """How long a call is repeated when replicas die: until a new one has started."""
@@ -81,7 +81,7 @@ def _replicas(options: Options) -> dict[str, Any]:
 
 @serve.deployment(max_ongoing_requests=32, health_check_period_s=5, health_check_timeout_s=30)
 class Models:
-    """Runs networks; a replica has an engine of its own, with its lanes, limits and cached models."""
+    """Runs networks; a replica has an engine of its own, with its pools, limits and cached models."""
 
     def __init__(self) -> None:
         self._engine = Engine()
@@ -150,7 +150,7 @@ class RayBackend:
     """
 
     def __init__(self, models: DeploymentHandle) -> None:
-        self.lanes = {name: replace(lane, workers=PAGE_THREADS, threads=1) for name, lane in LANES.items()}
+        self.pools = {name: replace(pool, workers=PAGE_THREADS, threads=1) for name, pool in POOLS.items()}
         self._models = models
         self._device = ""
 

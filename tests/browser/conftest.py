@@ -131,7 +131,7 @@ def launch() -> Iterator[Callable[[gr.Blocks], str]]:
 
     def start(blocks: gr.Blocks) -> str:
         running.append(blocks)
-        from vit_demo.web.components import modules
+        from vit_demo.web.frontend import modules
 
         routes = {"routes": modules.routes()}
         options = {"quiet": True, "prevent_thread_lock": True, "ssr_mode": False, "app_kwargs": routes}

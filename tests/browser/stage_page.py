@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vit_demo.web.components.stage import Stage
-from vit_demo.web.packing import pack
+from vit_demo.web.frontend.stage import Stage
+from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -62,10 +62,16 @@ def trace_of(block: int) -> dict[str, str]:
     }
 
 
+def attention_maps(query: int | None = None) -> dict[str, str]:
+    """The attention of the class token, or of a patch, to each patch."""
+    rows = ATTENTION[:, :, 0 if query is None else 1 + query, 1:]
+    peak = rows.max(-1)
+    levels = encode(np.round(rows / peak[..., None] * 65535).astype(np.uint16))
+    return {"levels": levels, "peaks": encode(peak.astype(np.float32))}
+
+
 def result(run: str) -> dict[str, Any]:
     """A result as the page gets it, without the trace of any block."""
-    rows = ATTENTION[:, :, 0, 1:]
-    peak = rows.max(-1)
     picture = io.BytesIO()
     Image.effect_noise((50, 40), 60).save(picture, "PNG")
     return {
@@ -88,10 +94,7 @@ def result(run: str) -> dict[str, Any]:
         },
         "dropped": [],
         "note": "",
-        "attention_maps": {
-            "levels": encode(np.round(rows / peak[..., None] * 65535).astype(np.uint16)),
-            "peaks": encode(peak.astype(np.float32)),
-        },
+        "attention_maps": attention_maps(),
         "rollout": {"levels": encode(np.arange(PATCHES, dtype=np.uint16)), "peaks": encode(np.float32([0.25]))},
         "operations": 1_200_000,
         "milliseconds": 1.5,
@@ -111,7 +114,7 @@ def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
                 raise RuntimeError("lost")
             return {"result": trace_of(request["block"])}
         if request["kind"] == "attention_maps":
-            return {"result": {"maps": result("any")["attention_maps"]}}
+            return {"result": {"maps": attention_maps(request["query"])}}
         other_requests.append(request)
         if broken.is_set():
             raise RuntimeError("lost")

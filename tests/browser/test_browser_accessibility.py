@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import vit_demo
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 from .choosing import method_button
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.weights.limits import num_operations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -47,6 +48,9 @@ def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page)
         found = facts(compare, number)
         assert found["Prediction"].startswith("7, ") and found["Tokens"] == str(1 + expected.attention().size)
         assert found["Deletion ↓"] == "–"
+        count, unit = found["Operations"].split("\u00a0")
+        operations = num_operations(expected.preset.config, 1 + expected.attention().size)
+        assert unit == "M" and float(count) == pytest.approx(operations / 1e6, rel=0.005)
     sent: list[str] = []
     compare.on("request", lambda request: sent.append(request.url))
     column(compare, 2).locator("canvas").scroll_into_view_if_needed()

@@ -13,15 +13,15 @@ import uvicorn
 from fastapi import FastAPI
 
 from vit_demo.inference.shared import get_engine
-from vit_demo.web import uploads
-from vit_demo.web.components import modules
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.stage import Stage
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.example_pictures import routes
-from vit_demo.web.map_requests import handle
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.thumbnails import routes
+from vit_demo.web.frontend import modules
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.stage import Stage
+from vit_demo.web.guard import uploads
 from vit_demo.web.page import initial_stage
-from vit_demo.web.requests import example_source
+from vit_demo.web.requests.parse import example_source
+from vit_demo.web.requests.poll import handle
 from vit_demo.weights import PRESETS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Server:
         with gr.Blocks() as blocks:
             Inputs(on_request=handle, digits_preset="digits-tiny")
             Stage(self.example, on_request=handle, elem_id="stage")
-        app_kwargs = {"routes": [*modules.routes(), *routes()]}
+        app_kwargs = {"routes": [*modules.routes(), *routes(modules.PREFIX)]}
         # One application for all lives, because a second one in the same process would number its components on.
         self.app = gr.mount_gradio_app(FastAPI(), blocks, "/demo", app_kwargs=app_kwargs)
         self.running: Any = None

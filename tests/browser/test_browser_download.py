@@ -15,8 +15,8 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.web.components.pad import example_picture
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .choosing import method_button
 
@@ -72,6 +72,11 @@ def test_the_files_hold_the_packages_values(relevance: Page) -> None:
     relevance.locator(".look .subject", has_text="rollout").wait_for()
     np.testing.assert_array_equal(np.float32(json.loads(saved(relevance, "JSON"))["map"]), result.rollout())
     assert np.array_equal(Image.open(io.BytesIO(saved(relevance, "Input picture"))), result.image)
+    relevance.get_by_role("radio", name="Attention", exact=True).check()
+    relevance.get_by_role("radio", name="attended to by").check()
+    relevance.wait_for_function("document.querySelector('.stage').__stage.choices.direction === 'to'")
+    incoming = np.float32(json.loads(saved(relevance, "JSON"))["map"])
+    np.testing.assert_array_equal(incoming, result.attention(direction="to"))
 
 
 def test_the_pictures_have_a_caption(relevance: Page) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from vit_demo.inference.shared import get_engine
 from vit_demo.methods import METHODS
-from vit_demo.web.requests import ResultRequest
+from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
 from .choosing import method_button
@@ -118,6 +118,8 @@ def test_faithfulness_and_randomization_are_those_of_the_package(page: Page, add
     correlation = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
     assert f" {correlation} (1: the same" in page.locator(".findings .randomization").inner_text()
     assert page.locator(".charts svg").count() == 3
+    correlations = page.locator(".charts figure").nth(2).inner_text()
+    assert "1.00" in correlations and "%" not in correlations, "a correlation is no percentage"
     method_button(page, "Rollout").check()
     page.get_by_role("button", name="Test this heatmap").wait_for()
     assert page.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint

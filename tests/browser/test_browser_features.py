@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web.components.pad import example_picture
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

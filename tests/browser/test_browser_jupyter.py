@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 CELLS = [
-    "import vit_demo\nfrom vit_demo.web.components.pad import example_picture",
+    "import vit_demo\nfrom vit_demo.web.catalog.example_digits import example_picture",
     "vit_demo.explore(example_picture(7), 'digits-small', 4)",
 ]
 MAP = "() => [...document.querySelector('.stage').__stage.scene().map].join()"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import vit_demo
-from vit_demo.web.components.pad import DIGITS, smooth
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import DIGITS, smooth
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .choosing import method_button
 

@@ -14,9 +14,9 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
-from vit_demo.web.components import modules
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.packing import pack
+from vit_demo.web.frontend import modules
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator, Page

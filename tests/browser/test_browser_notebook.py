@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Frame, Page

@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from vit_demo.images import to_mnist
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.pad import example_picture
-from vit_demo.web.packing import pack
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

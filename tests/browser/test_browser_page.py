@@ -16,8 +16,9 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.images import to_mnist
-from vit_demo.web.components.pad import DIGITS, example_picture, smooth
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import DIGITS, example_picture, smooth
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.weights import PRESETS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -71,6 +72,12 @@ def test_it_opens_with_an_explained_example_and_makes_no_foreign_request(page: P
     assert page.locator(".stage").get_attribute("data-top1") == "7"
     assert page.locator(".bars .first .label").inner_text() == "7"
     assert "50 tokens" in page.locator("#model").inner_text()
+    sizes = PRESETS["digits-small"].patch_sizes
+    table = page.locator("#patch-size label").all_inner_texts()
+    assert [column.split()[:3] for column in table] == [
+        [str(size), f"{28 // size}²", str((28 // size) ** 2 + 1)] for size in sizes
+    ], "what each size trades"
+    assert page.locator(".timing.pass").inner_text().endswith(f" on {page.locator('.badge').inner_text()}")
     run = run_of(page)
     page.wait_for_timeout(1500)
     assert run_of(page) == run, "what is on the page already is not computed again"

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

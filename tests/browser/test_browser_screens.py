@@ -82,6 +82,10 @@ def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_
     page = open_page(browser, address, name)
     height = SIZES[name][1]
     assert bottoms(page, [".look .picture"])[".look .picture"] <= height
+    numbers = page.locator(".caption .value")
+    assert numbers.inner_text().endswith("%") and numbers.evaluate(
+        "element => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight"
+    )
     line = page.locator("#header p")
     assert line.is_visible() and line.evaluate("element => element.scrollWidth <= element.clientWidth"), "what this is"
     page.get_by_role("tab", name="Photo").click()
@@ -126,12 +130,17 @@ def test_the_hint_names_the_grid_of_a_photo_that_keeps_its_aspect_ratio(page: Pa
     hint = page.locator("#model .size-text")
     page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.example === 'church'")
     assert hint.inner_text().startswith("10 × 10 patches + class token = 101 tokens.")
+    accuracies = page.locator("#patch-size label small:last-of-type")
+    assert "Right on 80.4\u00a0% of 357 everyday photos" in hint.inner_text()
+    assert accuracies.nth(1).inner_text() == "80.4"
     page.locator("#fit").get_by_text("Keep aspect ratio").click()
     page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.fit === 'keep'")
     result = "document.querySelector('.stage').__stage.current()"
     rows, columns = page.evaluate(f"[{result}.rows, {result}.columns]")
     assert rows != columns
     assert hint.inner_text().startswith(f"{rows} × {columns} patches + class token = {rows * columns + 1} tokens.")
+    assert hint.inner_text().endswith("The table is about square pictures.")
+    assert set(accuracies.all_inner_texts()) == {"–"} and "Right on" not in hint.inner_text(), "measured on the centre"
     page.locator("#fit").get_by_text("Centre").click()
     page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.fit === 'crop'")
     assert hint.inner_text().startswith("10 × 10 patches")

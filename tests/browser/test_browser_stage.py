@@ -124,6 +124,37 @@ def test_a_cell_of_the_head_grid_shows_its_head(stage: Page) -> None:
     assert subject(stage) == "class token · block 2 of 3 · head 2"
 
 
+def test_the_cells_of_the_head_grid_share_one_scale_and_follow_the_pinned_patch(stage: Page) -> None:
+    about = stage.locator("#stage .about-cells")
+    cells = "Array.from(document.querySelectorAll('.cell canvas'), (canvas) => canvas.toDataURL())"
+
+    def peaks(token: int) -> np.ndarray:
+        return ATTENTION[:, :, token, 1:].max(-1)  # [blocks, heads]
+
+    assert about.inner_text().startswith("Attention from the class token; the number is the largest share")
+    assert about.inner_text().endswith(f"All cells share one scale, up to {100 * peaks(0).max():.1f}\u00a0%.")
+    written = [f"{100 * peak:.1f}\u00a0%" for peak in peaks(0).T.ravel()]
+    assert stage.locator("#stage .cell span").all_inner_texts() == written
+    shared = stage.evaluate(cells)
+    stage.get_by_role("radio", name="Each its own").check()
+    assert about.inner_text().endswith("Each cell is scaled to its own.")
+    own = stage.evaluate(cells)
+    strongest = int(peaks(0).argmax())
+    assert [i for i, (one, other) in enumerate(zip(shared, own, strict=True)) if one == other] == [strongest]
+    stage.get_by_role("radio", name="One scale").check()
+    stage.locator("#stage .picture").scroll_into_view_if_needed()
+    stage.mouse.click(*point_at(stage, 1, 2))
+    about.filter(has_text="Attention from the patch row 2, column 3;").wait_for()
+    assert about.inner_text().endswith(f"up to {100 * peaks(1 + 7).max():.1f}\u00a0%.")
+
+
+def test_the_caption_says_where_the_peak_is_and_what_the_class_token_keeps(stage: Page) -> None:
+    row = ATTENTION[-1, :, 0].mean(0)
+    place = divmod(int(row[1:].argmax()), COLUMNS)
+    expected = f"strongest: {100 * row[1:].max():.1f}\u00a0% at row {place[0] + 1}, column {place[1] + 1}"
+    assert stage.locator("#stage .value").inner_text() == f"{expected} · class token: {100 * row[0]:.2f}\u00a0%"
+
+
 def test_a_click_on_a_class_shows_the_evidence_for_it_and_requests_it_once(stage: Page) -> None:
     one = stage.get_by_role("button", name="one")
     one.press("Enter")

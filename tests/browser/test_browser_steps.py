@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Route
@@ -18,7 +18,7 @@ TITLES = [
     "Cut the picture into patches",
     "Turn each patch into a token",
     "Say where each patch belongs",
-    "Attention: what a token takes from the others",
+    "Attention: what a token attends to",
     "Put the heads together",
     "Work on each token by itself",
     "Repeat, block by block",
@@ -69,6 +69,7 @@ def test_the_arrow_keys_walk_through_all_eight_steps(page: Page, address: str, t
         assert page.locator(".steps .dots [aria-current=step]").inner_text() == str(step)
         page.wait_for_function(is_new, arg=figures[-1])
         figures.append(figure(page).inner_text())
+        assert not [line for line in page.locator(".steps .arithmetic").all_inner_texts() if " = " in line], "rounded"
         assert page.locator(".steps .shapes code").count() == 2
         assert 1 <= page.locator(".steps .code pre").count() <= 4
         page.keyboard.press("ArrowRight")
@@ -111,7 +112,7 @@ def test_one_head_is_that_of_the_package(page: Page, address: str) -> None:
     page.locator(".steps select[data-key=head]").select_option("2")
     page.locator(".steps .tour-picture").click(position={"x": 5, "y": 5})
     page.mouse.move(0, 0)
-    page.locator(".steps .picture-caption", has_text="row 1, column 1 takes, head 3 of block 2").wait_for()
+    page.locator(".steps .picture-caption", has_text="row 1, column 1 attends to in head 3 of block 2").wait_for()
     code = page.locator(".steps .code").inner_text()
     fused, _, rest = code.partition("F.scaled_dot_product_attention(q, k, v")
     assert "softmax" not in fused and "compute them outside the network" in rest.partition("softmax")[0]
@@ -148,7 +149,7 @@ def test_the_marked_patch_is_where_the_class_token_looks(page: Page, address: st
     open_tour(page, address)
     go_to(page, 4)
     page.get_by_role("button", name="Show me").click()
-    page.locator(".steps .picture-caption", has_text="the class token takes").wait_for()
+    page.locator(".steps .picture-caption", has_text="the class token attends to").wait_for()
     attention = vit_demo.explore(example_picture(7), "digits-small").attention()
     row, column = np.unravel_index(attention.argmax(), attention.shape)
     assert page.locator(".steps .option.right").inner_text().endswith(f"row {row + 1}, column {column + 1}")
@@ -172,7 +173,7 @@ def test_a_step_whose_numbers_are_late_does_not_take_answers_to_the_question_bef
     assert page.evaluate(hits) == 0
     for route in held:
         route.continue_()
-    page.locator(".steps .prompt", has_text="From which of the marked patches").wait_for()
+    page.locator(".steps .prompt", has_text="Which of the marked patches").wait_for()
     assert page.evaluate(hits) == 5
     page.unroute_all()
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 def test_an_empty_name_is_not_the_working_folder(tmp_path, monkeypatch, capsys):

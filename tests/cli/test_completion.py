@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from vit_demo.cli import main
-from vit_demo.cli.parser import COMMANDS
+from vit_demo.cli import COMMANDS, main
 
 CASES = [
     (["explain", "--preset", "digits-t"], ["digits-tiny"]),

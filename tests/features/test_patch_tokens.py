@@ -11,8 +11,9 @@ from torch.nn import functional as F
 
 from vit_demo.features import patch_tokens
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.trace import TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 SHAPES = [
     {},
     {"class_token": False, "pool": "mean"},
@@ -25,22 +26,22 @@ SHAPES = [
 @pytest.mark.parametrize("fields", SHAPES, ids=str)
 def test_each_patch_is_read_as_the_head_reads_what_it_pools(network: Network, fields) -> None:
     model, images = network(**fields), torch.randn(1, 3, 8, 24)
-    found = patch_tokens(model, images, count=3)
-    x = model.embed(images, (2, 6), 4)
+    found, vit = patch_tokens(model, images, count=3), model.module
+    x = vit.embed(images, (2, 6), 4)
     for depth in range(4):
         if depth:
-            x = model.blocks[depth - 1](x)
+            x = vit.blocks[depth - 1](x)
         patches = x[0, model.config.num_prefix_tokens :]
         torch.testing.assert_close(found.norms[depth], (patches**2).sum(1).sqrt(), atol=1e-4, rtol=1e-4)
         for token in range(12):
             final = patches[token]
             if model.config.final_norm:
-                norm = model.norm if hasattr(model.norm, "weight") else model.fc_norm
+                norm = vit.norm if hasattr(vit.norm, "weight") else vit.fc_norm
                 final = F.layer_norm(final, final.shape, norm.weight, norm.bias, model.config.norm_eps)
             torch.testing.assert_close(found.tokens[depth, token], final, atol=1e-5, rtol=1e-5)
             if fields.get("pool") == "cls+mean":
-                final = torch.cat([model.norm(x)[0, 0], final])
-            likely = sorted(F.linear(final, model.head.weight, model.head.bias).softmax(0).tolist(), reverse=True)
+                final = torch.cat([vit.norm(x)[0, 0], final])
+            likely = sorted(F.linear(final, vit.head.weight, vit.head.bias).softmax(0).tolist(), reverse=True)
             assert found.probabilities[depth, token].tolist() == pytest.approx(likely[:3], abs=1e-5)
     assert found.tokens.shape[:2] == found.norms.shape == (4, 12)
     assert found.classes.shape == found.probabilities.shape == (4, 12, 3)
@@ -58,8 +59,8 @@ def test_tokens_are_those_of_timm() -> None:
     torch.manual_seed(0)
     theirs = timm.create_model("vit_tiny_patch16_224", img_size=64, depth=3, embed_dim=24, num_classes=7).eval()
     config = ViTConfig(image_size=64, patch_size=16, embed_dim=24, depth=3, num_heads=3, num_classes=7, norm_eps=1e-6)
-    ours = ViT(config).eval()
-    ours.load_state_dict(theirs.state_dict())
+    ours = TracedViT.of(ViT(config).eval())
+    ours.module.load_state_dict(theirs.state_dict())
     images = torch.randn(1, 3, 64, 64)
     found = patch_tokens(ours, images)
     with torch.inference_mode():

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
 from vit_demo.images import is_drawing, read_image
-from vit_demo.web.components.pad import example_picture
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .test_digit_preprocess import DIGITS, draw, photo
 

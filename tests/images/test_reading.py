@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError
-from vit_demo.images import MAX_BYTES, MAX_SIDE, read_image
+from vit_demo.images import MAX_SIDE, read_image
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
@@ -234,9 +235,9 @@ def test_huge_arrays_and_images_are_refused():
 
 
 def test_large_files_are_refused(tmp_path):
-    assert "MB" in sentence(bytes(MAX_BYTES + 1))
+    assert "MB" in sentence(bytes(MAX_PICTURE_BYTES + 1))
     with (tmp_path / "large.png").open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(MAX_PICTURE_BYTES + 1)
     assert "MB" in sentence(tmp_path / "large.png")
 
 

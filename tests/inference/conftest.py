@@ -10,8 +10,9 @@ from PIL import Image
 from vit_demo.inference import engine as module
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import Lane
+from vit_demo.inference.limits import Pool
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS
 
 TINY = ViTConfig(image_size=32, patch_size=8, num_classes=3, embed_dim=16, depth=3, num_heads=2)
@@ -30,7 +31,7 @@ def tiny(request, monkeypatch):
     torch.manual_seed(0)
     config = replace(TINY, pool=request.param, class_token=request.param == "cls")
     preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), patch_sizes=(4, 8), mean=HALF)
-    model = ViT(config).eval()
+    model = TracedViT.of(ViT(config).eval())
     monkeypatch.setitem(PRESETS, "photos-tiny", preset)
     loads = []
     monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)
@@ -40,6 +41,6 @@ def tiny(request, monkeypatch):
 
 @pytest.fixture
 def runner():
-    runner = JobRunner({"quick": Lane(1, 4), "slow": Lane(1, 4), "wide": Lane(4, 4)}, nbytes=100)
+    runner = JobRunner({"quick": Pool(1, 4), "slow": Pool(1, 4), "wide": Pool(4, 4)}, nbytes=100)
     yield runner
     runner.close()

@@ -6,7 +6,7 @@ import time
 WAIT = 10  # seconds that no test comes near
 
 
-def held(runner, key, lane, nbytes=0):
+def held(runner, key, pool, nbytes=0):
     """A job that runs until it is let go."""
     started, go_on = threading.Event(), threading.Event()
 
@@ -15,7 +15,7 @@ def held(runner, key, lane, nbytes=0):
         assert go_on.wait(WAIT)
         return key
 
-    job = runner.submit(key, work, lane, nbytes)
+    job = runner.submit(key, work, pool, nbytes)
     assert started.wait(WAIT)
     return job, go_on
 

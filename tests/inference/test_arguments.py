@@ -13,7 +13,7 @@ from PIL import Image
 import vit_demo
 from vit_demo.checks import find_device
 from vit_demo.errors import InputError, LabelError, PresetError
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 @pytest.fixture(scope="module")

@@ -12,15 +12,15 @@ from vit_demo.inference.backend import decode, encode, forward_batch
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import forward_with_trace
-from vit_demo.inference.limits import LANES
-from vit_demo.model import Trace
-from vit_demo.web.components.pad import example_picture
+from vit_demo.inference.limits import POOLS
+from vit_demo.trace import Recording
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 class Elsewhere:
     """A backend with an engine of its own; counts what crosses."""
 
-    lanes = LANES
+    pools = POOLS
     device = "elsewhere"
 
     def __init__(self):
@@ -93,7 +93,7 @@ def test_a_batch_is_the_single_passes(network, class_token):
     for one, (logits, trace) in zip(pixels, forward_batch(model, pixels, patch_size=4), strict=True):
         expected_logits, expected, _ = forward_with_trace(model, one[None], patch_size=4)
         torch.testing.assert_close(logits, expected_logits)
-        assert isinstance(trace, Trace) and trace.grid == expected.grid
+        assert isinstance(trace, Recording) and trace.grid == expected.grid
         assert trace.num_prefix_tokens == expected.num_prefix_tokens
         for name in ("q", "k", "v"):
             torch.testing.assert_close(getattr(trace, name), getattr(expected, name))

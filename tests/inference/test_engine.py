@@ -26,7 +26,7 @@ HALF = (0.5, 0.5, 0.5)
 def full_attention(model, tensor, patch_size):
     """Every block's attention by the definition, ``[blocks, heads, N, N]``."""
     maps = []
-    x = model.embed(tensor, (tensor.shape[2] // patch_size, tensor.shape[3] // patch_size), patch_size)
+    x = model.module.embed(tensor, (tensor.shape[2] // patch_size, tensor.shape[3] // patch_size), patch_size)
     for block in model.blocks:
         attention = block.attn
         q, k, _ = attention.qkv(block.norm1(x)).unflatten(2, (3, attention.num_heads, -1)).permute(2, 0, 3, 1, 4)
@@ -187,10 +187,10 @@ def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monk
 def test_slow_work_counts_as_more_memory(tiny, monkeypatch, slow, passes):
     engine, _, _ = tiny
     seen = []
-    monkeypatch.setattr(engine.jobs, "run", lambda key, work, lane, nbytes: seen.append((lane, nbytes)))
+    monkeypatch.setattr(engine.jobs, "run", lambda key, work, pool, nbytes: seen.append((pool, nbytes)))
     engine.run_on_model(PRESETS["photos-tiny"], 8, print, slow=slow)
-    lane = "slow" if slow else "photos"
-    assert seen == [(lane, passes * forward_bytes(PRESETS["photos-tiny"], 8))]
+    pool = "slow" if slow else "photos"
+    assert seen == [(pool, passes * forward_bytes(PRESETS["photos-tiny"], 8))]
 
 
 def test_a_device_has_one_engine_however_it_is_named(monkeypatch):

@@ -1,4 +1,4 @@
-"""Jobs: once for equal requests, in lanes that do not wait for each other, bounded, and given up when nobody waits."""
+"""Jobs: once for equal requests, in pools that do not wait for each other, bounded, and given up when nobody waits."""
 
 import asyncio
 import gc
@@ -13,7 +13,7 @@ from vit_demo.errors import BusyError, InputError
 from vit_demo.inference import job as module
 from vit_demo.inference.job import Cancelled, report
 from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import LANES, Lane
+from vit_demo.inference.limits import POOLS, Pool
 
 from ..asynchronous import run
 from .job_helpers import WAIT, held, until
@@ -78,7 +78,7 @@ def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, 
     small = runner.submit("small", lambda: order.append("small"), "wide", 10)
     elsewhere = runner.submit("other", lambda: order.append("other"), "quick", 60)
     time.sleep(0.05)
-    assert not elsewhere.is_done, "of another lane"
+    assert not elsewhere.is_done, "of another pool"
     monkeypatch.setattr("vit_demo.inference.jobs.SMALL_JOB", 50)
     assert runner.submit("little", lambda: "little", "slow", 50).result() == "little", "needs next to nothing"
     go_on.set()
@@ -86,19 +86,35 @@ def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, 
     assert order[0] == "large"
 
 
+@pytest.mark.parametrize("large", [90, 1000])
+def test_no_visitor_holds_all_memory(all_count, large):
+    runner = JobRunner({"slow": Pool(2, 16), "wide": Pool(2, 16)}, nbytes=100)
+    go_on = threading.Event()
+    running = ask(runner, "flood", "running", go_on.wait, "slow", large)
+    until(lambda: running._claimed)
+    waiting = ask(runner, "flood", "waiting", lambda: None, "wide", 60)
+    time.sleep(0.05)  # until it waits for memory, where it came first
+    for pool in ("slow", "wide"):
+        assert ask(runner, "other", pool, lambda: "served", pool, 10).poll(WAIT), pool
+    assert not waiting.is_done
+    go_on.set()
+    waiting.result()
+    runner.close()
+
+
 @pytest.fixture
 def roomy():
-    """Two lanes with room for 16."""
-    runner = JobRunner({"slow": Lane(1, 16), "wide": Lane(2, 16)}, nbytes=100)
+    """Two pools with room for 16."""
+    runner = JobRunner({"slow": Pool(1, 16), "wide": Pool(2, 16)}, nbytes=100)
     yield runner
     runner.close()
 
 
-def ask(runner, who, key, work, lane):
+def ask(runner, who, key, work, pool, nbytes=0):
     """Submits a job for a visitor."""
     token = module.owner.set(who)
     try:
-        return runner.submit(key, work, lane)
+        return runner.submit(key, work, pool, nbytes)
     finally:
         module.owner.reset(token)
 
@@ -114,7 +130,7 @@ def test_visitors_are_served_in_turns(roomy):
     assert order[:4] == ["flood", "a", "b", "c"] and all(job.is_done for job in flood)
 
 
-def test_no_visitor_occupies_all_threads_of_a_lane(roomy):
+def test_no_visitor_occupies_all_threads_of_a_pool(roomy):
     go_on = threading.Event()
     for number in range(2):
         ask(roomy, "flood", number, go_on.wait, "wide")
@@ -122,7 +138,7 @@ def test_no_visitor_occupies_all_threads_of_a_lane(roomy):
     go_on.set()
 
 
-def test_no_visitor_fills_a_lane(roomy):
+def test_no_visitor_fills_a_pool(roomy):
     _, go_on = held(roomy, "first", "slow")
     for who in "abcd":
         for number in range(4):
@@ -232,7 +248,7 @@ def test_awaiting_occupies_no_thread_and_leaving_cancels_nobody_else(runner):
 
 
 def test_closing_finishes_what_runs_and_refuses_what_comes():
-    runner = JobRunner({"quick": Lane(1, 4)}, nbytes=1)
+    runner = JobRunner({"quick": Pool(1, 4)}, nbytes=1)
     job, go_on = held(runner, "running", "quick")
     waiting = runner.submit("waiting", lambda: "too", "quick")
     threading.Timer(0.05, go_on.set).start()
@@ -243,7 +259,7 @@ def test_closing_finishes_what_runs_and_refuses_what_comes():
 
 
 def test_closing_cancels_what_takes_too_long():
-    runner = JobRunner({"quick": Lane(1, 4)}, nbytes=1)
+    runner = JobRunner({"quick": Pool(1, 4)}, nbytes=1)
 
     def work():
         for done in range(10_000):
@@ -261,7 +277,7 @@ def test_closing_cancels_what_takes_too_long():
 
 def test_each_lane_has_its_own_number_of_threads_and_the_callers_stays():
     torch.set_num_threads(3)
-    runner = JobRunner({"one": Lane(1, 1, threads=1), "usual": Lane(1, 1)}, nbytes=1)
+    runner = JobRunner({"one": Pool(1, 1, threads=1), "usual": Pool(1, 1)}, nbytes=1)
     assert runner.run(1, torch.get_num_threads, "one") == 1
     assert runner.run(2, torch.get_num_threads, "usual") == 3
     assert torch.get_num_threads() == 3
@@ -274,7 +290,7 @@ def test_each_lane_has_its_own_number_of_threads_and_the_callers_stays():
 
 
 def test_digits_come_first():
-    assert LANES["digits"].niceness < min(lane.niceness for name, lane in LANES.items() if name != "digits")
+    assert POOLS["digits"].niceness < min(pool.niceness for name, pool in POOLS.items() if name != "digits")
 
 
 def test_a_failed_job_keeps_nothing_of_its_work(runner):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 import vit_demo
 from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.trace import adapt
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from ..trace.networks import NETWORKS, own
+from ..trace.networks import NETWORKS, own, timm_vit
 
 CAT = EXAMPLE_PHOTOS["cat"].path
 NAMES = ("ant", "bee", "cat", "dog", "eel")
@@ -63,6 +64,16 @@ def test_a_photo_is_prepared_as_timm_says():
         np.testing.assert_allclose(own_transform.logits, module(expected[None])[0], atol=1e-5)
 
 
+def test_a_network_of_any_size_may_keep_the_shape_of_a_picture():
+    module = timm_vit(dynamic_img_size=True)()
+    module.image_size = 32
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 40, 3), np.uint8))
+    ex = vit_demo.explore(picture, module, fit="keep")
+    assert ex.grid == ex.relevance().shape and ex.grid[0] != ex.grid[1]
+    with torch.no_grad():
+        np.testing.assert_allclose(ex.logits, module(ex.pixels)[0], atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["timm beit", "timm siglip", "transformers Dinov2", "vit-pytorch simple"])
 def test_everything_of_a_result_works(name, pixels):
     ex = vit_demo.explore(pixels, NETWORKS[name]())
@@ -80,14 +91,15 @@ def test_everything_of_a_result_works(name, pixels):
 
 
 def test_what_does_not_fit_gets_a_sentence(pixels):
-    module = own()
+    module, sized = own(), own()
+    sized.image_size = 32
     for call, kind, words in (
         (lambda: vit_demo.explore(pixels, module, labels=["a"]), LabelError, "has 5 classes"),
         (lambda: vit_demo.explore(pixels[:, :16], module), InputError, "height is its width"),
         (lambda: vit_demo.explore(pixels * torch.nan, module), InputError, "every number finite"),
         (lambda: vit_demo.explore(pixels.byte(), module), InputError, "normalised"),
         (lambda: vit_demo.explore(CAT, module), PresetError, "does not take images of 3 x 224 x 224"),
-        (lambda: vit_demo.explore(CAT, module, fit="keep"), PresetError, "square"),
+        (lambda: vit_demo.explore(CAT, sized, fit="keep"), PresetError, "square"),
         (lambda: vit_demo.explore(CAT, nn.Linear(3, 3)), PresetError, "does not take images"),
         (lambda: vit_demo.explore(pixels, "photos-tiny"), InputError, "networks in memory"),
         (lambda: vit_demo.explore(CAT, labels=NAMES), InputError, "networks in memory"),

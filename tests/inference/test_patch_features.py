@@ -13,7 +13,7 @@ from vit_demo import features
 from vit_demo.errors import InputError, LabelError
 from vit_demo.inference import patch_features
 from vit_demo.inference.cache import ByteCache
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 @pytest.fixture(scope="module")

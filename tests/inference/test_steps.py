@@ -22,9 +22,9 @@ from vit_demo.inference.steps import (
     describe_network,
     describe_patch,
 )
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
-Network = Callable[..., ViT]
+Network = Callable[..., TracedViT]
 
 SHAPES: dict[str, dict[str, Any]] = {
     "class token": {},
@@ -41,15 +41,15 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(params=SHAPES.values(), ids=SHAPES)
-def model(network: Network, request: pytest.FixtureRequest) -> ViT:
+def model(network: Network, request: pytest.FixtureRequest) -> TracedViT:
     return network(**request.param)
 
 
-def picture(model: ViT) -> Tensor:
+def picture(model: TracedViT) -> Tensor:
     return torch.randn(1, model.config.in_channels, 16, 16)
 
 
-def test_a_patch_is_multiplied_with_each_filter_by_a_plain_loop(model: ViT) -> None:
+def test_a_patch_is_multiplied_with_each_filter_by_a_plain_loop(model: TracedViT) -> None:
     images, patch = picture(model), 6  # row 1, column 2 of 4 x 4
     shared = describe_network(model, images, patch_size=4)
     found = describe_patch(model, images, patch, patch_size=4)
@@ -62,11 +62,11 @@ def test_a_patch_is_multiplied_with_each_filter_by_a_plain_loop(model: ViT) -> N
         assert found["embedded"][index].item() == pytest.approx(total, abs=1e-4)
 
 
-def test_a_token_is_its_patch_and_its_position(model: ViT) -> None:
+def test_a_token_is_its_patch_and_its_position(model: TracedViT) -> None:
     images = picture(model)
     found = describe_patch(model, images, 6, patch_size=4)
     with torch.inference_mode():
-        tokens = model.embed(images, (4, 4), 4)[0]
+        tokens = model.module.embed(images, (4, 4), 4)[0]
     assert torch.equal(found["token"], tokens[model.config.num_prefix_tokens + 6])
     torch.testing.assert_close(found["embedded"] + found["position"], found["token"])
     assert ("class_token" in found) == model.config.class_token
@@ -74,8 +74,9 @@ def test_a_token_is_its_patch_and_its_position(model: ViT) -> None:
         assert torch.equal(found["class_token"], tokens[0])
 
 
-def test_positions_give_every_cosine_similarity(model: ViT) -> None:
-    positions = model.pos_embed_for((4, 4))[0, model.num_pos_embed_prefix :].numpy()
+def test_positions_give_every_cosine_similarity(model: TracedViT) -> None:
+    vit = model.module
+    positions = vit.pos_embed_for((4, 4))[0, vit.num_pos_embed_prefix :].numpy()
     compressed = describe_network(model, picture(model), patch_size=4)["positions"].float().numpy()
     lengths = np.linalg.norm(positions, axis=1)
     wanted = positions @ positions.T / np.outer(lengths, lengths)
@@ -91,10 +92,10 @@ def test_smooth_positions_need_few_numbers_and_random_ones_all() -> None:
 
 
 @pytest.mark.parametrize("block", [0, 2])
-def test_one_head_by_a_plain_loop(model: ViT, block: int) -> None:
+def test_one_head_by_a_plain_loop(model: TracedViT, block: int) -> None:
     images, patch, head = picture(model), 9, 1
     found = describe_block(model, images, patch, block, head, patch_size=4)
-    trace = Trace()
+    trace = Recording()
     with torch.inference_mode():
         model(images, trace, patch_size=4)
     q, k, v = (recorded[block][0, head].double() for recorded in (trace.q, trace.k, trace.v))
@@ -122,20 +123,20 @@ def test_a_block_is_that_of_its_modules_and_of_torchs_attention(network: Network
         attention.in_proj_bias.copy_(block.attn.qkv.bias)
         attention.out_proj.weight.copy_(block.attn.proj.weight)
         attention.out_proj.bias.copy_(block.attn.proj.bias)
-        before = model.blocks[0](model.embed(images, (4, 4), 4))
+        before = model.blocks[0](model.module.embed(images, (4, 4), 4))
         normed = block.norm1(before)
         added, weights = attention(normed, normed, normed, average_attn_weights=False)
         torch.testing.assert_close(found["all_weights"], weights[0, :, 10], atol=1e-5, rtol=1e-4)
         torch.testing.assert_close(found["attention"], added[0, 10], atol=1e-4, rtol=1e-4)
 
 
-def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: ViT) -> None:
+def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: TracedViT) -> None:
     images = picture(model)
     found = describe_block(model, images, 3, 1, 2, patch_size=4)
     block = model.blocks[1]
     token = model.config.num_prefix_tokens + 3
     with torch.inference_mode():
-        before = model.blocks[0](model.embed(images, (4, 4), 4))
+        before = model.blocks[0](model.module.embed(images, (4, 4), 4))
         torch.testing.assert_close(found["before"], before[0, token])
         torch.testing.assert_close(found["normed"], block.norm1(before)[0, token])
         torch.testing.assert_close(found["after"], block(before)[0, token])
@@ -147,25 +148,24 @@ def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: ViT) 
 
 def test_the_class_token_is_the_first_token(network: Network) -> None:
     model = network()
-    images, trace = picture(model), Trace()
+    images, trace = picture(model), Recording()
     found = describe_block(model, images, None, 2, 0, patch_size=4)
     with torch.inference_mode():
         model(images, trace, patch_size=4)
     torch.testing.assert_close(found["query"], trace.q[2][0, 0, 0])
 
 
-def test_the_prediction_forms_as_the_logit_lens_shows_and_ends_in_the_output(model: ViT) -> None:
+def test_the_prediction_forms_as_the_logit_lens_shows_and_ends_in_the_output(model: TracedViT) -> None:
     images = picture(model)
-    found = describe_network(model, images, patch_size=4)
+    found, vit = describe_network(model, images, patch_size=4), model.module
     with torch.inference_mode():
-        output = model(images, patch_size=4)[0]
-        pooled = model.forward_head(model.forward_features(images, patch_size=4), pre_logits=True)[0]
+        tokens = vit.forward_features(images, patch_size=4)
+        pooled, output = vit.forward_head(tokens, pre_logits=True)[0], vit.forward_head(tokens)[0]
     torch.testing.assert_close(found["pooled"], pooled)
     if not model.config.num_classes:
         assert "logits" not in found and found["depth_similarity"].shape == (4,)
         assert found["depth_similarity"][-1].item() == pytest.approx(1)
-        tokens = model.forward_features(images, patch_size=4)[0]
-        wanted = [F.cosine_similarity(tokens[0], patch, dim=0).item() for patch in tokens[3:]]
+        wanted = [F.cosine_similarity(tokens[0, 0], patch, dim=0).item() for patch in tokens[0, 3:]]
         np.testing.assert_allclose(found["alike"], wanted, atol=1e-5)
         return
     probabilities = logit_lens(model, images, patch_size=4)[0].softmax(-1)
@@ -200,7 +200,8 @@ def test_contrast_is_the_standard_deviation_of_each_patch(network: Network) -> N
 def test_filters_are_the_largest_and_bounded(network: Network) -> None:
     model = network(image_size=64, patch_size=32, embed_dim=48)
     found = describe_network(model, torch.randn(1, 3, 64, 64), patch_size=32)
-    norms = model.patch_embed.proj.weight.flatten(1).norm(dim=1)
+    kernel = model.module.patch_embed.proj.weight
+    norms = kernel.flatten(1).norm(dim=1)
     assert len(found["filters"]) == max(4, MAX_FILTER_VALUES // (3 * 32 * 32)) < MAX_FILTERS
     assert found["filters"].tolist() == norms.argsort(descending=True)[: len(found["filters"])].tolist()
-    assert torch.equal(found["kernel"], model.patch_embed.proj.weight[found["filters"]])
+    assert torch.equal(found["kernel"], kernel[found["filters"]])

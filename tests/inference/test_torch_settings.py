@@ -17,8 +17,9 @@ from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.shared import reset_engines
 from vit_demo.methods import METHODS
-from vit_demo.model import Trace, ViT
-from vit_demo.web.components.pad import example_picture
+from vit_demo.model import ViT
+from vit_demo.trace import Recording, TracedViT
+from vit_demo.web.catalog.example_digits import example_picture
 
 CLASS_METHODS = [name for name, method in METHODS.items() if method.class_specific]
 
@@ -58,7 +59,7 @@ def test_the_default_device(three: Exploration) -> None:
 @pytest.mark.parametrize("name", CLASS_METHODS)
 def test_a_network_loaded_in_inference_mode(three: Exploration, expected: dict[str, np.ndarray], name: str) -> None:
     with torch.inference_mode():
-        model = vit_demo.load("digits-tiny", 7)
+        model = TracedViT.of(vit_demo.load("digits-tiny", 7))
     values = METHODS[name].compute(model, three.pixels, 3)
     np.testing.assert_allclose(values[0].numpy(), expected[name], atol=1e-4)
 
@@ -82,11 +83,11 @@ def test_one_pass_on_the_meta_device_leaves_resampling_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("tokens", [17, 325], ids=["whole matrices", "chunks"])
-def test_maps_of_a_pass_with_gradients(network: Callable[..., ViT], tokens: int) -> None:
+def test_maps_of_a_pass_with_gradients(network: Callable[..., TracedViT], tokens: int) -> None:
     side = 4 * round((tokens - 1) ** 0.5)
-    model, trace = network(image_size=side).requires_grad_(True), Trace()
+    model, trace = network(image_size=side).requires_grad_(True), Recording()
     model(torch.randn(1, 3, side, side), trace)
-    free = Trace()
+    free = Recording()
     with torch.inference_mode():
         model(torch.zeros(1, 3, side, side), free)
     for values in (
@@ -101,7 +102,7 @@ def test_maps_of_a_pass_with_gradients(network: Callable[..., ViT], tokens: int)
 @pytest.mark.parametrize("name", ["mean", "blur", "black"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_baseline_has_the_dtype_of_the_images(three: Exploration, name: str, dtype: torch.dtype) -> None:
-    model, pixels = vit_demo.load("digits-tiny", 7).to(dtype), three.pixels.to(dtype)
+    model, pixels = TracedViT.of(vit_demo.load("digits-tiny", 7)).to(dtype), three.pixels.to(dtype)
     baseline = metrics.baseline_image(name, pixels, 7, three.preset.mean, three.preset.std)
     assert baseline.dtype == dtype
     assert metrics.faithfulness(model, pixels, 3, torch.rand(4, 4), baseline, patch_size=7).deletion[0] > 0.9
@@ -121,12 +122,12 @@ def test_a_patch_size_below_one_is_refused(patch_size: int) -> None:
         vit_demo.load("digits-tiny")(torch.rand(1, 1, 28, 28), patch_size=patch_size)
 
 
-def test_an_unknown_direction_is_refused(trace_of: Callable[..., Trace]) -> None:
+def test_an_unknown_direction_is_refused(trace_of: Callable[..., Recording]) -> None:
     with pytest.raises(InputError, match="direction"):
         METHODS["attention"].function(trace_of(), direction="x")
 
 
-def test_a_query_counts_from_the_end(trace_of: Callable[..., Trace]) -> None:
+def test_a_query_counts_from_the_end(trace_of: Callable[..., Recording]) -> None:
     trace = trace_of()
     for name in ("rollout", "attention"):
         method = METHODS[name].function
@@ -134,6 +135,6 @@ def test_a_query_counts_from_the_end(trace_of: Callable[..., Trace]) -> None:
 
 
 def test_methods_of_many_passes_explain_the_most_probable_class(three: Exploration) -> None:
-    model = vit_demo.load("digits-tiny", 7)
+    model = TracedViT.of(vit_demo.load("digits-tiny", 7))
     occlusion = METHODS["occlusion"]
     assert torch.equal(occlusion.compute(model, three.pixels), occlusion.compute(model, three.pixels, 3))

@@ -2,16 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
 import {
   attentionColumn,
   attentionMap,
   attentionRow,
   classTokenMap,
+  decodeResult,
   hasMap,
   rolloutMap,
-} from "../../vit_demo/web/components/stage/attention.js";
-import { decodeResult } from "../../vit_demo/web/components/stage/result.js";
+} from "../../vit_demo/web/frontend/stage/result.js";
 import { assertClose, fixture, randomNumbers } from "./helpers.js";
 
 const [HEADS, TOKENS, WIDTH] = [3, 7, 5];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createBlockTraces } from "../../vit_demo/web/components/stage/blockTraces.js";
+import { createBlockTraces } from "../../vit_demo/web/frontend/stage/onDemand.js";
 
 const WHILE = 10_000; // milliseconds, longer than any wait
 

@@ -2,10 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatCount } from "../../vit_demo/web/components/shared/language.js";
-import { networkOf, problemOf, stagesOf, totalsOf } from "../../vit_demo/web/components/stage/build/network.js";
-import { formatBytes } from "../../vit_demo/web/components/stage/build/numbers.js";
-import { pythonCode } from "../../vit_demo/web/components/stage/build/python.js";
+import { formatCount } from "../../vit_demo/web/frontend/shared/language.js";
+import { formatBytes } from "../../vit_demo/web/frontend/stage/format.js";
+import {
+  networkOf,
+  problemOf,
+  pythonCode,
+  stagesOf,
+  totalsOf,
+} from "../../vit_demo/web/frontend/stage/views/build/network.js";
 import { fixture } from "./helpers.js";
 
 const { networks, invalid, startingPoints } = fixture.build;

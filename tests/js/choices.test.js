@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createChannel } from "../../vit_demo/web/components/shared/channels.js";
+import { createChannel } from "../../vit_demo/web/frontend/shared/pageState.js";
 import {
   firstChoices,
   isStep,
@@ -11,14 +11,14 @@ import {
   validChoices,
   viewIn,
   viewOf,
-} from "../../vit_demo/web/components/stage/choices.js";
+} from "../../vit_demo/web/frontend/stage/choices.js";
 import {
   classMethod,
   describeMethods,
   isDefaultMap,
   mapFields,
   recommendedMethods,
-} from "../../vit_demo/web/components/stage/methods.js";
+} from "../../vit_demo/web/frontend/stage/methods.js";
 import { fixture } from "./helpers.js";
 
 const methods = describeMethods(fixture.methods);
@@ -157,12 +157,12 @@ test("every method has its words for every view", () => {
   }
 });
 
-test("a channel forgets followers that have left the page", () => {
+test("a channel forgets subscribers that have left the page", () => {
   const channel = createChannel("first");
   const heard = [];
   const [here, left] = [{ isConnected: true }, { isConnected: true }];
-  channel.follow(here, (value) => heard.push(["here", value]));
-  channel.follow(left, (value) => heard.push(["left", value]));
+  channel.subscribe(here, (value) => heard.push(["here", value]));
+  channel.subscribe(left, (value) => heard.push(["left", value]));
   assert.equal(channel.latest(), "first");
   left.isConnected = false;
   channel.publish("second");

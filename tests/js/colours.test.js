@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
 import {
+  greyOnPaper,
   heatColour,
   heatGradient,
   heatPixels,
@@ -12,8 +12,7 @@ import {
   paintedColour,
   peakOf,
   scaleEnd,
-} from "../../vit_demo/web/components/stage/colours.js";
-import { greyOnPaper } from "../../vit_demo/web/components/stage/ink.js";
+} from "../../vit_demo/web/frontend/stage/heatmapColours.js";
 import { assertClose, fixture } from "./helpers.js";
 
 const luminance = ([red, green, blue]) => 0.2126 * red + 0.7152 * green + 0.0722 * blue;
@@ -114,6 +113,6 @@ test("the legend shows what is painted on paper, and runs over 0 for a map with 
 });
 
 test("pages and package smooth a map from the same number of patches", () => {
-  assert.ok(isCoarse({ numPatches: fixture.coarsePatches }));
-  assert.ok(!isCoarse({ numPatches: fixture.coarsePatches + 1 }));
+  assert.ok(isCoarse({ numPatches: fixture.constants.coarsePatches }));
+  assert.ok(!isCoarse({ numPatches: fixture.constants.coarsePatches + 1 }));
 });

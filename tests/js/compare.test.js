@@ -6,13 +6,12 @@ import { test } from "node:test";
 import {
   attentionBytes,
   firstColumns,
-  formatBytes,
   offeredColumns,
   samePlace,
   scaleEnds,
   sourceOf,
   withModel,
-} from "../../vit_demo/web/components/stage/compare/columns.js";
+} from "../../vit_demo/web/frontend/stage/views/compare/column.js";
 
 test("a comparison begins with the nearest patch sizes, the current one among them", () => {
   const sizesFor = (current, sizes) =>
@@ -60,12 +59,8 @@ test("the same place in another grid holds the middle of the patch", () => {
   for (let patch = 0; patch < 12; patch++) assert.equal(samePlace(patch, grid(3, 4), grid(3, 4)), patch);
 });
 
-test("sizes in bytes", () => {
+test("bytes of the attention weights of a block", () => {
   assert.equal(attentionBytes({ numHeads: 3, numTokens: 197 }), 3 * 197 * 197 * 4);
-  assert.equal(formatBytes(465708), "466\u00a0kB");
-  assert.equal(formatBytes(40000), "40\u00a0kB");
-  assert.equal(formatBytes(1_500_000), "1.5\u00a0MB");
-  assert.equal(formatBytes(900), "900\u00a0bytes");
 });
 
 test("of the columns of a link those stay whose model, size and method exist, if two do", () => {

@@ -2,9 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-import { decodeFloat16, decodeFloat32, decodeMaps } from "../../vit_demo/web/components/stage/decode.js";
-import { decodeResult } from "../../vit_demo/web/components/stage/result.js";
+import { decodeFloat16, decodeFloat32, decodeMaps, decodeResult } from "../../vit_demo/web/frontend/stage/result.js";
 import { assertClose, fixture } from "./helpers.js";
 
 test("bytes and float32 arrive as Python sent them", () => {

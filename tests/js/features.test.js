@@ -2,23 +2,26 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-import { bordersOf } from "../../vit_demo/web/components/stage/features/borders.js";
+import { pause } from "../../vit_demo/web/frontend/shared/requests.js";
 import {
   classColours,
   classLegend,
   componentColours,
+  createShown,
   heatColours,
   normRange,
   PALETTE,
   patchPixels,
-} from "../../vit_demo/web/components/stage/features/colours.js";
-import { segmentsOf } from "../../vit_demo/web/components/stage/features/kmeans.js";
-import { createTokenLoader } from "../../vit_demo/web/components/stage/features/loader.js";
-import { eigenvectors, foreground, principalComponents } from "../../vit_demo/web/components/stage/features/pca.js";
-import { createShown } from "../../vit_demo/web/components/stage/features/shown.js";
-import { formatCosine, MODES, readingOf, sentenceOf } from "../../vit_demo/web/components/stage/features/text.js";
-import { pause } from "../../vit_demo/web/components/stage/requests.js";
+} from "../../vit_demo/web/frontend/stage/views/features/modes.js";
+import { bordersOf } from "../../vit_demo/web/frontend/stage/views/features/patchCanvas.js";
+import {
+  eigenvectors,
+  foreground,
+  principalComponents,
+  segmentsOf,
+} from "../../vit_demo/web/frontend/stage/views/features/reduction.js";
+import { formatCosine, MODES, readingOf, sentenceOf } from "../../vit_demo/web/frontend/stage/views/features/text.js";
+import { createTokenLoader } from "../../vit_demo/web/frontend/stage/views/features/tokens.js";
 import { assertClose, fixture, randomNumbers } from "./helpers.js";
 
 test("eigenvectors multiply to themselves times their values, and are orthogonal", () => {

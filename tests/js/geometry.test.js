@@ -10,7 +10,7 @@ import {
   partOf,
   patchAt,
   patchBox,
-} from "../../vit_demo/web/components/shared/geometry.js";
+} from "../../vit_demo/web/frontend/shared/geometry.js";
 import { assertClose } from "./helpers.js";
 
 const GRIDS = [

@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { setConstants } from "../../vit_demo/web/frontend/shared/constants.js";
 
 export const fixture = JSON.parse(readFileSync(process.env.VIT_DEMO_FIXTURE, "utf8"));
+setConstants(fixture.constants);
 
 /** Numbers, or lists of numbers, that differ by at most `tolerance`. */
 export function assertClose(found, expected, tolerance) {

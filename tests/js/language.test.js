@@ -11,8 +11,8 @@ import {
   languageChange,
   translate,
   useCatalogue,
-} from "../../vit_demo/web/components/shared/language.js";
-import { formatNumber, formatProbability, percent } from "../../vit_demo/web/components/stage/numbers.js";
+} from "../../vit_demo/web/frontend/shared/language.js";
+import { formatNumber, formatProbability, percent } from "../../vit_demo/web/frontend/stage/format.js";
 
 const PATCHES = "{count} patch|{count} patches";
 const read = (name) =>
@@ -81,9 +81,9 @@ test("numbers are written as in the language", () => {
   assert.equal(percent(97.34, 1), "97.3%");
 });
 
-test("whoever follows the language is called", () => {
+test("whoever subscribes to the language is called", () => {
   const heard = [];
-  languageChange.follow({ isConnected: true }, (language) => heard.push(language));
+  languageChange.subscribe({ isConnected: true }, (language) => heard.push(language));
   useCatalogue("fr", {});
   assert.deepEqual([heard, currentLanguage()], [["fr"], "fr"]);
 });

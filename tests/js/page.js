@@ -1,6 +1,6 @@
 // A page without a browser: the models of its menu, its defaults and its first state.
 
-import { firstState } from "../../vit_demo/web/components/shared/link.js";
+import { firstState } from "../../vit_demo/web/frontend/shared/link.js";
 
 const model = (name, task, sizes, isHere = true) => ({
   name,

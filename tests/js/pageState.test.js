@@ -2,12 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-import { PENS } from "../../vit_demo/web/components/pad/strokes.js";
-import { decodeEntry, encodeEntry, followHistory } from "../../vit_demo/web/components/shared/browserHistory.js";
-import { decodeLink, encodeLink, leftOut } from "../../vit_demo/web/components/shared/link.js";
-import { createPageState, PUSH, REPLACE } from "../../vit_demo/web/components/shared/pageState.js";
-import { decodeStrokes, encodeStrokes, rounded } from "../../vit_demo/web/components/shared/strokeCodec.js";
+import { decodeStrokes, encodeStrokes, PENS, rounded } from "../../vit_demo/web/frontend/pad/strokes.js";
+import { decodeEntry, encodeEntry, syncHistory } from "../../vit_demo/web/frontend/shared/browserHistory.js";
+import { decodeLink, encodeLink, leftOut } from "../../vit_demo/web/frontend/shared/link.js";
+import { createPageState, PUSH, REPLACE } from "../../vit_demo/web/frontend/shared/pageState.js";
 import { randomNumbers } from "./helpers.js";
 import { models, page } from "./page.js";
 
@@ -44,7 +42,7 @@ test("a change that changes nothing tells nobody, and a state is never changed i
   const pageState = opened();
   const before = pageState.get();
   const heard = [];
-  pageState.follow(element, (_, how) => heard.push(how));
+  pageState.subscribe(element, (_, how) => heard.push(how));
   pageState.changeTab("digits", { patchSize: 4 });
   pageState.changeView({ method: "attention" });
   pageState.chooseTask("digits");
@@ -280,7 +278,7 @@ const noModel = { open: assert.fail, leave() {}, isAwaited: () => false };
 test("choices are steps of the history, strokes and sliders are not", () => {
   const browser = createBrowser();
   const pageState = createPageState();
-  assert.equal(followHistory(element, pageState, page, noModel, browser), null);
+  assert.equal(syncHistory(element, pageState, page, noModel, browser), null);
   pageState.open(page.first);
   assert.equal(browser.location.hash, "", "a page that was only opened keeps its address");
   pageState.changeTab("digits", { patchSize: 7 });
@@ -303,7 +301,7 @@ test("in a frame of Hugging Face the visitor's address bar is told, and nobody e
   const told = [];
   browser.parent = { postMessage: (...message) => told.push(message) };
   const pageState = createPageState();
-  followHistory(element, pageState, page, noModel, browser);
+  syncHistory(element, pageState, page, noModel, browser);
   pageState.open(page.first);
   pageState.changeTab("digits", { patchSize: 7 });
   assert.deepEqual(told, [[{ hash: "#tab=digits&model=digits-small&patch_size=7&digit=7" }, "https://huggingface.co"]]);
@@ -320,12 +318,12 @@ test("a link to a model that must be downloaded keeps its address until the visi
     leave: () => calls.push("leave"),
     isAwaited: () => isAwaited,
   };
-  const { state } = followHistory(element, pageState, page, linked, browser);
+  const { state } = syncHistory(element, pageState, page, linked, browser);
   pageState.open(state);
   pageState.changeView({ block: 5 }, REPLACE); // the stage, for the model that takes its place
   browser.leave();
   assert.equal(browser.location.hash, link);
-  pageState.follow(element, (_, how) => {
+  pageState.subscribe(element, (_, how) => {
     if (how === PUSH) isAwaited = false;
   });
   pageState.changeView({ section: "build" });

@@ -2,10 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-import { createDropping } from "../../vit_demo/web/components/stage/dropping.js";
-import { createMapRequests } from "../../vit_demo/web/components/stage/mapRequests.js";
-import { createRequestIds, sendRequest } from "../../vit_demo/web/components/stage/requests.js";
+import { createRequestIds, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
+import { createDropping } from "../../vit_demo/web/frontend/stage/dropping.js";
+import { createMapRequests } from "../../vit_demo/web/frontend/stage/onDemand.js";
 
 const encode = (...values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0));

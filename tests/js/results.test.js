@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createResults, LOST } from "../../vit_demo/web/components/inputs/results.js";
-import { newResult, resultStatus } from "../../vit_demo/web/components/shared/channels.js";
-import { createPageState, RESTORE } from "../../vit_demo/web/components/shared/pageState.js";
+import { createResults, LOST } from "../../vit_demo/web/frontend/inputs/results.js";
+import { createPageState, newResult, RESTORE, resultStatus } from "../../vit_demo/web/frontend/shared/pageState.js";
 import { page } from "./page.js";
 
 const element = { isConnected: true };
@@ -21,8 +20,8 @@ function heldResults() {
   };
   const drawingOf = (strokes) => `drawing of ${strokes.length}`;
   const results = createResults(server, { drawingOf, opening: page.first, firstPause: 1 });
-  pageState.follow(element, results.follow);
-  newResult.follow(element, ({ payload, view, restored, isNewest, onShown }) => {
+  pageState.subscribe(element, results.update);
+  newResult.subscribe(element, ({ payload, view, restored, isNewest, onShown }) => {
     assert.ok(isNewest());
     shown.push({ payload, label: view.label, restored });
     onShown?.();
@@ -78,7 +77,7 @@ test("back at what is shown nothing is requested, and what was shown before come
 test("a result that is still being opened when another state comes is neither shown nor done", async () => {
   const { pageState, held } = heldResults();
   let late = null;
-  newResult.follow(element, (message) => {
+  newResult.subscribe(element, (message) => {
     late ??= message;
   });
   pageState.changeTab("digits", { patchSize: 7 });
@@ -157,5 +156,5 @@ test("what a link restores is said to be restored, even if it is still being com
   assert.deepEqual(shown, [{ payload: "lion", label: 3, restored: true }]);
   pageState.restore({ ...page.first, task: "photos" });
   assert.deepEqual(shown.at(-1), { payload: null, label: null, restored: true });
-  pageState.follow(element, (_, how) => assert.notEqual(how, RESTORE));
+  pageState.subscribe(element, (_, how) => assert.notEqual(how, RESTORE));
 });

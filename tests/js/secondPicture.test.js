@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FEATURE_MODES } from "../../vit_demo/web/components/shared/viewLink.js";
-import { createSecondPicture, examplesOf } from "../../vit_demo/web/components/stage/features/secondPicture.js";
-import { MODES } from "../../vit_demo/web/components/stage/features/text.js";
+import { FEATURE_MODES } from "../../vit_demo/web/frontend/shared/link.js";
+import { createSecondPicture, examplesOf } from "../../vit_demo/web/frontend/stage/views/features/secondPicture.js";
+import { MODES } from "../../vit_demo/web/frontend/stage/views/features/text.js";
 
 const control = () => ({ addEventListener() {}, dataset: {} });
 const second = createSecondPicture(control(), control(), { photos: [{ name: "lion", title: "Lion" }] });

@@ -3,25 +3,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { decodeResult } from "../../vit_demo/web/components/stage/result.js";
-import { createStepData, decodeNumbers } from "../../vit_demo/web/components/stage/steps/data.js";
-import { questionOf } from "../../vit_demo/web/components/stage/steps/questions.js";
-import { STEPS } from "../../vit_demo/web/components/stage/steps/texts.js";
-import {
-  factsOf,
-  NUM_STEPS,
-  patchOfToken,
-  positionSimilarity,
-  settledAfter,
-  settleTour,
-} from "../../vit_demo/web/components/stage/steps/tour.js";
+import { decodeResult } from "../../vit_demo/web/frontend/stage/result.js";
 import {
   filterPixels,
   inputPixels,
   productsOf,
   short,
   signedPixels,
-} from "../../vit_demo/web/components/stage/steps/vectors.js";
+} from "../../vit_demo/web/frontend/stage/views/steps/painting.js";
+import { questionOf } from "../../vit_demo/web/frontend/stage/views/steps/quiz.js";
+import { STEPS } from "../../vit_demo/web/frontend/stage/views/steps/texts.js";
+import {
+  createStepData,
+  decodeNumbers,
+  factsOf,
+  NUM_STEPS,
+  patchOfToken,
+  positionSimilarity,
+  settledAfter,
+  settleTour,
+} from "../../vit_demo/web/frontend/stage/views/steps/tour.js";
 import { assertClose, fixture, randomNumbers } from "./helpers.js";
 
 const result = decodeResult(fixture.payload);

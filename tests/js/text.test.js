@@ -3,17 +3,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { describeFit } from "../../vit_demo/web/components/model_view/modelView.js";
-import { axisTop } from "../../vit_demo/web/components/stage/charts.js";
-import { faithfulnessText, randomizationText } from "../../vit_demo/web/components/stage/conclusions.js";
-import { testedClass } from "../../vit_demo/web/components/stage/methods.js";
+import { describeFit } from "../../vit_demo/web/frontend/inputs/modelView.js";
 import {
   formatArea,
   formatNumber,
   formatProbability,
   formatShare,
-} from "../../vit_demo/web/components/stage/numbers.js";
-import { placeOf, queryName, targetOf } from "../../vit_demo/web/components/stage/text.js";
+  placeOf,
+  queryName,
+  targetOf,
+} from "../../vit_demo/web/frontend/stage/format.js";
+import { testedClass } from "../../vit_demo/web/frontend/stage/methods.js";
+import {
+  axisTop,
+  faithfulnessText,
+  randomizationText,
+} from "../../vit_demo/web/frontend/stage/views/faithfulness/findings.js";
 
 const plain = (text) => text.replaceAll("\u00a0", " ");
 

@@ -2,10 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-import { segmentsOf } from "../../vit_demo/web/components/stage/features/kmeans.js";
-import { compute } from "../../vit_demo/web/components/stage/features/shown.js";
-import { decodeTokens, similarities } from "../../vit_demo/web/components/stage/features/tokens.js";
+import { compute } from "../../vit_demo/web/frontend/stage/views/features/modes.js";
+import { segmentsOf } from "../../vit_demo/web/frontend/stage/views/features/reduction.js";
+import { decodeTokens, similarities } from "../../vit_demo/web/frontend/stage/views/features/tokens.js";
 import { assertClose, fixture } from "./helpers.js";
 
 const { tokens: expected } = fixture;

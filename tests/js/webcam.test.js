@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createWebcam } from "../../vit_demo/web/components/inputs/webcam.js";
+import { createWebcam } from "../../vit_demo/web/frontend/inputs/photoInput.js";
 
 /** A camera that opens when the test says so. */
 function createCamera() {

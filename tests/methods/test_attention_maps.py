@@ -11,7 +11,7 @@ from torch import Tensor
 
 from vit_demo.methods import attention_from, attention_matrix, attention_to, logsumexp, to_grid
 from vit_demo.methods.attention_rows import iter_attention_rows
-from vit_demo.model import ViTConfig
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import Recording, TracedViT
 
 MakeTrace = Callable[..., Recording]
@@ -42,8 +42,8 @@ def test_maps_equal_what_timm_computes_without_its_fused_kernel() -> None:
     for block in theirs.blocks:
         block.attn.fused_attn = False
         block.attn.attn_drop.register_forward_hook(lambda _, __, attention: captured.append(attention))
-    ours, trace = ViT(ViTConfig(image_size=16, **shape)).eval(), Recording()
-    ours.load_state_dict(theirs.state_dict())
+    ours, trace = TracedViT.of(ViT(ViTConfig(image_size=16, **shape)).eval()), Recording()
+    ours.module.load_state_dict(theirs.state_dict())
     images = torch.randn(2, 3, 16, 16)
     with torch.inference_mode():
         theirs(images)

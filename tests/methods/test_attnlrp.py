@@ -77,7 +77,7 @@ def _through_block(block: nn.Module, x: Tensor, relevance: Tensor, heads: int) -
 
 def _by_the_rules(model: TracedViT, images: Tensor, target: Tensor, patch_size: int | None = None) -> Tensor:
     """Each token's share ``[B, N]``, in float64."""
-    model, p, images = copy.deepcopy(model).double(), patch_size or model.patch_size, images.double()
+    model, p, images = copy.deepcopy(model.module).double(), patch_size or model.patch_size, images.double()
     tokens = [model.embed(images, (images.shape[2] // p, images.shape[3] // p), p)]
     for block in model.blocks:
         tokens.append(block(tokens[-1]))

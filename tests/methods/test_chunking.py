@@ -19,6 +19,7 @@ from vit_demo.methods.chunking import chunk_size, current_budget
 from vit_demo.methods.norm_attention import norm_attention_rows
 from vit_demo.methods.relevance import RelevanceRow
 from vit_demo.methods.subsets import sequences_per_batch
+from vit_demo.model import ViT
 from vit_demo.trace import Recording, TracedViT
 
 Network = Callable[..., TracedViT]
@@ -35,7 +36,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
         seen["rows"].append(queries.shape[1])
         attention_rows_into(queries, *rest)
 
-    def watch_pictures(self: TracedViT, images: Tensor, *rest: object, **options: object) -> Tensor:
+    def watch_pictures(self: ViT, images: Tensor, *rest: object, **options: object) -> Tensor:
         seen["pictures"].append(len(images))
         return forward_features(self, images, *rest, **options)
 
@@ -45,7 +46,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, list[int]]]:
         monkeypatch.setattr(sys.modules[f"vit_demo.methods.{module}"], "CHUNK_VALUES", 64 * 4 * 3 * 17)
     monkeypatch.setattr(sys.modules["vit_demo.methods.attention_rows"], "WHOLE_VALUES", 0)
     monkeypatch.setattr(sys.modules["vit_demo.methods.subsets"], "BATCH_TOKENS", 64 * 2 * 17)
-    monkeypatch.setattr(TracedViT, "forward_features", watch_pictures)
+    monkeypatch.setattr(ViT, "forward_features", watch_pictures)
     yield seen
 
 

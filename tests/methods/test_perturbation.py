@@ -65,7 +65,7 @@ class Planted(TracedViT):
 
 
 def test_local_surrogate_recovers_a_planted_order(network: Network) -> None:
-    model = Planted(network(num_classes=2).config)
+    model = Planted.of(network(num_classes=2).module)
     importance = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
     images = importance.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     found = local_surrogate(model, images, 1, budget=200, with_hint=False)[0]

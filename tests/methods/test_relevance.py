@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import attnlrp, relevance
-from vit_demo.methods.targets import forward_with_grad
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import TracedViT
 
 Network = Callable[..., TracedViT]
 SHAPES = [
@@ -123,22 +122,3 @@ def test_gradients_are_found_under_inference_mode_and_left_nowhere(network: Netw
         torch.testing.assert_close(method(model, images.clone(), torch.tensor([1])), plain)
     assert not plain.requires_grad
     assert all(parameter.grad is None for parameter in model.parameters())
-
-
-def test_a_trace_records_the_intermediates_only_if_asked(network: Network, explicit) -> None:
-    model, images = network(), torch.randn(2, 3, 16, 16)
-    logits, trace = forward_with_grad(model, images)
-    plain = Recording()
-    assert torch.equal(model(images, plain), logits)
-    assert plain.out == {} and plain.tokens == []
-    found = explicit(model, images)
-    for x, expected in zip(trace.tokens, found.tokens, strict=True):
-        torch.testing.assert_close(x, expected.float(), atol=3e-5, rtol=1e-5)  # of values up to 30
-    for index, block in enumerate(model.blocks):
-        mixed = (found.attention[index] @ found.values[index]).transpose(1, 2).flatten(2).float()
-        after = trace.tokens[index] + block.ls1(block.attn.proj(mixed))
-        torch.testing.assert_close(trace.out[f"block0{index}/+sa"], after, atol=3e-5, rtol=1e-5)
-    torch.testing.assert_close(trace.out["stem"], model.patch_embed(images, 4))
-    torch.testing.assert_close(trace.out["encoded"], model.norm(trace.tokens[-1]))
-    torch.testing.assert_close(model.head(trace.out["pre_logits"]), logits)
-    assert torch.equal(trace.out["logits"], logits)

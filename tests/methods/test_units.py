@@ -7,7 +7,7 @@ import torch
 import vit_demo
 from vit_demo.methods import METHODS
 from vit_demo.methods.units import FLOORS, floor_of
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 def test_every_floor_is_of_a_unit_that_a_method_has():

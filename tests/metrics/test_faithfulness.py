@@ -60,7 +60,7 @@ class Counting(TracedViT):
 
 
 def test_a_right_map_beats_random_orders_and_a_wrong_one_loses_by_as_much(network: Network) -> None:
-    model, importance = Counting(network(num_classes=2).config), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
+    model, importance = Counting.of(network(num_classes=2).module), torch.arange(16.0)[torch.randperm(16)].reshape(4, 4)
     images = importance.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
     right, wrong = (
         faithfulness(model, images, 0, sign * importance, torch.zeros(1), steps=16, seeds=50) for sign in (1, -1)

@@ -1,4 +1,4 @@
-"""What networks, traces and what is derived from weights kept_patches in memory, against sums by hand."""
+"""What networks, traces and what is derived from weights keep in memory, against sums by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from vit_demo.model import Trace, ViT, ViTConfig
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.memory import num_bytes
+from vit_demo.trace import Recording, TracedViT
 
 BATCH, TOKENS, WIDTH = 3, 17, 24
 
@@ -21,9 +22,9 @@ def test_views_keep_their_whole_storage_and_share_it() -> None:
 
 
 def test_a_trace_counts_each_fused_output_once(tiny: ViTConfig) -> None:
-    trace = Trace()
+    trace = Recording()
     assert trace.num_bytes == 0
-    model, images = ViT(tiny), torch.randn(BATCH, 3, 16, 16)
+    model, images = TracedViT.of(ViT(tiny)), torch.randn(BATCH, 3, 16, 16)
     with torch.inference_mode():
         model(images, trace)
         fused = 3 * BATCH * TOKENS * WIDTH * 4
@@ -34,26 +35,21 @@ def test_a_trace_counts_each_fused_output_once(tiny: ViTConfig) -> None:
 
 @pytest.mark.parametrize("name", ["q", "k", "v"])
 def test_a_trace_counts_queries_keys_and_values_that_share_no_memory(name: str) -> None:
-    assert Trace(**{name: [torch.zeros(2, 3), torch.zeros(5)]}).num_bytes == 4 * 11
-    assert Trace(q=[torch.zeros(2)], k=[torch.zeros(2)], v=[torch.zeros(2)]).num_bytes == 4 * 6
+    assert Recording(**{name: [torch.zeros(2, 3), torch.zeros(5)]}).num_bytes == 4 * 11
+    assert Recording(q=[torch.zeros(2)], k=[torch.zeros(2)], v=[torch.zeros(2)]).num_bytes == 4 * 6
 
 
-def test_a_trace_of_tokens_counts_every_intermediate_and_the_kept_patches(tiny: ViTConfig) -> None:
-    trace, kept_patches = Trace(record_tokens=True), torch.tensor([[0, 3, 5]])
+def test_a_trace_of_tokens_counts_those_of_every_depth_and_the_kept_patches(tiny: ViTConfig) -> None:
+    trace, kept_patches = Recording(record_tokens=True), torch.tensor([[0, 3, 5]])
     with torch.inference_mode():
-        ViT(tiny)(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
-    vector, tokens = WIDTH * 4, 4 * WIDTH * 4  # class token and three patches
-    assert set(trace.out) == {
-        "stem", "with_posemb", "block00/+sa", "block00/+mlp", "block01/+sa", "block01/+mlp", "encoded", "pre_logits",
-        "logits",
-    }  # fmt: skip
-    qkv, head = 2 * 3 * tokens, vector + 5 * 4
-    assert trace.num_bytes == qkv + 16 * vector + 6 * tokens + head + 3 * 8
+        TracedViT.of(ViT(tiny))(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
+    tokens = 4 * WIDTH * 4  # class token and three patches
+    assert len(trace.tokens) == 3 and trace.num_bytes == 2 * 3 * tokens + 3 * tokens + 3 * 8
 
 
 @pytest.mark.parametrize("learned", [True, False])
 def test_a_network_counts_its_weights_and_what_it_derived(tiny: ViTConfig, learned: bool) -> None:
-    model = ViT(replace(tiny, pos_embed="learned" if learned else "sincos"))
+    model = TracedViT.of(ViT(replace(tiny, pos_embed="learned" if learned else "sincos")))
     weights = 4 * sum(parameter.numel() for parameter in model.parameters())
     assert model.num_bytes == weights
     with torch.inference_mode():

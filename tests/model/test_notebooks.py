@@ -11,8 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.methods import attention_matrix
-from vit_demo.model import Trace, ViT, ViTConfig
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
+from vit_demo.trace import Recording, TracedViT
 
 
 @pytest.mark.parametrize("config", [EINOPS_VIT, ANNOTATED_VIT, VIT_TINY], ids=["einops", "annotated", "tiny"])
@@ -52,9 +53,9 @@ def test_annotated_notebook_drops_a_tenth_in_training_only() -> None:
 
 
 def test_every_block_of_vit_tiny_gives_its_attention() -> None:
-    model, trace = ViT(VIT_TINY).eval(), Trace()
+    model, trace = TracedViT.of(ViT(VIT_TINY)), Recording()
     with torch.inference_mode():
-        assert model.forward_features(torch.randn(1, 3, 224, 224), trace).shape == (1, 197, 192)
+        model(torch.randn(1, 3, 224, 224), trace)
         maps = [attention_matrix(trace, block) for block in range(trace.num_blocks)]
     assert [tuple(one.shape) for one in maps] == [(1, 3, 197, 197)] * 12
 
@@ -62,11 +63,11 @@ def test_every_block_of_vit_tiny_gives_its_attention() -> None:
 def test_mnist_notebook_goes_from_49_patches_to_ten_logits() -> None:
     model = ViT(MNIST_FROM_SCRATCH).eval()
     images = torch.randn(5, 1, 28, 28)
-    trace = Trace()
+    trace = Recording()
     with torch.inference_mode():
         assert model.patch_embed(images, 4).shape == (5, 49, 8)
-        assert model.forward_features(images, trace).shape == (5, 50, 8)
-        assert model(images).shape == (5, 10)
+        assert model.forward_features(images).shape == (5, 50, 8)
+        assert TracedViT.of(model)(images, trace).shape == (5, 10)
     assert (trace.num_blocks, trace.num_heads, trace.num_tokens, trace.grid) == (2, 2, 50, (7, 7))
     assert model.blocks[0].mlp.fc1.out_features == 32
 

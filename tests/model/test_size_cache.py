@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.resample import CACHED_SIZES, SizeCache, resample_patch_embed
+from vit_demo.model.resample import CACHED_SIZES, SizeCache, resample_patch_embed, resample_pos_embed
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def _check_fresh(model: ViT, before: Tensor) -> None:
         now = _kernel(model, 2)
         assert not torch.equal(now, before.to(now.dtype))
         assert torch.equal(now, resample_patch_embed(model.patch_embed.proj.weight, 2))
-        assert torch.equal(model.pos_embed_for((8, 8)), model._resample_pos_embed(model.pos_embed, (8, 8)))
+        assert torch.equal(model.pos_embed_for((8, 8)), resample_pos_embed(model.pos_embed, (8, 8), 1))
 
 
 def test_unchanged_weights_give_the_same_object(model: ViT) -> None:

@@ -1,14 +1,16 @@
 """The front matter of README.md is what a Hugging Face Space reads, and agrees with the rest of the repository."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from huggingface_hub import SpaceCard
+from packaging.requirements import Requirement
 from PIL import Image
 
 from vit_demo.weights import PRESETS
-from vit_demo.weights.hf_weights import WEIGHTS_FILE
+from vit_demo.weights.hub.repository import WEIGHTS_FILE
 
 ROOT = Path(__file__).parents[2]
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
@@ -51,6 +53,15 @@ def test_every_key_and_value_is_one_that_spaces_accept(card):
 def test_gradio_has_the_version_of_the_requirements(card):
     pin = re.search(r"^gradio==(.+)$", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
     assert pin and card["sdk_version"] == pin[1]
+
+
+def test_the_package_needs_what_the_requirements_pin():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    package = {one.name: one.specifier for one in map(Requirement, project["dependencies"])}
+    space = {one.name: one.specifier for one in map(Requirement, (ROOT / "requirements.txt").read_text().splitlines())}
+    (pin,) = space.pop("gradio")
+    assert pin.operator == "==" and pin.version in package.pop("gradio")
+    assert package == space
 
 
 def test_the_models_are_those_of_the_presets(card):

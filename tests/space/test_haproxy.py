@@ -48,7 +48,9 @@ def proxy(tmp_path):
     def start(name: str, *servers: ThreadingHTTPServer) -> str:
         port = first_free(0)
         text = (FOLDER / name).read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
-        text = text.replace("timeout http-request 10s", "timeout http-request 300ms")  # shorter, for the test
+        for given in ("http-request 10s", "http-keep-alive 15s"):
+            assert f"timeout {given}" in text
+            text = text.replace(given, f"{given.split()[0]} 300ms")  # shorter, for the test
         ports = iter([server.server_port for server in servers])
         text = re.sub(r"(server \w+ 127\.0\.0\.1:)\d+", lambda found: f"{found[1]}{next(ports)}", text)
         (tmp_path / name).write_text(text)
@@ -104,3 +106,13 @@ def test_headers_that_never_end_are_given_up(proxy, name):
     with socket.create_connection((address.hostname, address.port), timeout=10) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Dripped: ")
         assert slow.recv(100).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
+def test_connections_that_are_idle_are_ended(proxy, name):
+    address = urlsplit(proxy(name, serve("one"), serve("two")))
+    with socket.create_connection((address.hostname, address.port), timeout=10) as idle:
+        idle.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle.recv(1000).startswith(b"HTTP/1.1 200")
+        while idle.recv(1000):  # whatever is left of the reply, and then its end
+            pass

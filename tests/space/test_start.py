@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 from packaging.requirements import Requirement
 
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 ROOT = Path(__file__).parents[2]
 READ_ONLY = "mount -o remount,bind,ro /"

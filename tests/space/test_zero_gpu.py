@@ -16,7 +16,7 @@ from gradio_client import Client, handle_file
 from huggingface_hub import SpaceCard
 
 import vit_demo
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 from .device_api import device_api
 

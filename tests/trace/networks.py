@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vit_demo.model import ViT, ViTConfig
+
 
 def randomize(module: nn.Module) -> nn.Module:
     """Gives every parameter a random value, since some libraries start with zeros."""
@@ -23,6 +25,7 @@ def timm_network(kind: str, **options: Any) -> nn.Module:
     timm = pytest.importorskip("timm")
     size = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 5}
     module, _, name = kind.rpartition(".")
+    torch.manual_seed(0)
     return randomize(getattr(getattr(timm.models, module), name)(**size | options))
 
 
@@ -101,12 +104,32 @@ class Own(nn.Module):
         return self.head(x.mean(1))
 
 
+def of_this_package(**options: Any) -> Callable[[], nn.Module]:
+    shape = {"image_size": 32, "patch_size": 8, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
+
+    def make() -> nn.Module:
+        torch.manual_seed(0)
+        return randomize(ViT(ViTConfig(**shape | options)))
+
+    return make
+
+
 def own() -> nn.Module:
     torch.manual_seed(0)
     return Own().eval()
 
 
+def plain(module: nn.Module, images: Tensor, **options: Any) -> Tensor:
+    """What the network gives without any help."""
+    output = module(images, **options)
+    if isinstance(output, Tensor):
+        return output
+    return next(output[name] for name in ("logits", "image_embeds", "pooler_output") if name in output)
+
+
 NETWORKS: dict[str, Callable[[], nn.Module]] = {
+    "ours": of_this_package(num_registers=2, layer_scale=0.5),
+    "ours per head, mean": of_this_package(projection="per_head", pos_embed="sincos", pool="mean", class_token=False),
     "timm vit": timm_vit(),
     "timm mean, registers": timm_vit(global_pool="avg", class_token=False, reg_tokens=2, fc_norm=True),
     "timm layer scale, qk norm": timm_vit(init_values=0.5, qk_norm=True),

@@ -19,35 +19,15 @@ from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.targets import pooling_weights
-from vit_demo.model import Trace
-from vit_demo.trace import AdaptedViT, adapt
+from vit_demo.trace import Recording, TracedViT, adapt
 
-from .networks import NETWORKS, own, timm_vit
+from .networks import own, plain, timm_vit
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(params=NETWORKS, scope="module")
-def network(request) -> AdaptedViT:
-    return adapt(NETWORKS[request.param](), 32)
-
-
-@pytest.fixture(scope="module")
-def images() -> Tensor:
-    return torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(3))
-
-
-def plain(network: AdaptedViT, images: Tensor) -> Tensor:
-    output = network.module(images)
-    return (
-        output
-        if isinstance(output, Tensor)
-        else next(output[n] for n in ("logits", "image_embeds", "pooler_output") if n in output)
-    )
-
-
-def traced(network: AdaptedViT, images: Tensor, **options: Any) -> tuple[Tensor, Trace]:
-    trace = Trace(record_tokens=True)
+def traced(network: TracedViT, images: Tensor, **options: Any) -> tuple[Tensor, Recording]:
+    trace = Recording(record_tokens=True)
     with torch.no_grad():
         return network(images, trace, **options), trace
 
@@ -55,9 +35,13 @@ def traced(network: AdaptedViT, images: Tensor, **options: Any) -> tuple[Tensor,
 def test_the_output_is_the_networks_own_and_attention_that_of_its_matrices(network, images):
     logits, trace = traced(network, images)
     with torch.no_grad():
-        assert torch.allclose(logits, plain(network, images), atol=1e-6)
+        expected = plain(network.module, images)
+        if "Siglip" in type(network.module).__name__:  # its pooling asks torch for attention weights: another kernel
+            torch.testing.assert_close(logits, expected, atol=1e-6, rtol=0)
+        else:
+            assert torch.equal(logits, expected)
         with Explicit() as explicit:
-            plain(network, images)
+            plain(network.module, images)
     assert trace.grid == (4, 4) and trace.num_tokens == 16 + network.config.num_prefix_tokens
     assert trace.num_blocks == len(explicit.matrices) == 3 and trace.num_heads == 3
     for block, matrix in enumerate(explicit.matrices):
@@ -71,7 +55,7 @@ def test_the_output_is_the_networks_own_and_attention_that_of_its_matrices(netwo
 def test_the_public_trace_holds_the_same(network, images):
     _, expected = traced(network, images)
     with torch.no_grad(), vit_demo.Trace() as trace:
-        plain(network, images)
+        plain(network.module, images)
     for block in range(3):
         torch.testing.assert_close(trace.attention(block), attention_matrix(expected, block), atol=1e-5, rtol=1e-4)
 
@@ -80,7 +64,7 @@ def test_the_public_trace_holds_the_same(network, images):
 def test_relevance_is_that_of_explicit_matrices(network, images, is_short, monkeypatch):
     monkeypatch.setattr(sys.modules["vit_demo.methods.relevance"], "is_short", lambda q: is_short)
     with Explicit() as explicit:
-        scores = plain(network, images.clone().requires_grad_())[:, 3].sum()
+        scores = plain(network.module, images.clone().requires_grad_())[:, 3].sum()
     gradients = torch.autograd.grad(scores, explicit.matrices)
     _, trace = traced(network, images)
     start = pooling_weights(network, trace).expand(2, -1)
@@ -100,7 +84,7 @@ def test_relevance_of_attentions_that_read_the_same_tokens_is_added(kind, is_sho
     network = adapt(timm_vit(depth=2, embed_dim=24, num_heads=2, **block)(), 32)
     monkeypatch.setattr(sys.modules["vit_demo.methods.relevance"], "is_short", lambda q: is_short)
     with Explicit() as explicit:
-        scores = plain(network, images.clone().requires_grad_())[:, 3].sum()
+        scores = plain(network.module, images.clone().requires_grad_())[:, 3].sum()
     gradients = torch.autograd.grad(scores, explicit.matrices)
     first, second, third, fourth = (
         (matrix * gradient).relu().mean(1) for matrix, gradient in zip(explicit.matrices, gradients, strict=True)
@@ -127,7 +111,7 @@ def test_dropped_patches_are_out_of_the_sequence(network, images):
     for sample in range(2):  # one by one, with minus infinity at the others, and without their rows at the end
         rows = torch.cat([torch.arange(prefix), kept[sample] + prefix])
         dropped = torch.ones(16 + prefix, dtype=torch.bool).index_fill(0, rows, value=False)
-        end = network.module.get_submodule(network._end)
+        end = network.module.get_submodule(network.structure.exit)
 
         def cut(module: nn.Module, args: Any, output: Any, rows: Tensor = rows) -> Any:
             return output[:, rows] if isinstance(output, Tensor) else (output[0][:, rows],)
@@ -135,7 +119,7 @@ def test_dropped_patches_are_out_of_the_sequence(network, images):
         handle = end.register_forward_hook(cut)
         try:
             with torch.no_grad(), Explicit(dropped):
-                expected = plain(network, images[sample : sample + 1])
+                expected = plain(network.module, images[sample : sample + 1])
         finally:
             handle.remove()
         torch.testing.assert_close(found[sample : sample + 1], expected, atol=1e-5, rtol=1e-4)
@@ -165,34 +149,6 @@ def test_tokens_of_every_depth(network, images):
     torch.testing.assert_close(found.norms[1], trace.tokens[1][0, -16:].norm(dim=1), atol=1e-5, rtol=1e-4)
 
 
-def test_the_network_is_left_as_it_was(images):
-    module = own().train()
-    module.layers[0].eval()
-    modes = [one.training for one in module.modules()]
-    weights = {name: value.clone() for name, value in module.state_dict().items()}
-    state = torch.get_rng_state()
-    network = adapt(module, 32)
-    relevance(network, images, 3)
-    network.forward_head(torch.randn(1, 16, 24, generator=torch.Generator()))
-    assert [one.training for one in module.modules()] == modes
-    assert all(not one._forward_hooks and not one._forward_pre_hooks for one in module.modules())
-    assert all("forward" not in vars(one) for one in module.modules())
-    assert all(parameter.grad is None for parameter in module.parameters())
-    assert all(torch.equal(value, weights[name]) for name, value in module.state_dict().items())
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_an_exception_within_a_pass_leaves_nothing_behind(images):
-    module = own()
-    network = adapt(module, 32)
-    module.layers[1].mlp[1] = nn.Linear(7, 48)
-    with pytest.raises(RuntimeError):
-        network(images)
-    assert not any(one._forward_hooks or one._forward_pre_hooks for one in module.modules())
-    with pytest.raises(ZeroDivisionError), vit_demo.Trace():
-        raise ZeroDivisionError
-
-
 def test_what_cannot_be_traced_gets_a_sentence():
     convolutions = nn.Sequential(nn.Conv2d(3, 5, 8, 8), nn.AdaptiveAvgPool2d(1), nn.Flatten())
     with pytest.raises(PresetError, match="No attention was seen"):
@@ -209,9 +165,16 @@ def test_what_cannot_be_traced_gets_a_sentence():
         network(torch.zeros(1, 3, 32, 32), patch_size=4)
 
 
-def test_half_precision_gives_float32_maps(images):
-    module = own().to(torch.bfloat16)
-    network = adapt(module, 32)
-    assert relevance(network, images, 3).dtype == torch.float32
-    expected = relevance(adapt(own(), 32), images, 3)
-    assert torch.corrcoef(torch.stack([relevance(network, images, 3).flatten(), expected.flatten()]))[0, 1] > 0.98
+def test_the_public_trace_holds_the_outputs_of_blocks_on_request(network, images):
+    if not network.shows_tokens:
+        pytest.skip("the blocks of this network are no modules that return tokens")
+    _, expected = traced(network, images)
+    with torch.no_grad(), vit_demo.Trace(network.blocks) as trace:
+        plain(network, images)
+    assert len(trace.tokens) == len(network.blocks)
+    for found, tokens in zip(trace.tokens, expected.tokens[1:], strict=True):
+        assert torch.equal(found, tokens)
+    assert not any(block._forward_hooks for block in network.blocks)
+    with pytest.raises(KeyError), vit_demo.Trace(network.blocks):
+        raise KeyError
+    assert not any(block._forward_hooks for block in network.blocks)

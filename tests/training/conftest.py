@@ -7,7 +7,6 @@ from PIL import Image
 
 from vit_demo.model import ViTConfig
 from vit_demo.training import recipes
-from vit_demo.training.log import CSVLogger
 from vit_demo.training.photos import PHOTO_SETS
 from vit_demo.training.recipes import Recipe
 from vit_demo.weights import PRESETS
@@ -16,17 +15,6 @@ VALIDATION_DIGITS = 200
 TINY = ViTConfig(
     image_size=28, patch_size=14, pos_embed_grid=4, in_channels=1, num_classes=10, embed_dim=16, depth=2, num_heads=2
 )
-
-
-@pytest.fixture
-def plots():
-    """Requested by tests of the plots, which all other tests go without."""
-
-
-@pytest.fixture(autouse=True)
-def _no_plots(request, monkeypatch):
-    if "plots" not in request.fixturenames:
-        monkeypatch.setattr(CSVLogger, "plot", lambda *_: None)
 
 
 @pytest.fixture
@@ -55,10 +43,10 @@ def recipe(monkeypatch):
     """A recipe that takes a second, for a small network, under the name of a bundled preset."""
     tiny = Recipe(
         patch_size_weights={7: 0.5, 14: 0.5},
-        patch_keep_rates={7: 0.75},
+        patch_drop_rates={7: 0.25},
         epochs=3,
         batch_size=32,
-        precision="fp32",
+        bf16=False,
         learning_rate=4e-3,
         ema_decay=0.9,
         augment=False,

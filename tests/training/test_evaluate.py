@@ -7,9 +7,10 @@ from PIL import Image
 
 from vit_demo.cli import main
 from vit_demo.errors import InputError
-from vit_demo.training.data import load_digits
-from vit_demo.training.evaluate import evaluate_outliers, rejection_rate
-from vit_demo.training.loop import Trainer
+from vit_demo.model import ViT
+from vit_demo.training.evaluate import evaluate, outlier_sets
+from vit_demo.training.predictions import Predictions
+from vit_demo.training.report import FIGURES, make_report
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import save_checkpoint
 
@@ -17,9 +18,8 @@ from vit_demo.weights.checkpoints import save_checkpoint
 @pytest.fixture
 def weights(data, recipe, tmp_path):
     """A folder with an untrained network: its predictions do not matter here."""
-    preset = PRESETS["digits-tiny"]
-    trainer = Trainer(preset, "digits-tiny", load_digits(data, "train"), tmp_path, device=torch.device("cpu"))
-    save_checkpoint(tmp_path / "digits-tiny.safetensors", trainer.model, {})
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "digits-tiny.safetensors", ViT(PRESETS["digits-tiny"].config), {})
     return tmp_path
 
 
@@ -54,18 +54,28 @@ def test_plot_draws_confusion_and_calibration(data, weights, tmp_path, capsys):
     assert picture.width > 900 and len(picture.convert("RGB").getcolors(1 << 20)) > 10
 
 
-def test_the_rejection_rate_is_that_of_the_preset_s_threshold(weights, capsys, monkeypatch):
-    outliers = evaluate_outliers(PRESETS["digits-tiny"], weights, (14,), torch.device("cpu"))
-    for threshold, expected in ((0.0, 0), (1.01, 1)):
-        preset = replace(PRESETS["digits-tiny"], confidence_threshold=threshold)
-        assert all(rates[14] == expected for rates in rejection_rate(outliers, preset).values())
+def test_the_rejection_rate_is_that_of_the_preset_s_threshold(data, weights, capsys, monkeypatch):
     monkeypatch.setitem(PRESETS, "digits-tiny", replace(PRESETS["digits-tiny"], confidence_threshold=0.3))
-    command = ["evaluate", "digits-tiny", "--data", str(weights), "--weights", str(weights), "--patch-size", "14"]
+    preset = PRESETS["digits-tiny"]
+    outliers = evaluate(preset, outlier_sets(preset, data), weights, (14,), torch.device("cpu"))
+    command = ["evaluate", "digits-tiny", "--data", str(data), "--weights", str(weights), "--patch-size", "14"]
     assert main([*command, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)["rejection_rate"]
     for kind, found in outliers.items():
         expected = sum(max(row) < 0.3 for row in found[14].logits.softmax(1).tolist()) / len(found[14].labels)
         assert printed[kind]["14"] == pytest.approx(expected)
+
+
+def test_rates_count_wrong_of_all_and_rejected_of_the_correct_predictions():
+    sure, unsure = [5.0, 0.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0]
+    preset = replace(PRESETS["photos-tiny"], confidence_threshold=0.55, labels=tuple("abcd"))
+    found = Predictions(torch.tensor([sure, sure, sure, unsure, unsure]), torch.tensor([0, 0, 1, 0, 1]))
+    assert FIGURES["wrong_but_confident"](found, preset) == pytest.approx(1 / 5)
+    assert FIGURES["correct_but_rejected"](found, preset) == pytest.approx(1 / 3)
+    report = make_report(preset, {"photos": {3: found}}, {"other": {3: found}}, 3)
+    assert report["rejection_rate"]["other"][3] == pytest.approx(2 / 5)
+    none_correct = Predictions(torch.tensor([sure, unsure]), torch.tensor([1, 1]))
+    assert FIGURES["correct_but_rejected"](none_correct, preset) == 0
 
 
 @pytest.mark.parametrize(

@@ -12,44 +12,44 @@ from vit_demo.images.photo_preprocess import preprocess
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.training import photos as photos_module
 from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset
-from vit_demo.training.evaluate import correct_but_rejected, rejection_rate, wrong_but_confident
 from vit_demo.training.photo_outliers import KINDS, evaluation_photo_outliers, make_photo_outliers
-from vit_demo.training.photos import balanced_indices, difference_hash, is_duplicate, load_photo_set, load_photos
-from vit_demo.training.predictions import Predictions
+from vit_demo.training.photos import difference_hash, is_duplicate, load_photo_set, load_photos
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import save_checkpoint
 
 
 def test_a_twentieth_of_every_class_is_validation_data_and_the_splits_share_no_photo(photos):
-    parts = {part: load_photos(photos, part, 8) for part in ("train", "validation", "test")}
+    parts = {part: load_photos(photos, part, 12) for part in ("train", "validation", "test")}
     assert {part: found.labels.bincount().tolist() for part, found in parts.items()} == {
         "train": [19, 19, 19, 19],
         "validation": [1, 1, 1, 1],
         "test": [2, 2, 2, 2],
     }
     assert parts["train"].classes == tuple("abcd")
-    every = torch.cat([found.images for found in parts.values()])
-    assert every.shape == (88, 3, 8, 8)
+    every = [image for found in parts.values() for image in found.images]
+    assert len(every) == 88 and {tuple(image.shape) for image in every} == {(3, 12, 12)}
     assert len({image.numpy().tobytes() for image in every}) == 88
 
 
 def test_scenes_are_balanced_and_without_duplicates_of_validation_photos(scenes, monkeypatch):
-    monkeypatch.setattr(photos_module, "PHOTOS_PER_CLASS", 60)
+    monkeypatch.setattr(photos_module, "PHOTOS_PER_CLASS", 52)
     train, held_back = load_photos(scenes, "train", 36), load_photos(scenes, "validation", 36)
     assert held_back.labels.tolist() == [0, 1, 2, 3, 0, 0, 0], "photos 9, 19 and 29 of the real ones"
     real, pool = train.labels[76:] >= 0, train.labels[76:] == UNLABELLED
     assert (real | pool).all()
-    # 27 of "a" are not held back, one of them is the same as one that is; each counts twice. 6 of "b", 8 times each.
-    assert train.labels[76:][real].bincount().tolist() == [2 * 26, 8 * 6]
+    # 27 of "a" are not held back, one of them is the same as one that is. 6 of "b", 8 times as often.
+    assert train.labels[76:][real].bincount().tolist() == [26, 6]
+    draws = train.weights[76:][real] / photos_module.DRAWS_PER_EPOCH["real_photos50_train"]
+    assert draws.tolist() == pytest.approx([2.0] * 26 + [8.0] * 6)
     # 38 of the pool are not held back, one of them is the same as a real photo that is.
     assert pool.sum() == 37
-    held = difference_hash(load_photo_set(scenes, "real_photos50_train", "validation", 36, squeeze=True).images)
+    held = difference_hash(load_photo_set(scenes, "real_photos50_train", "validation", None).images)
     assert not is_duplicate(difference_hash(train.images), held).any()
 
 
-def test_training_photos_are_squeezed_and_others_are_cropped_as_on_the_page(scenes):
+def test_training_photos_are_whole_and_others_are_cropped_as_on_the_page(scenes):
     train, held_back = load_photos(scenes, "train", 36), load_photos(scenes, "validation", 12)
-    assert set(train.aspect_ratios[:76].tolist()) == {1.0} and set(train.aspect_ratios[76:].tolist()) == {3.0}
+    assert {tuple(image.shape) for image in train.images[76:]} == {(3, 12, 36)}
     with np.load(scenes / "real_photos50_train.npz") as file:
         start, end = file["train_offsets"][9:11]
         (scenes / "photo.png").write_bytes(file["train_blob"][start:end].tobytes())
@@ -58,24 +58,18 @@ def test_training_photos_are_squeezed_and_others_are_cropped_as_on_the_page(scen
     assert torch.allclose(held_back.images[4] / 255, shown[0], atol=1e-6)
 
 
-def test_photos_of_small_classes_are_repeated_up_to_a_limit(monkeypatch):
-    monkeypatch.setattr(photos_module, "PHOTOS_PER_CLASS", 12)
-    monkeypatch.setattr(photos_module, "MAX_REPEATS", 5)
-    labels = torch.tensor([0] * 24 + [1] * 6 + [2] * 2 + [4])
-    rows = balanced_indices(labels)
-    assert labels[rows].bincount().tolist() == [24, 12, 10, 0, 5]
-    assert rows.unique().tolist() == list(range(33))
+def test_each_validation_set_has_the_same_weight(scenes):
+    validation = load_photos(scenes, "validation", 8)
+    assert validation.weights.tolist() == pytest.approx([1 / 2] * 4 + [1 / 3] * 3)
 
 
-def test_images_are_drawn_as_often_as_their_repeat_factors_say():
-    factors = torch.tensor([0.5, 1.5, 1.0, 2.0, 0.25, 0.75])
-    data = ImageDataset(torch.zeros(6, 1, 1, 1), torch.zeros(6), (), repeat_factors=factors)
-    generator = torch.Generator().manual_seed(0)
-    epochs = torch.stack([data.sample_epoch(generator).bincount(minlength=6) for _ in range(2000)])
+def test_images_are_drawn_as_often_as_their_weights_say():
+    torch.manual_seed(0)
+    weights = torch.tensor([0.5, 1.5, 1.0, 2.0, 0.25, 0.75])
+    data = ImageDataset(torch.zeros(6, 1, 1, 1), torch.zeros(6), (), weights)
+    epochs = torch.stack([data.sample_epoch().bincount(minlength=6) for _ in range(2000)])
     assert data.epoch_size == 6 and set(epochs.sum(1).tolist()) == {6}
-    assert ((epochs - factors).abs() < 1).all(), "rounded up or down"
-    assert torch.allclose(epochs.float().mean(0), factors, atol=0.04)
-    assert len({tuple(data.sample_epoch(generator).tolist()) for _ in range(20)}) > 10, "in another order each time"
+    assert torch.allclose(epochs.float().mean(0), weights, atol=0.06)
 
 
 def test_a_photo_is_a_duplicate_of_itself_stored_again_and_of_no_other():
@@ -90,16 +84,13 @@ def test_a_photo_is_a_duplicate_of_itself_stored_again_and_of_no_other():
 
 
 def test_generated_outliers_differ_from_each_other_and_follow_from_the_seed():
-    pictures = make_photo_outliers(80, 3, 24)
-    assert pictures.images.shape == (80, 3, 24, 24) and pictures.images.dtype == torch.uint8
-    assert set(pictures.labels.tolist()) == {OUTLIER} and pictures.aspect_ratios.tolist() == [1.0] * 80
-    assert torch.equal(make_photo_outliers(80, 3, 24).images, pictures.images)
-    assert not torch.equal(make_photo_outliers(80, 4, 24).images, pictures.images)
-    assert len({image.numpy().tobytes() for image in pictures.images}) > 60, "some blanks are alike"
-    blank, noise = (
-        make_photo_outliers(40, 3, 96).images[0::4].float(),
-        make_photo_outliers(40, 3, 96).images[1::4].float(),
-    )
+    drawn, again, other = (torch.stack(make_photo_outliers(80, seed, 24).images) for seed in (3, 3, 4))
+    assert drawn.shape == (80, 3, 24, 24) and drawn.dtype == torch.uint8
+    assert set(make_photo_outliers(8, 3, 24).labels.tolist()) == {OUTLIER}
+    assert torch.equal(drawn, again) and not torch.equal(drawn, other)
+    assert len({image.numpy().tobytes() for image in drawn}) > 60, "some blanks are alike"
+    large = torch.stack(make_photo_outliers(40, 3, 96).images).float()
+    blank, noise = large[0::4], large[1::4]
     assert blank.std((2, 3)).mean() < noise.std((2, 3)).mean() / 4
     unseen = evaluation_photo_outliers(24, 5)
     assert set(unseen) == set(KINDS) and all(len(found) == 5 for found in unseen.values())
@@ -150,21 +141,3 @@ def test_evaluate_reports_real_photos_of_both_label_sets_separately_and_what_is_
     for words in ("accuracy, %", "wrong but confident, %", "correct but rejected, %", "rejection rate of outliers, %"):
         assert words in printed
     assert first in printed and second in printed and "photos of other things" in printed
-
-
-def test_rates_count_wrong_of_all_and_rejected_of_the_correct_predictions():
-    sure, unsure = [5.0, 0.0, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0]
-    predictions = Predictions(torch.tensor([sure, sure, sure, unsure, unsure]), torch.tensor([0, 0, 1, 0, 1]))
-    results = {"photos": {3: predictions}}
-    preset = replace(PRESETS["photos-tiny"], confidence_threshold=0.55)
-    assert wrong_but_confident(results, preset)["photos"][3] == pytest.approx(1 / 5)
-    assert correct_but_rejected(results, preset)["photos"][3] == pytest.approx(1 / 3)
-    assert rejection_rate(results, preset)["photos"][3] == pytest.approx(2 / 5)
-    none_correct = {"photos": {3: predictions.subset(torch.tensor([2, 4]))}}
-    assert correct_but_rejected(none_correct, preset)["photos"][3] == 0
-
-
-def test_validation_photos_keep_their_sources_apart(scenes):
-    validation = load_photos(scenes, "validation", 8)
-    assert validation.sources.tolist() == [0, 0, 1, 1, 2, 2, 2]
-    assert load_photos(scenes, "train", 8).sources.unique().tolist() == [0, 1, 2, 3]

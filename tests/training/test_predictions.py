@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
-from vit_demo.training.predictions import Predictions
+from vit_demo.training.predictions import Predictions, fit_temperature
 
 
 def random_predictions(count=400, classes=5, seed=0):
@@ -43,7 +44,7 @@ def test_perfect_calibration_has_no_error_and_overconfidence_has():
 
 
 def test_the_sampling_error_is_that_of_predictions_which_are_right_as_often_as_they_say():
-    many, few = random_predictions(), random_predictions().subset(torch.arange(50))
+    many, few = random_predictions(), random_predictions(count=50)
     draws, errors = np.random.RandomState(1), []
     for _ in range(100):
         sure = few.confidence.numpy()
@@ -55,9 +56,23 @@ def test_the_sampling_error_is_that_of_predictions_which_are_right_as_often_as_t
     assert certain.sampling_error() == pytest.approx(0, abs=1e-6)
 
 
-def test_predictions_are_split_by_source():
-    found = random_predictions(count=6)
-    assert found.by_source() == [found]
-    apart = Predictions(found.logits, found.labels, torch.tensor([0, 2, 2, 0, 2, 2])).by_source()
-    assert [part.labels.tolist() for part in apart] == [found.labels[rows].tolist() for rows in ([0, 3], [1, 2, 4, 5])]
-    assert torch.equal(apart[1].logits, found.logits[[1, 2, 4, 5]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_temperature_is_the_one_an_exhaustive_search_finds(weighted):
+    """With weights, a small set counts as much as a large one."""
+    large, small = overconfident(4000, 4.0), overconfident(100, 0.5, seed=1)
+    logits, labels = torch.cat([large.logits, small.logits]), torch.cat([large.labels, small.labels])
+    weights = torch.cat([torch.full((4000,), 1 / 4000), torch.full((100,), 1 / 100)]) if weighted else None
+    found = fit_temperature([Predictions(logits, labels, weights)])
+    grid = torch.linspace(math.log(0.2), math.log(20), 4000).exp().tolist()
+    losses = [[F.cross_entropy(p.logits / t, p.labels).item() for p in (large, small)] for t in grid]
+    shares = (0.5, 0.5) if weighted else (4000 / 4100, 100 / 4100)
+    means = [sum(share * loss for share, loss in zip(shares, pair, strict=True)) for pair in losses]
+    assert found == pytest.approx(grid[means.index(min(means))], rel=3e-3)
+
+
+def overconfident(count, scale, seed=0) -> Predictions:
+    """Labels drawn from the softmax of logits that are then multiplied: the best temperature is near ``scale``."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = 2 * torch.randn(count, 5, generator=generator)
+    labels = torch.multinomial(logits.softmax(1), 1, generator=generator)[:, 0]
+    return Predictions(scale * logits, labels)

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import gradio as gr
 import pytest
 
-from vit_demo.web import launch, mailboxes, map_requests
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web import launch
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import session_queues
+from vit_demo.web.requests import poll
 
 from .http_requests import wait_until_idle
 
@@ -20,14 +22,14 @@ def running_page() -> Iterator[gr.Blocks]:
 
 
 @pytest.fixture
-def empty_mailboxes(page: gr.Blocks) -> Iterator[None]:
+def empty_session_queues(page: gr.Blocks) -> Iterator[None]:
     """Drops what no test collected, before and after one that counts it or leaves something."""
 
     def drop_all() -> None:
         wait_until_idle(page)
-        boxes = mailboxes.of(page)
-        for session in list(boxes):
-            boxes._drop(session)
+        queues = session_queues.of(page)
+        for session in list(queues):
+            queues._drop(session)
 
     drop_all()
     yield
@@ -37,9 +39,9 @@ def empty_mailboxes(page: gr.Blocks) -> Iterator[None]:
 @pytest.fixture
 def empty_replies() -> Iterator[None]:
     """Empties the cache of replies, before and after a test that replaces what computes them."""
-    map_requests._replies.clear()
+    poll._replies.clear()
     yield
-    map_requests._replies.clear()
+    poll._replies.clear()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from vit_demo.web.components.pad import example_picture
+from vit_demo.web.catalog.example_digits import example_picture
 
 
 def request(page, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from vit_demo.web import launch
-from vit_demo.web.head import DESCRIPTION, TITLE
+from vit_demo.web.frontend.head import DESCRIPTION, TITLE
 from vit_demo.web.page import footer
 
 

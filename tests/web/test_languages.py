@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from scripts.words import COMPONENTS, LANGUAGES, page_words, read_language
+from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
 CATEGORIES = {"zero", "one", "two", "few", "many", "other"}
@@ -16,7 +16,7 @@ MARKUP = re.compile(r"\{\w+\}|\*")
 
 
 def test_the_menu_has_the_languages_that_have_a_catalogue() -> None:
-    source = (COMPONENTS / "shared" / "language.js").read_text(encoding="utf-8")
+    source = (FRONTEND / "shared" / "language.js").read_text(encoding="utf-8")
     (names,) = re.findall(r"export const LANGUAGES = \{(.*?)\}", source)
     assert sorted(re.findall(r"(\w+):", names)) == sorted([*CODES, "en"]) and len(CODES) >= 4
 

@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.test_javascript import node
-from vit_demo.web.components import modules
-from vit_demo.web.javascript import FOLDER, bundle, sources
+from vit_demo.web.frontend import modules
+from vit_demo.web.frontend.javascript import FOLDER, bundle, sources
 
 BASE = f"{modules.PREFIX}/{modules.version()}"
 SMALL = {
@@ -35,7 +35,11 @@ export async function say() {
   return `${name}: ${double(half(8))} ${first.kind} ${second.kind}`;
 }
 """,
-    "a/name.js": 'export const name = new URL("../b/x.json", import.meta.url).href.split("/").slice(-2).join("/");\n',
+    "a/name.js": """\
+// @ts-check
+const kind = /** @type {import("./kinds/one.js").kind} */ (1);
+export const name = new URL("../b/x.json", import.meta.url).href.split("/").slice(-2).join("/");
+""",
     "a/kinds/one.js": 'import { half } from "../../b/numbers.js";\nexport const kind = half(2);\n',
     "a/kinds/two.js": "export const kind = 2;\n",
     "b/numbers.js": "export const half = (x) => x / 2;\nexport function twice(x) {\n  return 2 * x;\n}\n",

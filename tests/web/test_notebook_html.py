@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import vit_demo
-from vit_demo.web.components.pad import example_picture
-from vit_demo.web.components.stage import FOLDER, view_names
-from vit_demo.web.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.frontend.stage import FOLDER, view_names
 from vit_demo.web.notebook import bundle
 from vit_demo.web.notebook.show import MAX_BYTES, document
 
@@ -35,9 +35,9 @@ def drawing():
 
 def test_views_that_need_the_server_are_left_out():
     assert {"about", "headGrid", "predictions"} <= set(bundle.views()) < set(view_names())
-    bundled = {view for view in view_names() if f'modules["stage/views/{view}.js"] =' in bundle.script()}
+    bundled = {view for view in view_names() if f'modules["stage/views/{view}/view.js"] =' in bundle.script()}
     assert bundled == set(bundle.views())
-    assert ".findings" in (FOLDER / "views" / "faithfulness.css").read_text()
+    assert ".findings" in (FOLDER / "views" / "faithfulness" / "view.css").read_text()
     assert ".findings" not in bundle.stylesheet() and ".cells" in bundle.stylesheet()
 
 

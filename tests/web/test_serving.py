@@ -22,9 +22,11 @@ import pytest
 
 from vit_demo.cli import main
 from vit_demo.inference.shared import reset_engines
-from vit_demo.web import build_page
-from vit_demo.web.components.pad import example_picture, to_data_url
-from vit_demo.web.packing import unpack
+from vit_demo.web import build_page, server
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import uploads
+from vit_demo.web.requests.packing import unpack
+from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
 from ..replies import handle
@@ -120,6 +122,13 @@ def test_a_port_in_use_is_an_error(capsys, monkeypatch):
     assert main(["serve", "--port", "99999"]) == 2 and "is not a valid port" in capsys.readouterr().err
 
 
+def test_no_part_of_a_reply_waits_for_an_acknowledgement():
+    with server._listen("127.0.0.1", free_port()) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
     enabled = []
     monkeypatch.setattr("vit_demo.web.launch", lambda *_: enabled.append(gc.isenabled()))
@@ -160,6 +169,24 @@ def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tm
     assert not list(tmp_path.glob("vit_demo-*")), "uploads are deleted when the process ends"
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
+def test_uvicorn_ends_although_a_page_is_open_and_deletes_uploads(stop, tmp_path):
+    (command,) = re.findall(r"^python -m uvicorn (.+)$", (ROOT / "docs/hosting.md").read_text(), re.MULTILINE)
+    port = free_port()
+    arguments = command.replace("--timeout-graceful-shutdown 20", "--timeout-graceful-shutdown 1").split()
+    program = f"import uvicorn; uvicorn.main({[*arguments, '--port', str(port)]!r})"
+    process = start(port, program, GRADIO_TEMP_DIR=str(tmp_path))
+    stop.append(process)
+    wait_for(port, process)
+    (folder,) = tmp_path.glob("vit_demo-*")
+    (folder / "photo.png").write_text("a face")
+    with urlopen(f"http://127.0.0.1:{port}/gradio_api/heartbeat/abc", timeout=30) as opened:
+        assert opened.readline().startswith(b"data: ALIVE")
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    assert [path.name for path in folder.iterdir()] == [uploads.LOCK]
+
+
 @pytest.fixture
 def damaged(tmp_path, monkeypatch):
     """Checkpoints of which two are cut off, and a new engine that loads them."""
@@ -180,7 +207,7 @@ def test_a_damaged_checkpoint_is_a_message_and_the_rest_works(damaged):
     assert stage["empty"] and re.search(r"digits-small.*(damaged|download)", stage["message"])
 
     def reply(preset: str) -> dict:
-        source = {"drawing": to_data_url(example_picture(3)), "preset": preset, "patch_size": 4, "fit": "crop"}
+        source = {"drawing": data_url(example_picture(3)), "preset": preset, "patch_size": 4, "fit": "crop"}
         while "done" in (found := handle({"kind": "result", "source": source})):
             pass
         return found

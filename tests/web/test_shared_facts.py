@@ -9,11 +9,11 @@ import pytest
 import torch
 from PIL import Image
 
-from vit_demo import images, web
+from vit_demo import defaults, images, web
 from vit_demo.render import overlay
 from vit_demo.weights import PRESETS
 
-FAITHFULNESS = Path(web.__file__).parent / "components" / "stage" / "views" / "faithfulness.js"
+FAITHFULNESS = Path(web.__file__).parent / "frontend" / "stage" / "views" / "faithfulness" / "view.js"
 DOCS = Path(web.__file__).parents[2] / "docs"
 
 
@@ -37,3 +37,8 @@ def test_a_removed_patch_is_replaced_by_the_colour_that_normalization_maps_to_0(
     for text in (path.read_text(encoding="utf-8") for path in (FAITHFULNESS, DOCS / "explanations.md")):
         assert "the colour that normalization maps to 0" in " ".join(text.split())
         assert "training pictures" not in text
+
+
+def test_the_documents_state_the_limit_of_a_picture_file() -> None:
+    security = " ".join((DOCS.parent / "SECURITY.md").read_text(encoding="utf-8").split())
+    assert f"an upload {defaults.MAX_PICTURE_BYTES // 10**6} MB" in security

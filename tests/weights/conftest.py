@@ -15,7 +15,7 @@ import transformers
 from safetensors.torch import save
 from torch import nn
 
-from vit_demo.weights import custom_model
+from vit_demo.weights.hub import repository
 
 from .hub_server import HubServer
 from .model_folder import PREPROCESSOR, WEIGHTS_FILE, write_files
@@ -43,7 +43,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a test of the page may have set it
     monkeypatch.setattr("time.sleep", lambda _: None)  # between two attempts
-    custom_model._read_repository.cache.clear()
+    repository._read_repository.cache.clear()
     yield server
     server.close()
 

@@ -61,9 +61,7 @@ def assert_refused(folder: Path, message: str | None = None) -> str:
 
 def timm_files(image_size: int = 64, patch_size: int = 16, **changes: Any) -> dict[str, bytes]:
     """A tiny timm ViT, as ``save_for_hf`` writes it."""
-    model = timm.models.vision_transformer.VisionTransformer(
-        img_size=image_size, patch_size=patch_size, **{"embed_dim": 3, "depth": 1, "num_heads": 3, "num_classes": 2}
-        | changes,
-    )  # fmt: skip
-    config = {"architecture": "vit_tiny_patch16_224", "model_args": {"img_size": image_size}}
+    shape = {"img_size": image_size, "patch_size": patch_size, "embed_dim": 3, "depth": 1, "num_heads": 3} | changes
+    model = timm.create_model("vit_tiny_patch16_224", num_classes=2, **shape)
+    config = {"architecture": "vit_tiny_patch16_224", "num_classes": 2, "model_args": shape}
     return {"config.json": json.dumps(config).encode(), WEIGHTS_FILE: save(model.state_dict())}

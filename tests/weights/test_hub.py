@@ -19,7 +19,7 @@ import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.inference.job import Cancelled
 from vit_demo.weights import PRESETS, Preset, load_model
-from vit_demo.weights.hub import MissingFileError, fetch
+from vit_demo.weights.hub.download import MissingFileError, fetch
 
 from .hub_server import COMMIT
 
@@ -215,7 +215,7 @@ def test_leaving_a_download_leaves_no_lock_behind(hub, published, monkeypatch):
     """``tqdm`` has one lock for the whole process; all other downloads would wait for it until a restart."""
     hub.repositories["some/model"] = {"model.safetensors": b"0" * 200_000}
 
-    monkeypatch.setattr("vit_demo.weights.hub.SILENCE", 5.0)
+    monkeypatch.setattr("vit_demo.weights.hub.download.SILENCE", 5.0)
 
     def leave(*_: object) -> None:
         raise Cancelled
@@ -226,7 +226,7 @@ def test_leaving_a_download_leaves_no_lock_behind(hub, published, monkeypatch):
 
 
 def test_a_response_that_drips_is_given_up(monkeypatch):
-    monkeypatch.setattr("vit_demo.weights.hub.SILENCE", 0.3)
+    monkeypatch.setattr("vit_demo.weights.hub.download.SILENCE", 0.3)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as server:
 

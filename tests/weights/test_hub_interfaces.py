@@ -17,10 +17,12 @@ from vit_demo.cli import main
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine, reset_engines
-from vit_demo.web import api, map_requests, model_info
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.payload import payload
-from vit_demo.web.requests import ResultRequest
+from vit_demo.web import api
+from vit_demo.web.catalog import menu
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.requests import poll
+from vit_demo.web.requests.parse import ResultRequest
+from vit_demo.web.requests.payload import payload
 from vit_demo.weights import PRESETS, find_preset, is_on_machine
 
 from ..asynchronous import run
@@ -112,7 +114,7 @@ def test_custom_models_can_be_disabled(cats, photo, upload, monkeypatch, setting
         if value:
             monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    config = Inputs(on_request=map_requests.handle, digits_preset="digits-tiny").get_config()
+    config = Inputs(on_request=poll.handle, digits_preset="digits-tiny").get_config()
     assert f'"customModels": {str(allowed).lower()}' in config["js_on_load"]
     assert ("result" in complete({"kind": "model", "name": cats})) is allowed
     if allowed:
@@ -126,10 +128,10 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
     ex = vit_demo.explore(photo, headless)
     shown = payload(ex, ResultRequest(Source("it", lambda: None), headless, ex.patch_size, "crop"))
     assert shown["predictions"]["labels"] == [] and shown["note"] == "" and shown["num_prefix_tokens"] == 5
-    assert "class token + 4 registers = *21 tokens*" in model_info.patch_size_summary(find_preset(headless), 7)
+    assert "class token + 4 registers = *21 tokens*" in menu.patch_size_summary(find_preset(headless), 7)
     preset = replace(PRESETS["dinov2-s14"], **{
         field: getattr(find_preset(headless), field)
-        for field in ("config", "repo", "source", "patch_sizes", "default_patch_size")
+        for field in ("config", "repo", "source", "library", "structure", "patch_sizes", "default_patch_size")
     })  # fmt: skip
     monkeypatch.setitem(PRESETS, "dinov2-s14", preset)
     sent = upload(Image.open(photo))
@@ -139,14 +141,14 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
 
 
 def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
-    monkeypatch.setattr("vit_demo.web.map_requests.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
     go_on = threading.Event()
 
     def slowly(preset, progress):
         progress("model.safetensors", 1_000_000, 3_000_000)
         assert go_on.wait(10)
 
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
     sent = {"kind": "model", "name": cats}
     while (reply := handle(sent)) != {"done": 1_000_000, "total": 3_000_000}:
         assert reply == {"done": 0, "total": 0} or set(reply) == {"done", "total"}
@@ -158,7 +160,7 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
 
 def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
     monkeypatch.setattr("vit_demo.inference.job.GRACE", 0.05)
-    monkeypatch.setattr("vit_demo.web.map_requests.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
     started, stopped = threading.Event(), threading.Event()
 
     def slowly(preset, progress):
@@ -171,7 +173,7 @@ def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
             stopped.set()
             raise
 
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_weights", slowly)
+    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
     while not started.is_set():
         assert "done" in handle({"kind": "model", "name": cats})
     assert stopped.wait(10), "the visitor has left"
@@ -186,9 +188,9 @@ def test_a_model_whose_weights_are_here_needs_no_download(cats, hub):
 
 
 def test_the_photo_tab_opens_with_the_large_model_where_its_weights_are(monkeypatch):
-    assert model_info.default_photo_preset() == "photos-tiny"
-    monkeypatch.setattr(model_info, "is_on_machine", lambda preset: True)
-    assert model_info.default_photo_preset() == "vit-s16"
+    assert menu.default_photo_preset() == "photos-tiny"
+    monkeypatch.setattr(menu, "is_on_machine", lambda preset: True)
+    assert menu.default_photo_preset() == "vit-s16"
 
 
 def test_two_visitors_of_one_model_download_it_once(cats, photo, hub, upload):
@@ -209,15 +211,13 @@ def test_the_reason_of_a_failed_download_is_told(hub, photo, upload):
 
 
 def test_the_menu_lists_bundled_presets_first():
-    names = [entry["name"] for entry in model_info.menu_entries() if entry["task"] == "photos"]
+    names = [entry["name"] for entry in menu.menu_entries() if entry["task"] == "photos"]
     assert names[0] == "photos-tiny" and names[1:] == [p.name for p in PRESETS.values() if p.source == "hub"]
 
 
 def test_patch_sizes_that_were_never_trained_are_said():
-    assert "Resampled" in model_info.patch_size_summary(PRESETS["vit-ti16"], 8)
-    trained = model_info.patch_size_summary(PRESETS["vit-ti16"], 16) + model_info.patch_size_summary(
-        PRESETS["flexivit-s"], 8
-    )
+    assert "Resampled" in menu.patch_size_summary(PRESETS["vit-ti16"], 8)
+    trained = menu.patch_size_summary(PRESETS["vit-ti16"], 16) + menu.patch_size_summary(PRESETS["flexivit-s"], 8)
     assert "Resampled" not in trained
 
 

@@ -6,17 +6,21 @@ import json
 import time
 
 import pytest
+import timm
+from safetensors.torch import save
 
 from vit_demo.weights import find_preset
 
-from .model_folder import set_field, timm_files, write_files
+from .model_folder import WEIGHTS_FILE, set_field, timm_files, write_files
 
 
 @pytest.mark.parametrize("style", ["all alike", "all different"])
 def test_20000_labels_are_read_at_once(tmp_path, style):
     count = 20_000
-    files = timm_files(num_classes=count)
-    config = json.loads(files["config.json"])
+    files = timm_files()
+    config = json.loads(files["config.json"]) | {"num_classes": count}
+    network = timm.create_model("vit_tiny_patch16_224", num_classes=count, **config["model_args"])
+    files[WEIGHTS_FILE] = save(network.state_dict())
     config["label_names"] = [f"label {i if style == 'all different' else 0}" for i in range(count)]
     write_files(tmp_path, files | {"config.json": json.dumps(config).encode()})
     started = time.monotonic()

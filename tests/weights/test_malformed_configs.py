@@ -37,7 +37,7 @@ def test_timm_whole_numbers(timm_folder, key, value):
         (("architectures",), ["x", {}, [1], 3]),
         (("id2label",), [[], "x", {"a": "x"}, {"0": 3}, {"0": None}, {"1": "x"}, {"00": "x"}, {"0": ["x"]}, 3]),
         (("image_size",), [[32], [32, 32, 32], [32, "32"], [0, 0], [32, 64]]),
-        (("use_swiglu_ffn",), [1, "yes", None, True]),
+        (("qkv_bias",), [1, "yes", None, []]),
     ],
 )
 def test_transformers_config(transformers_folder, keys, values):

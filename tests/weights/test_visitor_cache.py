@@ -11,8 +11,9 @@ from huggingface_hub import constants, get_hf_file_metadata
 from safetensors.torch import load, save
 
 from vit_demo.errors import CheckpointError, PresetError
-from vit_demo.weights import PRESETS, find_preset, limits, load_model, visitor_cache
-from vit_demo.weights.hub import fetch
+from vit_demo.weights import PRESETS, find_preset, limits, load_model
+from vit_demo.weights.hub import visitor_cache
+from vit_demo.weights.hub.download import fetch
 
 TOKEN = "hf_of_the_operator"
 WEIGHTS = "model.safetensors"
@@ -56,7 +57,7 @@ def test_only_the_operator_reaches_a_private_repository(hub, published, logged_i
 def test_named_presets_use_the_operators_token_and_cache(hub, published, logged_in, tmp_path):
     repo = PRESETS["vit-ti16"].repo
     hub.repositories[repo] = published.files
-    with pytest.raises(CheckpointError, match="not supported"):  # the network there is a smaller one
+    with pytest.raises(CheckpointError, match="holds another network"):  # the network there is a smaller one
         load_model(find_preset("vit-ti16", trusted=False))
     assert (tmp_path / "cache").is_dir() and not visitor_cache.folder().exists()
     assert f"Bearer {TOKEN}" in hub.authorizations
@@ -200,7 +201,7 @@ def test_a_download_beyond_the_limit_is_aborted(hub, published, monkeypatch):
     def silent(*args, **kwargs):
         return replace(get_hf_file_metadata(*args, **kwargs), size=None)
 
-    monkeypatch.setattr("vit_demo.weights.hub.get_hf_file_metadata", silent)
+    monkeypatch.setattr("vit_demo.weights.hub.download.get_hf_file_metadata", silent)
     with pytest.raises(CheckpointError, match="choose a model with at most"):
         fetch("someone/cats", WEIGHTS, "main", trusted=False, max_bytes=10_000)
     assert size_on_disk() < 10_000
@@ -215,7 +216,7 @@ def test_no_message_reveals_the_path_of_the_cache(hub, published, monkeypatch, t
     def full(*_, **__):
         raise OSError(28, "No space left on device", str(tmp_path / "cache"))
 
-    monkeypatch.setattr("vit_demo.weights.hub.hf_hub_download", full)
+    monkeypatch.setattr("vit_demo.weights.hub.download.hf_hub_download", full)
     with pytest.raises(CheckpointError, match="No space left on device") as no_space:
         find_preset("someone/dogs", trusted=False)
     assert str(tmp_path) not in f"{damaged.value} {no_space.value}"

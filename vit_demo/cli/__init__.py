@@ -1,20 +1,26 @@
 """The command line: ``python -m vit_demo``, or ``vit-demo`` once the package is installed.
 
 Each command is a module with ``add(commands)``, which describes its arguments, and a function that runs it. The modules
-import torch, numpy and Gradio only when a command runs that needs them, so that help and completion are quick.
+import torch, numpy and Gradio only when a command runs that needs them, so that help is quick.
 """
 
 from __future__ import annotations
 
 import io
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
+from importlib import import_module
 
 from vit_demo.cli.output import printable
-from vit_demo.cli.parser import build_parser
+from vit_demo.cli.parser import Parser, program_name
 from vit_demo.errors import InputError
+from vit_demo.version import __version__
 
 __all__ = ["build_parser", "main"]
+
+COMMANDS = ("presets", "explain", "compare", "evaluate", "train", "serve", "completion")
+"""The commands in the order of the help, each a module of this package."""
 
 OK, BAD_INPUT, STOPPED = 0, 2, 130
 """Exit codes; the last is a shell's for a program that was stopped with Ctrl-C."""
@@ -41,3 +47,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"vit_demo: stopped.{getattr(options, 'when_stopped', '')}", file=sys.stderr)
         return STOPPED
+
+
+def build_parser() -> ArgumentParser:
+    """The parser; ``parse_args(...).run`` is the function of the chosen command, and ``.parser`` this."""
+    parser = Parser(
+        prog=program_name(),
+        description="See a Vision Transformer think.",
+        epilog=f"Each command describes itself, with examples: {program_name()} explain --help",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.set_defaults(parser=parser)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    for name in COMMANDS:
+        import_module(f"vit_demo.cli.{name}").add(commands)
+    return parser

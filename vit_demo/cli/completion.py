@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from vit_demo.cli.options import method_names
 from vit_demo.cli.output import print_line
-from vit_demo.cli.parser import Commands, add_command, build_parser
+from vit_demo.cli.parser import Commands, add_command
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -30,11 +29,12 @@ def run(options: argparse.Namespace) -> None:
     """Prints the script."""
     import shtab
 
+    from vit_demo.methods import METHODS
     from vit_demo.weights import PRESETS
 
-    parser = build_parser()
+    parser = options.parser
     parser.prog = "vit-demo"
-    values = {"preset": list(PRESETS), "method": method_names(), "shell": list(SHELLS)}
+    values = {"preset": list(PRESETS), "method": list(METHODS), "shell": list(SHELLS)}
     for command in _commands(parser):
         for action in command._actions:
             if action.choices is None:

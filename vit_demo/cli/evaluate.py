@@ -37,15 +37,15 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Evaluates, and prints the report."""
     from vit_demo.accelerator import best_device
-    from vit_demo.training.evaluate import evaluate_outliers, evaluate_preset
+    from vit_demo.training.evaluate import evaluate, labelled_sets, outlier_sets
     from vit_demo.training.report import format_report, make_report, plot_predictions
 
     preset, device = bundled_preset(options.preset), best_device()
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)
     if options.plot:
         make_folder(options.plot)
-    results = evaluate_preset(preset, options.data, options.weights, sizes, device)
-    outliers = evaluate_outliers(preset, options.weights, sizes, device, options.data)
+    results = evaluate(preset, labelled_sets(preset, options.data), options.weights, sizes, device)
+    outliers = evaluate(preset, outlier_sets(preset, options.data), options.weights, sizes, device)
     patch_size = preset.default_patch_size if preset.default_patch_size in sizes else sizes[0]
     if options.plot:
         for name, predictions in results.items():

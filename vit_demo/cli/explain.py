@@ -6,9 +6,8 @@ import argparse
 import json
 import sys
 import textwrap
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vit_demo.cli.options import (
     PRESET_HELP,
@@ -20,49 +19,8 @@ from vit_demo.cli.options import (
 )
 from vit_demo.cli.output import MapProgress, json_values, make_folder, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
-from vit_demo.cli.pictures import Picture, find_pictures
+from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vit_demo.inference.exploration import Exploration
-    from vit_demo.methods import Method
-
-
-@dataclass(frozen=True)
-class ExplainedMap:
-    """One map of a picture.
-
-    Attributes:
-        method: Which computed it.
-        options: Of the method, those that were given.
-        values: The map ``[rows, cols]``.
-        against: The class that it is compared with.
-    """
-
-    method: Method
-    options: dict[str, Any]
-    values: NDArray[np.float32]
-    against: str | None
-
-
-@dataclass(frozen=True)
-class Explained:
-    """A picture with its result and maps.
-
-    Attributes:
-        picture: Where it came from.
-        result: Of the model.
-        maps: One for each method.
-        label: The class that class-specific maps are about; None for a model without classes.
-    """
-
-    picture: Picture
-    result: Exploration
-    maps: list[ExplainedMap]
-    label: str | None
 
 
 def add(commands: Commands) -> None:

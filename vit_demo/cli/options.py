@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, PHOTOS_PRESET
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
     from vit_demo.methods import Method
-
-METHODS_FOLDER = Path(__file__).parent.parent / "methods"
-
-FITS = ("crop", "squash", "keep")
-
-DIRECTIONS = ("from", "to")
 
 
 class AddToList(argparse.Action):
@@ -54,20 +47,21 @@ def whole_numbers(text: str) -> list[int]:
 
 def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label``, ``--against`` and ``--fit``."""
-    command.add_argument(
+    method = command.add_argument(
         "--method", type=names, action=AddToList, default=["rollout"], metavar="M[,M]",
-        help="explanation methods (rollout); each of: " + ", ".join(method_names()),
+        help="explanation methods (rollout); each of: %(names)s",
     )  # fmt: skip
+    method.names = _MethodNames()  # type: ignore[attr-defined]
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
     )
     command.add_argument(
         "--against", metavar="CLASS", help="another class: the evidence for the first rather than for this one"
     )
-    command.add_argument("--fit", choices=FITS, default="crop", help="how a photo becomes the input (%(default)s)")
+    command.add_argument("--fit", choices=FITS, default=FITS[0], help="how a photo becomes the input (%(default)s)")
 
 
-PRESET_HELP = "(digits-small for a drawing, photos-tiny for a photo)"
+PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 
 def check_label(options: argparse.Namespace, methods: Sequence[Method]) -> None:
@@ -126,7 +120,10 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
     return [{name: value for name, value in given.items() if method.offers(name)} for method in methods]
 
 
-def method_names() -> list[str]:
-    """The registered methods, read from their files, because importing them takes torch and so seconds."""
-    sources = (path.read_text(encoding="utf-8") for path in sorted(METHODS_FOLDER.glob("*.py")))
-    return [name for source in sources for name in re.findall(r'^@register\(\s*"(\w+)"', source, re.MULTILINE)]
+class _MethodNames:
+    """The registered methods, which are imported when a help names them: they take torch, and so a second."""
+
+    def __str__(self) -> str:
+        from vit_demo.methods import METHODS
+
+        return ", ".join(METHODS)

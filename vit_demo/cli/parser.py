@@ -1,18 +1,12 @@
-"""The parser of all commands, and what their descriptions share."""
+"""What the descriptions of all commands share."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
-
-from vit_demo.version import __version__
-
-COMMANDS = ("presets", "explain", "compare", "evaluate", "train", "serve", "completion")
-"""The commands in the order of the help, each a module of this package."""
 
 Commands = Any
 """What ``add_subparsers`` returns; argparse gives the type no public name."""
@@ -27,20 +21,6 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Ends the program with exit code 2."""
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The parser; ``parse_args(...).run`` is the function of the chosen command."""
-    parser = Parser(
-        prog=program_name(),
-        description="See a Vision Transformer think.",
-        epilog=f"Each command describes itself, with examples: {program_name()} explain --help",
-    )
-    parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
-    for name in COMMANDS:
-        import_module(f"vit_demo.cli.{name}").add(commands)
-    return parser
 
 
 def add_command(

@@ -8,8 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vit_demo.inference.exploration import Exploration
+    from vit_demo.methods import Method
 
 STDIN = "-"
 
@@ -36,9 +45,41 @@ class Picture:
 
     def read(self) -> str | bytes:
         """What ``explore`` takes: the path, or the bytes of standard input."""
-        from vit_demo.images import MAX_BYTES
+        return sys.stdin.buffer.read(MAX_PICTURE_BYTES + 1) if self.name == STDIN else self.name
 
-        return sys.stdin.buffer.read(MAX_BYTES + 1) if self.name == STDIN else self.name
+
+@dataclass(frozen=True)
+class ExplainedMap:
+    """One map of a picture.
+
+    Attributes:
+        method: Which computed it.
+        options: Of the method, those that were given.
+        values: The map ``[rows, cols]``.
+        against: The class that it is compared with.
+    """
+
+    method: Method
+    options: dict[str, Any]
+    values: NDArray[np.float32]
+    against: str | None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A picture with its result and maps.
+
+    Attributes:
+        picture: Where it came from.
+        result: Of the model.
+        maps: One for each method.
+        label: The class that class-specific maps are about; None for a model without classes.
+    """
+
+    picture: Picture
+    result: Exploration
+    maps: list[ExplainedMap]
+    label: str | None
 
 
 def find_pictures(arguments: Sequence[str]) -> list[Picture]:

@@ -13,7 +13,7 @@ from vit_demo.version import __version__
 if TYPE_CHECKING:
     from PIL import Image
 
-    from vit_demo.cli.explain import Explained
+    from vit_demo.cli.pictures import Explained
 
 PICTURE_SIDE = 224
 """Longest side of a picture in the report, in CSS pixels; the files have up to twice as many."""

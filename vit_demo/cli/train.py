@@ -1,4 +1,4 @@
-"""``train``: a bundled preset, from random weights or a checkpoint."""
+"""``train``: a bundled preset, from random weights."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
     command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="output folder (runs)")
     command.add_argument("--resume", action="store_true", help="continue an interrupted run in the output folder")
-    command.add_argument("--start", type=Path, metavar="FILE", help="checkpoint to start from (random weights)")
     command.add_argument("--epochs", type=int, metavar="N", help="number of epochs (the recipe's)")
-    command.add_argument("--learning-rate", type=float, metavar="R", help="peak learning rate (the recipe's)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (%(default)s)")
     command.set_defaults(when_stopped=" Continue with --resume.")
 
@@ -38,9 +36,7 @@ def run(options: argparse.Namespace) -> None:
         device=best_device(),
         seed=options.seed,
         epochs=options.epochs,
-        learning_rate=options.learning_rate,
         resume=options.resume,
-        start=options.start,
     )
     print_line("\n".join(f"wrote {path}" for path in paths))
 

@@ -21,4 +21,4 @@ def logit_lens(
     trace = Recording(record_tokens=True)
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
     check_tokens(trace)
-    return torch.stack([model.forward_head(model.norm(x)) for x in trace.tokens], dim=1).float()
+    return torch.stack([model.forward_head(x) for x in trace.tokens], dim=1).float()

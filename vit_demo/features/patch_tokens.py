@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.model import ViT
 from vit_demo.model.memory import num_bytes
 from vit_demo.model.pooling import pooled_slices
+from vit_demo.trace import Recording, TracedViT
 
 READ_AT_ONCE = 64
 """Patches that an adapted network's head reads in one pass, each a sequence of its own."""
@@ -37,7 +38,12 @@ class PatchTokens(NamedTuple):
 
 @torch.inference_mode()
 def patch_tokens(
-    model: TracedViT, images: Tensor, *, count: int = 5, patch_size: int | None = None, kept_patches: Tensor | None = None
+    model: TracedViT,
+    images: Tensor,
+    *,
+    count: int = 5,
+    patch_size: int | None = None,
+    kept_patches: Tensor | None = None,
 ) -> PatchTokens:
     """Runs one image and reads every patch at every depth.
 
@@ -62,32 +68,22 @@ def patch_tokens(
 
 def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One depth's tokens ``[T, D]``, prefix included, as the fields of ``PatchTokens``."""
-    config = model.config
-    if isinstance(model, TracedViT):
-        return _read_adapted(model, x, count)
-    patches = x[config.num_prefix_tokens :].float()  # [N, D]
-    tokens = model.fc_norm(model.norm(x))  # only one of the two is a norm
-    read = tokens[config.num_prefix_tokens :]  # [N, D]
-    if not config.num_classes:
-        none = read.new_empty(len(read), 0, dtype=torch.float32)
-        return read.float(), patches.norm(dim=1), none.long(), none
-    pooled = read
-    if len(pooled_slices(config.pool, config.num_prefix_tokens)) == 2:
-        pooled = torch.cat([tokens[:1].expand(len(read), -1), read], dim=1)  # [N, 2 * D]
-    likely = model.head(pooled).float().softmax(1).topk(min(count, config.num_classes))
-    return read.float(), patches.norm(dim=1), likely.indices, likely.values
-
-
-def _read_adapted(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As ``_read``; the head reads each patch as if all tokens were this one."""
     prefix, classes = model.config.num_prefix_tokens, model.config.num_classes
-    patches, read = x[prefix:], model.final_norm(x)[prefix:].float()  # [N, D]
+    tokens = model.final_norm(x)
+    read, norms = tokens[prefix:].float(), x[prefix:].float().norm(dim=1)  # [N, D], [N]
     if not classes:
         none = read.new_empty(len(read), 0)
-        return read, patches.float().norm(dim=1), none.long(), none
-    alone = [model.forward_head(part[:, None].expand(-1, prefix + 1, -1)) for part in patches.split(READ_AT_ONCE)]
-    likely = torch.cat(alone).float().softmax(1).topk(min(count, classes))
-    return read, patches.float().norm(dim=1), likely.indices, likely.values
+        return read, norms, none.long(), none
+    if isinstance(model.module, ViT):
+        pooled = tokens[prefix:]
+        if len(pooled_slices(model.config.pool, prefix)) == 2:
+            pooled = torch.cat([tokens[:1].expand(len(read), -1), pooled], dim=1)  # [N, 2 * D]
+        logits = model.module.head(pooled)
+    else:  # the head reads each patch as if all tokens were this one
+        parts = x[prefix:, None].split(READ_AT_ONCE)
+        logits = torch.cat([model.forward_head(part.expand(-1, prefix + 1, -1)) for part in parts])
+    likely = logits.float().softmax(1).topk(min(count, classes))
+    return read, norms, likely.indices, likely.values
 
 
 def check_tokens(trace: Recording) -> None:

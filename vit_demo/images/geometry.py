@@ -1,11 +1,12 @@
 """Which part of a picture became the input of a network, and that part for display."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from PIL import Image
 
-Mode: TypeAlias = Literal["crop", "squash", "keep"]
+from vit_demo.defaults import Fit
+
 Box: TypeAlias = tuple[float, float, float, float]
 
 
@@ -23,7 +24,7 @@ class Geometry:
     source_size: tuple[int, int]
     box: Box
     input_size: tuple[int, int]
-    mode: Mode
+    mode: Fit
 
 
 def model_view(image: Image.Image, geometry: Geometry, display_size: int) -> Image.Image:

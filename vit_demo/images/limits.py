@@ -8,9 +8,6 @@ before that, with a message that gives the reason.
 MAX_SIDE = 2048
 """Longest side of a decoded picture, in pixels; larger ones are reduced."""
 
-MAX_BYTES = 50_000_000
-"""Size of a file, in bytes."""
-
 MIN_PHOTO_SIDE = 16
 """Shortest side of a photo, in pixels: one with fewer has fewer pixels than a single patch of most models."""
 

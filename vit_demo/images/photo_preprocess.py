@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from PIL import Image
 
+from vit_demo.defaults import Fit
 from vit_demo.errors import ImageError, PresetError
-from vit_demo.images.geometry import Box, Geometry, Mode
+from vit_demo.images.geometry import Box, Geometry
 from vit_demo.images.limits import MAX_SIDE, MIN_PHOTO_SIDE
 
 PLAIN_DEVIATION = 0.02
@@ -44,7 +45,7 @@ def preprocess(
     patch_size: int,
     mean: Sequence[float],
     std: Sequence[float],
-    mode: Mode = "crop",
+    mode: Fit = "crop",
     crop_fraction: float = 1.0,
     interpolation: str = "bicubic",
 ) -> tuple[torch.Tensor, Geometry]:

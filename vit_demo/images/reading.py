@@ -13,10 +13,11 @@ from typing import TypeAlias
 import numpy as np
 from PIL import Image
 
+from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError
 from vit_demo.images.decoder import NOT_A_PICTURE, check_size
 from vit_demo.images.decoder_process import decode_in_process, decoding_slot
-from vit_demo.images.limits import MAX_BYTES, MAX_DRAWING_CHARACTERS, MAX_DRAWING_SIDE
+from vit_demo.images.limits import MAX_DRAWING_CHARACTERS, MAX_DRAWING_SIDE
 from vit_demo.images.rgb import to_rgb
 
 ImageSource: TypeAlias = str | os.PathLike[str] | bytes | Image.Image | np.ndarray
@@ -112,8 +113,8 @@ def read_image(source: ImageSource) -> Image.Image:
 def _check_bytes(data: bytes) -> None:
     if not data:
         raise ImageError("The file is empty: choose another picture.")
-    if len(data) > MAX_BYTES:
-        raise ImageError(f"The file is larger than {MAX_BYTES // 10**6} MB: save a smaller copy and send that.")
+    if len(data) > MAX_PICTURE_BYTES:
+        raise ImageError(f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: save a smaller copy and send that.")
 
 
 def _from_array(array: np.ndarray) -> Image.Image:
@@ -135,7 +136,7 @@ def _from_path(source: str | os.PathLike[str]) -> bytes:
             what = "a folder" if path.is_dir() else "missing"
             raise ImageError(f"{name} is {what}: give the path of a picture file.")
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+            return file.read(MAX_PICTURE_BYTES + 1)
     except ImageError:
         raise
     except (OSError, ValueError) as error:

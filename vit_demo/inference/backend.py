@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from vit_demo.inference.limits import Lane
-from vit_demo.model import Trace, ViT
+from vit_demo.inference.limits import Pool
+from vit_demo.trace import Recording, TracedViT
 from vit_demo.weights import Preset
 
 T = TypeVar("T")
@@ -21,8 +21,8 @@ class Backend(Protocol):
     """Runs functions on networks in other processes."""
 
     @property
-    def lanes(self) -> Mapping[str, Lane]:
-        """As ``limits.LANES``, for an engine whose threads only wait."""
+    def pools(self) -> Mapping[str, Pool]:
+        """As ``limits.POOLS``, for an engine whose threads only wait."""
 
     @property
     def device(self) -> str:
@@ -65,7 +65,7 @@ class _Pickler(pickle.Pickler):
 
 
 @torch.inference_mode()
-def forward_batch(model: ViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Trace], ...]:
+def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
     """Runs several images through a network at once.
 
     Args:
@@ -76,10 +76,12 @@ def forward_batch(model: ViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple
     Returns:
         For each image its logits ``[K]`` float32 and its trace, as from ``forward_with_trace``.
     """
-    trace = Trace()
+    trace = Recording()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
     found = []
     for index in range(len(pixels)):
         q, k, v = ([tensor[index : index + 1] for tensor in kept] for kept in (trace.q, trace.k, trace.v))
-        found.append((logits[index, : model.config.num_classes], Trace(trace.grid, trace.num_prefix_tokens, q, k, v)))
+        pooling = None if trace.pooling is None else trace.pooling[index : index + 1]
+        one = Recording(trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
+        found.append((logits[index, : model.config.num_classes], one))
     return tuple(found)

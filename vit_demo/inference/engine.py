@@ -26,10 +26,10 @@ from vit_demo.inference.forward import forward_with_trace, report_to, retry_with
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import LANES, MODEL_BYTES, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
-from vit_demo.model import ViT
+from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.resources import release_memory
-from vit_demo.weights import PRESETS, Preset, Progress, fetch_weights, find_preset, is_on_machine, load_model
+from vit_demo.trace import TracedViT
+from vit_demo.weights import PRESETS, Preset, Progress, fetch_files, find_preset, is_on_machine, load_model
 
 T = TypeVar("T")
 
@@ -45,9 +45,9 @@ class Engine:
     def __init__(self, device: str | None = None, backend: Backend | None = None) -> None:
         self.device = find_device(device) if device else best_device()
         # Another process that computes counts its memory itself.
-        self.jobs = JobRunner(backend.lanes, sys.maxsize) if backend else JobRunner(LANES)
+        self.jobs = JobRunner(backend.pools, sys.maxsize) if backend else JobRunner(POOLS)
         self._backend = backend
-        self._models: ByteCache[ViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
+        self._models: ByteCache[TracedViT] = ByteCache(MODEL_BYTES, lambda model: model.num_bytes, growing=True)
         self._results: ByteCache[Exploration] = ByteCache(result_bytes(self.device), lambda result: result.num_bytes)
         self._prepared: ByteCache[Preset] = ByteCache(PREPARED_BYTES, lambda preset: 100 * len(preset.labels))
         self._execute_on_zero_gpu = zero_gpu(self._execute)
@@ -120,9 +120,9 @@ class Engine:
                 return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
             return self._explore(source, preset, patch_size, fit)
 
-        return self.cached(self._results, key, compute, source.lane(preset), forward_bytes(preset, patch_size))
+        return self.cached(self._results, key, compute, source.pool(preset), forward_bytes(preset, patch_size))
 
-    def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], lane: str, nbytes: int = 0) -> T:
+    def cached(self, cache: ByteCache[T], key: Hashable, compute: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """The cached value of a key, or else the result of a job, which is then cached."""
 
         def work() -> T:
@@ -131,7 +131,7 @@ class Engine:
             return found
 
         found = cache.get(key)
-        return self.jobs.run(key, work, lane, nbytes) if found is None else found
+        return self.jobs.run(key, work, pool, nbytes) if found is None else found
 
     def ready(self, name: str, *, trusted: bool = True) -> Preset | None:
         """A preset that needs no download; None if it must be prepared first."""
@@ -160,7 +160,7 @@ class Engine:
         def work() -> Preset:
             preset = find_preset(name, progress and report_file, trusted=trusted)
             if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
-                fetch_weights(preset, progress and report_file)
+                fetch_files(preset, progress and report_file)
             if preset.source != "folder":  # whose files may have changed when it is next asked for
                 self._prepared.put((name, trusted), preset)
             return preset
@@ -181,10 +181,10 @@ class Engine:
 
         return self.jobs.submit(("warm up", name), work, preset.task)
 
-    def model(self, preset: Preset, patch_size: int) -> ViT:
+    def model(self, preset: Preset, patch_size: int) -> TracedViT:
         """The network for a patch size, on this engine's device, loaded once."""
 
-        def load() -> ViT:
+        def load() -> TracedViT:
             if preset.source != "bundled":
                 release_memory()  # of the models that the last one evicted
             return load_model(preset, patch_size).to(self.device)
@@ -274,5 +274,6 @@ class Engine:
         return f"{device_name(device)}, because the memory of the GPU was too small"
 
     @staticmethod
-    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str]:
-        return preset.checkpoint_name(patch_size), preset.repo, preset.revision
+    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str, int]:
+        # A network of another library is a copy of its own for each patch size.
+        return preset.checkpoint_name(patch_size), preset.repo, preset.revision, patch_size if preset.library else 0

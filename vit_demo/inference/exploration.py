@@ -18,7 +18,7 @@ from vit_demo.inference import display, heatmaps, patch_features, sequence, smal
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
 from vit_demo.methods import Progress, find_method
-from vit_demo.model import Trace
+from vit_demo.trace import Recording
 from vit_demo.weights import Preset
 from vit_demo.weights.confidence import is_confident
 
@@ -61,7 +61,7 @@ class Exploration:
     fit: Fit
     grid: tuple[int, int]
     logits: NDArray[np.float32]
-    trace: Trace
+    trace: Recording
     image: Image.Image
     photo: Image.Image | None = None
     geometry: images.Geometry

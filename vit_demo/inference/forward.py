@@ -14,14 +14,14 @@ from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
 from vit_demo.inference.job import report
 from vit_demo.methods import Progress, memory_budget
-from vit_demo.model import Trace, ViT
+from vit_demo.trace import Recording, TracedViT
 
 T = TypeVar("T")
 
 LONGEST_REPEAT = 0.5
 """Seconds of a pass above which it is not repeated only to be timed; what comes with the first is little beside it."""
 
-_used_sizes: WeakKeyDictionary[ViT, set[tuple[int, torch.Size]]] = WeakKeyDictionary()
+_used_sizes: WeakKeyDictionary[TracedViT, set[tuple[int, torch.Size]]] = WeakKeyDictionary()
 
 
 class RunOnModel(Protocol):
@@ -36,15 +36,15 @@ class RunOnModel(Protocol):
 
 @torch.inference_mode()
 def forward_with_trace(
-    model: ViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
-) -> tuple[Tensor, Trace, float]:
+    model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
+) -> tuple[Tensor, Recording, float]:
     """Runs one image through the network.
 
     Args:
         model: In eval mode.
         pixels: ``[1, C, height, width]``, normalised.
         patch_size: In pixels.
-        kept_patches: As in ``ViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
 
     Returns:
         Logits ``[K]`` float32 on the CPU, the trace, and the duration in seconds. A network's first pass at a size is
@@ -65,8 +65,10 @@ def forward_with_trace(
     return logits[: model.config.num_classes], trace, seconds
 
 
-def _timed(model: ViT, pixels: Tensor, patch_size: int, kept_patches: Tensor | None) -> tuple[Tensor, Trace, float]:
-    trace = Trace()
+def _timed(
+    model: TracedViT, pixels: Tensor, patch_size: int, kept_patches: Tensor | None
+) -> tuple[Tensor, Recording, float]:
+    trace = Recording()
     started = time.perf_counter()
     logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
     return logits, trace, time.perf_counter() - started
@@ -76,7 +78,7 @@ def to_cpu(value: Any) -> Any:
     """Moves tensors to the CPU; a trace only if it must leave this process, otherwise it stays on the device."""
     if isinstance(value, tuple):
         return tuple(map(to_cpu, value))
-    if isinstance(value, Tensor) or (ZERO_GPU and isinstance(value, Trace)):
+    if isinstance(value, Tensor) or (ZERO_GPU and isinstance(value, Recording)):
         return value.to("cpu")
     return value
 

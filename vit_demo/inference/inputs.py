@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +12,9 @@ from PIL import Image
 from torch import Tensor
 
 from vit_demo import images
+from vit_demo.defaults import FITS, Fit
 from vit_demo.errors import PresetError
-from vit_demo.images.geometry import Mode as Fit
 from vit_demo.weights import DEFAULT_PRESETS, Preset
-
-FITS: tuple[Fit, ...] = get_args(Fit)
 
 
 def check_fit(fit: str) -> None:
@@ -64,8 +61,8 @@ class Source:
     reference: str = ""
     is_decoded: Callable[[], bool] | None = None
 
-    def lane(self, preset: Preset) -> str:
-        """The lane of jobs for a pass on this picture: nothing else waits for a file that must be decoded first."""
+    def pool(self, preset: Preset) -> str:
+        """The worker pool for a pass on this picture: nothing else waits for a file that must be decoded first."""
         if self.is_decoded is None:
             return preset.task
         return "photos" if self.is_decoded() else "files"

@@ -1,8 +1,8 @@
-"""Every forward pass, model load and download runs as a job: once for equal requests, in a lane, within limits.
+"""Every forward pass, model load and download runs as a job: once for equal requests, in a worker pool, within limits.
 
-A lane has its own worker threads and queue, so that work of one kind never waits for work of another: digits do not
+A pool has its own worker threads and queue, so that work of one kind never waits for work of another: digits do not
 wait for photos, nor a quick map for a slow one. Lanes of slow work run at a lower priority of the operating system,
-which leaves the processor to the quick ones. Within a lane, those who ask are served in turns, and none of them
+which leaves the processor to the quick ones. Within a pool, those who ask are served in turns, and none of them
 occupies all of its threads.
 
 A job that needs another (a map needs its forward pass) calls ``JobRunner.run``: the inner job then runs in the same
@@ -26,21 +26,21 @@ from vit_demo.errors import BusyError
 from vit_demo.inference.byte_semaphore import ByteSemaphore
 from vit_demo.inference.fair_queue import FairQueue
 from vit_demo.inference.job import Cancelled, Job, current_job, owner
-from vit_demo.inference.limits import LANES, MEMORY, SMALL_JOB, Lane
+from vit_demo.inference.limits import MEMORY, POOLS, SMALL_JOB, Pool
 
 T = TypeVar("T")
 
 
 class JobRunner:
-    """Runs jobs in lanes; safe to call from any thread.
+    """Runs jobs in worker pools; safe to call from any thread.
 
     Args:
-        lanes: By name.
+        pools: By name.
         nbytes: Memory that all running jobs may need together, by the estimates with which they are submitted.
     """
 
-    def __init__(self, lanes: Mapping[str, Lane] = LANES, nbytes: int = MEMORY) -> None:
-        self._lanes = dict(lanes)
+    def __init__(self, pools: Mapping[str, Pool] = POOLS, nbytes: int = MEMORY) -> None:
+        self._pools = dict(pools)
         self._nbytes = nbytes
         self._closed = False
         self._begin()
@@ -52,7 +52,7 @@ class JobRunner:
         """Starts without jobs and threads, as the child of a fork has to: the threads stay in the parent."""
         self._memory = ByteSemaphore(self._nbytes)
         self._queues: dict[str, FairQueue[Job[Any]]] = {
-            name: FairQueue(max(1, lane.workers - 1)) for name, lane in self._lanes.items()
+            name: FairQueue(max(1, pool.workers - 1)) for name, pool in self._pools.items()
         }
         self._active: dict[Hashable, Job[Any]] = {}
         self._lock = threading.Lock()
@@ -63,21 +63,21 @@ class JobRunner:
         """Jobs that wait or run."""
         return len(self._active)
 
-    def submit(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> Job[T]:
+    def submit(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> Job[T]:
         """Starts a job, or joins the one with the same key that is queued or running.
 
         Args:
             key: Equal keys mean equal work; None for work that is equal to no other.
             work: Takes nothing; may call ``report``.
-            lane: Name of a lane.
+            pool: Name of a pool.
             nbytes: Estimated memory that it needs while it runs.
 
         Raises:
-            BusyError: If too many jobs are queued in the lane, or the runner is closed.
+            BusyError: If too many jobs are queued in the pool, or the runner is closed.
         """
         key = object() if key is None else key
         with self._lock:
-            who, waiting = owner.get(), self._queues[lane]
+            who, waiting = owner.get(), self._queues[pool]
             job = self._active.get(key)
             if job is not None and job.is_wanted:
                 if who not in job.owners:  # it may come sooner in the turns of this one
@@ -86,7 +86,7 @@ class JobRunner:
                 return job
             if self._closed:
                 raise BusyError("The server is shutting down: try again in a moment.")
-            if not self._has_room(lane, who):
+            if not self._has_room(pool, who):
                 raise BusyError("The server is busy: try again in a moment.")
             if not self._started:
                 self._start_workers()
@@ -95,15 +95,15 @@ class JobRunner:
             waiting.put(who, job)
         return job
 
-    def _has_room(self, lane: str, who: str) -> bool:
-        """Whether a lane takes another job of an owner: a quarter of its room, and always a first one."""
-        most, queue = self._lanes[lane].waiting, self._queues[lane]
+    def _has_room(self, pool: str, who: str) -> bool:
+        """Whether a pool takes another job of an owner: a quarter of its room, and always a first one."""
+        most, queue = self._pools[pool].waiting, self._queues[pool]
         if not who:
             return queue.count() < most
         own = queue.count(who)
         return queue.count() < (4 * most if own == 0 else most) and own < max(1, most // 4)
 
-    def run(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> T:
+    def run(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """Waits for the result of a job; called within another job, it runs in the same thread.
 
         Raises:
@@ -113,7 +113,7 @@ class JobRunner:
         outer = current_job.get()
         while outer is None:
             with suppress(Cancelled):  # it was cancelled just before it was joined
-                return self.submit(key, work, lane, nbytes).result()
+                return self.submit(key, work, pool, nbytes).result()
         if key is None:
             return work()
         while True:
@@ -129,11 +129,11 @@ class JobRunner:
             with suppress(Cancelled):
                 return job.result()
 
-    async def run_async(self, key: Hashable, work: Callable[[], T], lane: str, nbytes: int = 0) -> T:
+    async def run_async(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> T:
         """As ``run``, awaited without occupying a thread; not for use within a job."""
         while True:
             with suppress(Cancelled):
-                return await self.submit(key, work, lane, nbytes).result_async()
+                return await self.submit(key, work, pool, nbytes).result_async()
 
     def close(self, seconds: float = 0.0) -> bool:
         """Refuses new jobs, waits for those that run or are queued, and cancels those that take longer.
@@ -163,9 +163,9 @@ class JobRunner:
         usual = torch.get_num_threads()
         ready = threading.Semaphore(0)
         count = 0
-        for name, lane in self._lanes.items():
-            for number in range(lane.workers):
-                arguments = (name, lane.threads or usual, ready)
+        for name, pool in self._pools.items():
+            for number in range(pool.workers):
+                arguments = (name, pool.threads or usual, ready)
                 threading.Thread(target=self._work, args=arguments, name=f"{name}-{number}", daemon=True).start()
                 count += 1
         for _ in range(count):
@@ -175,16 +175,16 @@ class JobRunner:
         self._started = True
 
     def _work(self, name: str, threads: int, ready: threading.Semaphore) -> None:
-        if sys.platform == "linux" and self._lanes[name].niceness:
+        if sys.platform == "linux" and self._pools[name].niceness:
             with suppress(OSError):  # the threads that torch starts for this one inherit it
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._lanes[name].niceness)
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._pools[name].niceness)
         torch.get_num_threads()  # the first call in a thread takes the default, and would undo the next line
         torch.set_num_threads(threads)
         ready.release()
         queue = self._queues[name]
         while (taken := queue.take()) is not None:
             who, job = taken
-            with self._memory.reserve(job.nbytes) if job.nbytes > SMALL_JOB else nullcontext():
+            with self._memory.reserve(job.nbytes, who) if job.nbytes > SMALL_JOB else nullcontext():
                 if job.claim():  # not before: a job that holds memory may need this one, and then runs it
                     self._finish(job)
             queue.done(who)

@@ -21,8 +21,8 @@ JOB_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
-class Lane:
-    """A kind of work with its own worker threads.
+class Pool:
+    """The worker threads of one kind of work.
 
     Attributes:
         workers: Jobs that run at once.
@@ -39,12 +39,12 @@ class Lane:
     threads: int = 0
 
 
-LANES = {
-    "digits": Lane(workers=2, waiting=256, threads=1),
-    "photos": Lane(workers=2, waiting=64, niceness=10),
-    "files": Lane(workers=2, waiting=32, niceness=10),
-    "slow": Lane(workers=2, waiting=16, niceness=15),
-    "downloads": Lane(workers=4, waiting=32, niceness=5),
+POOLS = {
+    "digits": Pool(workers=2, waiting=256, threads=1),
+    "photos": Pool(workers=2, waiting=64, niceness=10),
+    "files": Pool(workers=2, waiting=32, niceness=10),
+    "slow": Pool(workers=2, waiting=16, niceness=15),
+    "downloads": Pool(workers=4, waiting=32, niceness=5),
 }
 """One pass of a digits model, one pass of a photo model, one on a picture file that must be decoded first, work of many
 passes, and downloads."""

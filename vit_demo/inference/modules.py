@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,9 +21,12 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.inference.limits import job_bytes
-from vit_demo.trace import AdaptedViT, adapt
+from vit_demo.model import ViT
+from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset
-from vit_demo.weights.hub_presets import (
+from vit_demo.weights.imagenet import (
+    CLIP_MEAN,
+    CLIP_STD,
     IMAGENET_DEFAULT_MEAN,
     IMAGENET_DEFAULT_STD,
     IMAGENET_INCEPTION_MEAN,
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Transform = Callable[[Image.Image], Tensor]
 
-CLIP_MEAN, CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 DEFAULT_SIZE = 224
 
 _numbers = itertools.count(1)
@@ -71,7 +73,7 @@ class Preprocessing:
             return cls(size)
         if type(module).__module__.startswith("torchvision."):
             return cls(module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
-        size = getattr(module, "image_size", DEFAULT_SIZE)
+        size = getattr(module, "image_size", getattr(config, "image_size", DEFAULT_SIZE))
         return cls(size if isinstance(size, int) else DEFAULT_SIZE)
 
 
@@ -90,7 +92,7 @@ def explore_module(
         engine: Whose jobs run the network.
         image: A picture; or the network's input itself, normalised, a float tensor ``[C, H, W]`` with H = W.
         module: The network.
-        patch_size: Side of its patches in pixels; found for None.
+        patch_size: Side of its patches in pixels; found for None. A network of timm is resampled in a copy.
         fit: How a photo becomes the input, unless ``transform`` is given.
         labels: Names of the classes.
         transform: From the upright RGB picture to the input ``[C, H, W]``.
@@ -101,16 +103,19 @@ def explore_module(
         PresetError: If the network cannot be traced.
         InputError: If the input is not a square tensor.
     """
-    if fit == "keep":
-        raise PresetError('A network in memory takes square pictures: choose fit="crop" or "squash".')
     if patch_size is not None:
         patch_size = whole_number(patch_size, "The patch size", 1)
     known = Preprocessing.of(module)
     pixels, picture = _given(image, transform)
     size = known.image_size if pixels is None else pixels.shape[2]
     channels = _channels(module) if pixels is None else pixels.shape[0]
-    network = adapt(module, size, patch_size=patch_size, in_channels=channels)
-    preset = _preset(module, network, replace(known, image_size=size), labels)
+    can_resize = isinstance(module, ViT) or hasattr(module, "set_input_size")
+    network = adapt(module, size, patch_size=None if can_resize else patch_size, in_channels=channels)
+    if patch_size is not None:
+        network = network.resized(patch_size)
+    if fit == "keep" and not network.structure.takes_any_size:
+        raise PresetError('This network takes square pictures only: choose fit="crop" or "squash".')
+    preset = _preset(module, network, known, labels)
     if pixels is None:
         assert picture is not None
         if preset.task == "photos" and channels != 3:
@@ -141,7 +146,7 @@ def explore_module(
 
 def _run(
     engine: Engine,
-    network: AdaptedViT,
+    network: TracedViT,
     preset: Preset,
     function: Callable[..., T],
     /,
@@ -193,10 +198,10 @@ def _channels(module: nn.Module) -> int:
     return next((one.in_channels for one in module.modules() if isinstance(one, nn.Conv2d)), 3)
 
 
-def _preset(module: nn.Module, network: AdaptedViT, known: Preprocessing, labels: Sequence[str] | None) -> Preset:
+def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Sequence[str] | None) -> Preset:
     config = network.config
     is_digit = config.in_channels == 1 and config.image_size == 28 and known.mean == IMAGENET_DEFAULT_MEAN
-    return MemoryPreset(
+    return Preset(
         name=type(module).__name__,
         title=type(module).__name__,
         task="digits" if is_digit else "photos",
@@ -206,28 +211,13 @@ def _preset(module: nn.Module, network: AdaptedViT, known: Preprocessing, labels
         default_patch_size=network.patch_size,
         flexible=False,
         source="memory",
+        parameters=sum(parameter.numel() for parameter in module.parameters()),
         mean=tuple(known.mean),
         std=tuple(known.std),
         crop_fraction=known.crop_fraction,
         interpolation=known.interpolation,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
-        count=sum(parameter.numel() for parameter in module.parameters()),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemoryPreset(Preset):
-    """A network in memory.
-
-    Attributes:
-        count: Its parameters.
-    """
-
-    count: int
-
-    def num_parameters_at(self, patch_size: int) -> int:
-        """Parameters of the network."""
-        return self.count
 
 
 def _labels(module: nn.Module, count: int, labels: Sequence[str] | None) -> tuple[str, ...]:

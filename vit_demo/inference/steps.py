@@ -16,10 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from vit_demo.errors import InputError
 from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model import ViT
 from vit_demo.model.resample import resample_patch_embed
 from vit_demo.model.vit import Block
+from vit_demo.trace import TracedViT
 
 Numbers = dict[str, Tensor]
 
@@ -67,14 +69,16 @@ def record_calls(**modules: nn.Module) -> Iterator[dict[str, Call]]:
 
 
 @torch.inference_mode()
-def describe_network(model: ViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None) -> Numbers:
+def describe_network(
+    model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
+) -> Numbers:
     """What all patches share: filters, positions, the prediction after each block and the classifier head.
 
     Args:
         model: In eval mode.
         pixels: ``[1, C, height, width]``, normalised.
         patch_size: In pixels.
-        kept_patches: As in ``ViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
 
     Returns:
         - ``filters``: indices ``[F]`` of the filters of largest norm, ``kernel``: their weights ``[F, C, p, p]``,
@@ -91,29 +95,30 @@ def describe_network(model: ViT, pixels: Tensor, *, patch_size: int, kept_patche
           to the last; ``alike`` ``[rows * cols]``: cosine similarity of each patch's last token to the class token, or
           to the mean of all tokens where there is none; 0 for a dropped patch.
     """
-    blocks = {f"block{index}": block for index, block in enumerate(model.blocks)}
-    with record_calls(norm=model.norm, head=model.head, **blocks) as calls:
+    vit = _own(model)
+    blocks = {f"block{index}": block for index, block in enumerate(vit.blocks)}
+    with record_calls(norm=vit.norm, head=vit.head, **blocks) as calls:
         output = model(pixels, patch_size=patch_size, kept_patches=kept_patches)
     depths = [calls["block0"].given, *(calls[name].returned for name in blocks)]
     grid = grid_of(pixels, patch_size)
-    kernel = model.patch_embed.kernels.get(model.patch_embed.proj.weight, patch_size, resample_patch_embed)
+    kernel = vit.patch_embed.kernels.get(vit.patch_embed.proj.weight, patch_size, resample_patch_embed)
     filters = _largest_filters(kernel)
-    _, bias = model.patch_embed.proj.parameters()
+    _, bias = vit.patch_embed.proj.parameters()
     found = {
         "filters": filters,
         "kernel": kernel[filters],
         "bias": bias[filters],
-        "positions": compress(model.pos_embed_for(grid)[0, model.num_pos_embed_prefix :]),
+        "positions": compress(vit.pos_embed_for(grid)[0, vit.num_pos_embed_prefix :]),
         "contrast": _on_grid(_contrast(pixels, patch_size), grid, kept_patches, only_kept=True),
         "pooled": calls["head"].given[0],
     }
-    pooled = torch.cat([model.forward_head(model.norm(x), pre_logits=True) for x in depths])  # [blocks + 1, F]
-    if model.config.num_classes:
-        found |= _classes(model.head(pooled), output[0])
+    pooled = torch.cat([vit.forward_head(vit.norm(x), pre_logits=True) for x in depths])  # [blocks + 1, F]
+    if vit.config.num_classes:
+        found |= _classes(vit.head(pooled), output[0])
     else:
         tokens = calls["norm"].returned[0]  # [N, D]
-        reference = tokens[:1] if model.config.class_token else tokens.mean(0, keepdim=True)
-        alike = F.cosine_similarity(tokens[model.config.num_prefix_tokens :], reference)
+        reference = tokens[:1] if vit.config.class_token else tokens.mean(0, keepdim=True)
+        alike = F.cosine_similarity(tokens[vit.config.num_prefix_tokens :], reference)
         found |= {
             "depth_similarity": F.cosine_similarity(pooled, pooled[-1:]),
             "alike": _on_grid(alike, grid, kept_patches),
@@ -123,7 +128,7 @@ def describe_network(model: ViT, pixels: Tensor, *, patch_size: int, kept_patche
 
 @torch.inference_mode()
 def describe_patch(
-    model: ViT, pixels: Tensor, patch: int, *, patch_size: int, kept_patches: Tensor | None = None
+    model: TracedViT, pixels: Tensor, patch: int, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> Numbers:
     """How one patch becomes a token; arguments as in ``describe_network``.
 
@@ -139,7 +144,8 @@ def describe_patch(
         position embedding; ``token`` ``[D]``: their sum, which enters the first block; ``class_token`` ``[D]``, with
         its position, if the model has one.
     """
-    with record_calls(embed=model.patch_embed, block=cast("Block", model.blocks[0])) as calls:
+    vit = _own(model)
+    with record_calls(embed=vit.patch_embed, block=cast("Block", vit.blocks[0])) as calls:
         model(pixels, patch_size=patch_size, kept_patches=kept_patches)
     grid = grid_of(pixels, patch_size)
     row, col = divmod(patch, grid[1])
@@ -148,17 +154,17 @@ def describe_patch(
     found = {
         "pixels": pixels[0, :, top : top + patch_size, left : left + patch_size],
         "embedded": calls["embed"].returned[0, patch],
-        "position": model.pos_embed_for(grid)[0, model.num_pos_embed_prefix + patch],
-        "token": first[token_of(model, patch, kept_patches)],
+        "position": vit.pos_embed_for(grid)[0, vit.num_pos_embed_prefix + patch],
+        "token": first[token_of(vit, patch, kept_patches)],
     }
-    if model.config.class_token:
+    if vit.config.class_token:
         found["class_token"] = first[0]
     return _to_cpu(found)
 
 
 @torch.inference_mode()
 def describe_block(
-    model: ViT,
+    model: TracedViT,
     pixels: Tensor,
     patch: int | None,
     block: int,
@@ -188,14 +194,15 @@ def describe_block(
         - ``hidden``: ``[hidden]``: the MLP's activations after the GELU; ``mlp`` ``[D]``: what the MLP adds; ``after``
           ``[D]``: the token after the block.
     """
-    token = 0 if patch is None else token_of(model, patch, kept_patches)
-    part = cast("Block", model.blocks[block])
+    vit = _own(model)
+    token = 0 if patch is None else token_of(vit, patch, kept_patches)
+    part = cast("Block", vit.blocks[block])
     names = {"norm1": part.norm1, "qkv": part.attn.qkv, "proj": part.attn.proj, "ls1": part.ls1, "norm2": part.norm2}
     with record_calls(block=part, fc2=part.mlp.fc2, ls2=part.ls2, **names) as calls:
         model(pixels, patch_size=patch_size, kept_patches=kept_patches)
     given = {name: call.given[0, token] for name, call in calls.items()}
     returned = {name: call.returned[0, token] for name, call in calls.items()}
-    heads = model.config.num_heads
+    heads = vit.config.num_heads
     q, k, v = calls["qkv"].returned[0].unflatten(1, (3, heads, -1)).permute(1, 2, 0, 3)  # each [H, N, d]
     scores = attention_scores(q[:, token : token + 1], k)[:, 0]  # [H, N]
     weights = attention_rows(q[:, token : token + 1], k)[:, 0]
@@ -222,15 +229,26 @@ def describe_block(
     )
 
 
+def _own(model: TracedViT) -> ViT:
+    """The network, if it is one of this package, whose parts the tour names.
+
+    Raises:
+        InputError: If it is not.
+    """
+    if not isinstance(model.module, ViT):
+        raise InputError("Step by step shows the networks of this package, not those of other libraries.")
+    return model.module
+
+
 def grid_of(pixels: Tensor, patch_size: int) -> tuple[int, int]:
     """Rows and columns of patches."""
     return pixels.shape[2] // patch_size, pixels.shape[3] // patch_size
 
 
-def token_of(model: ViT, patch: int, kept_patches: Tensor | None) -> int:
+def token_of(vit: ViT, patch: int, kept_patches: Tensor | None) -> int:
     """The index of a kept patch's token in the sequence."""
     order = None if kept_patches is None else kept_patches[0].tolist()
-    return model.config.num_prefix_tokens + (patch if order is None else order.index(patch))
+    return vit.config.num_prefix_tokens + (patch if order is None else order.index(patch))
 
 
 def compress(positions: Tensor) -> Tensor:

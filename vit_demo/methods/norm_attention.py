@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from vit_demo.methods.attention_rows import CHUNK_VALUES, attention_rows, iter_attention_rows
 from vit_demo.methods.chunking import chunk_size
@@ -52,7 +50,7 @@ def norm_attention(
     """
     trace = Recording()
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
-    return to_grid(norm_attention_rows(trace, block, output_projection(model, block), query), trace)
+    return to_grid(norm_attention_rows(trace, block, model.output_projection(block), query), trace)
 
 
 def norm_attention_rows(trace: Recording, block: int, output: Tensor, query: int | None) -> Tensor:
@@ -85,18 +83,3 @@ def norm_attention_rows(trace: Recording, block: int, output: Tensor, query: int
     if query is not None:
         return lengths(attention_rows(q[:, :, query].unsqueeze(2), k))[:, 0]
     return torch.stack([lengths(chunk).sum(1) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
-
-
-def output_projection(model: TracedViT, block: int) -> Tensor:
-    """The linear map from each head's output to what the block adds to the tokens, ``[H, d, D]``."""
-    if isinstance(model, TracedViT):
-        return model.output_projection(block)
-    part: Any = model.blocks[block]  # a ModuleList is typed as a list of Modules
-    dim, heads = model.config.embed_dim, model.config.num_heads
-    projection, device = part.attn.proj, part.norm1.weight.device
-    weight = (
-        projection.weight if isinstance(projection, nn.Linear) else torch.eye(dim, dtype=torch.float32, device=device)
-    )
-    if not isinstance(part.ls1, nn.Identity):
-        weight = part.ls1.gamma[:, None] * weight
-    return weight.T.unflatten(0, (heads, -1))  # [D_in, D_out] -> [H, d, D]

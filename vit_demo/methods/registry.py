@@ -98,8 +98,8 @@ class Method:
         docs: The heading of its section in ``docs/explanations.md``.
         function: For the cost ``"trace"``: from a trace and the options to ``[B, N]``, one value a token. Otherwise
             from model and images ``[B, C, height, width]``, the target if the method is class-specific, ``patch_size``
-            and ``kept_patches`` as in ``TracedViT.forward``, ``against`` (another class) and ``progress`` if it has such
-            parameters, and the options, to ``[B, rows, cols]``.
+            and ``kept_patches`` as in ``TracedViT.forward``, ``against`` (another class) and ``progress`` if it has
+            such parameters, and the options, to ``[B, rows, cols]``.
     """
 
     name: str

@@ -72,7 +72,7 @@ def relevance(
     Returns:
         ``[B, rows, cols]`` float32, at least 0. The identity's own term, the same for every patch, is left out.
     """
-    together = getattr(model, "calls_per_block", 1)  # of attention; more than one in parallel branches
+    together = model.calls_per_block  # of attention; more than one in parallel branches
     row, outputs, matrices = RelevanceRow(average_heads_first, together), list[Tensor](), list[Tensor]()
 
     def attention_fn(q: Tensor, k: Tensor, v: Tensor) -> Tensor:

@@ -65,7 +65,12 @@ def log_probabilities(
 
 @torch.inference_mode()
 def subset_logits(
-    model: TracedViT, images: Tensor, subsets: Tensor, *, patch_size: int | None = None, progress: Progress | None = None
+    model: TracedViT,
+    images: Tensor,
+    subsets: Tensor,
+    *,
+    patch_size: int | None = None,
+    progress: Progress | None = None,
 ) -> Tensor:
     """The logits ``[M, classes]``, float32, of many subsets of one image's patches; see ``log_probabilities``."""
     results: list[Tensor] = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from vit_demo.trace import AttentionFn, Recording, TracedViT
 from vit_demo.model.pooling import pooled_slices
+from vit_demo.trace import AttentionFn, Recording, TracedViT
 
 Target = int | Tensor | None
 """One class for all samples, or int64 ``[B]``; None for each sample's most probable."""

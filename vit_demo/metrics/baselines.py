@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from vit_demo.defaults import BASELINES
 from vit_demo.errors import InputError
-
-Baseline = Literal["mean", "blur", "black"]
 
 
 def baseline_image(name: str, images: Tensor, patch_size: int, mean: Sequence[float], std: Sequence[float]) -> Tensor:
@@ -38,7 +36,7 @@ def baseline_image(name: str, images: Tensor, patch_size: int, mean: Sequence[fl
     if name == "black":
         black = [-m / s for m, s in zip(mean, std, strict=True)]
         return torch.tensor(black, dtype=images.dtype, device=images.device).reshape(1, -1, 1, 1)
-    raise InputError(f"There is no baseline {name!r}: choose one of {', '.join(get_args(Baseline))}.")
+    raise InputError(f"There is no baseline {name!r}: choose one of {', '.join(BASELINES)}.")
 
 
 def blur(images: Tensor, size: int) -> Tensor:

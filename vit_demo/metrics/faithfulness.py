@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from vit_demo.defaults import NUM_RANDOM_ORDERS
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
@@ -85,7 +86,7 @@ def faithfulness(
     *,
     against: int | None = None,
     steps: int = 14,
-    seeds: int = 5,
+    seeds: int = NUM_RANDOM_ORDERS,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,

@@ -6,18 +6,13 @@ from vit_demo.lazy import lazy_names
 from vit_demo.model.config import ViTConfig
 
 if TYPE_CHECKING:
-    from vit_demo.model.compiling import compile_blocks
-    from vit_demo.model.trace import Trace
-    from vit_demo.model.vit import AttentionFn, ViT
+    from vit_demo.model.vit import ViT
 
-__all__ = ["AttentionFn", "Trace", "ViT", "ViTConfig", "compile_blocks"]
+__all__ = ["ViT", "ViTConfig"]
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "AttentionFn": "vit_demo.model.vit",
-        "Trace": "vit_demo.model.trace",
         "ViT": "vit_demo.model.vit",
-        "compile_blocks": "vit_demo.model.compiling",
     },
 )

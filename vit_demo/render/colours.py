@@ -1,4 +1,4 @@
-"""Heatmap colours, the same as on the page (``web/components/stage/colourScales.js``).
+"""Heatmap colours; the page gets the scales from here (``web/frontend/constants.py``).
 
 Photos and drawings need different ones. Over a photo, magma from dark to bright. A drawing is dark ink on light paper
 under a wash of colour: nothing where the value is 0, deeper where it is higher. Maps with a sign have two hues, blue

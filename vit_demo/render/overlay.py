@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_demo.defaults import OPACITY
 from vit_demo.render.colours import BLACK_OF_INK, WHITE_OF_PAPER, heat_colours, scale_end
 
 COARSE_PATCHES = 100
@@ -16,7 +17,7 @@ def overlay(
     image: Image.Image,
     values: NDArray[np.floating],
     *,
-    alpha: float = 0.6,
+    alpha: float = OPACITY,
     display_size: int = 448,
     signed: bool | None = None,
     floor: float = 0.0,

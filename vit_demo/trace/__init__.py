@@ -1,6 +1,10 @@
-"""Other people's Vision Transformers, unmodified: their attention is watched and replaced from outside."""
+"""Any Vision Transformer, unmodified: its attention is recorded and replaced from outside."""
 
-from vit_demo.trace.adapter import AdaptedViT, adapt
+from vit_demo.trace.adapter import adapt, outline
+from vit_demo.trace.one_pass import AttentionFn
+from vit_demo.trace.recording import Recording
+from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
+from vit_demo.trace.traced_vit import TracedViT
 
-__all__ = ["AdaptedViT", "Trace", "adapt"]
+__all__ = ["AttentionFn", "Recording", "Structure", "Trace", "TracedViT", "adapt", "outline"]

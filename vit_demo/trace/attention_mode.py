@@ -123,10 +123,15 @@ class AttentionMode(TorchFunctionMode):
             F.linear(x, w, b).unflatten(2, (a["num_heads"], -1)).permute(1, 2, 0, 3)  # [B, H, N, d]
             for x, w, b in zip(sources, weights, biases, strict=True)
         )
-        out = self._fused(q, k, v, a["attn_mask"])  # [B, H, Q, d]
+        out = self._fused(q, k, v, a["attn_mask"], a["dropout_p"] if a["training"] else 0.0)  # [B, H, Q, d]
         self._needs_projection = False
         self.project(a["out_proj_weight"])
-        return F.linear(out.permute(2, 0, 1, 3).flatten(2), a["out_proj_weight"], a["out_proj_bias"]), None
+        weights = None
+        if a["need_weights"]:
+            q, k = fold(q, k, a["attn_mask"], None)
+            weights = (q * q.shape[-1] ** -0.5 @ k.mT).softmax(-1).type_as(v)  # [B, H, Q, N]
+            weights = weights.mean(1) if a["average_attn_weights"] else weights
+        return F.linear(out.permute(2, 0, 1, 3).flatten(2), a["out_proj_weight"], a["out_proj_bias"]), weights
 
     def _softmax(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         result, scores = func(*args, **kwargs), args[0]

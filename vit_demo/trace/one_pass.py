@@ -1,33 +1,44 @@
-"""One pass of an adapted network: what is recorded of it, which patches it leaves out, how it computes attention."""
+"""One pass of a network: what is recorded of it, which patches it leaves out, how it computes attention."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
-from vit_demo.trace import AttentionFn, Recording
+from vit_demo.model import ViT
 from vit_demo.trace.attention_mode import LOWEST, AttentionMode
+from vit_demo.trace.recording import Recording
 from vit_demo.trace.trace import attention
 
 if TYPE_CHECKING:
-    from vit_demo.trace.adapter import TracedViT
+    from vit_demo.trace.traced_vit import TracedViT
+
+AttentionFn = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""From q, k and v, each ``[B, H, N, d]``, to ``softmax(q k^T / sqrt(d)) v``."""
 
 
 class Pass(AttentionMode):
-    """One pass of an adapted network: records it, leaves patches out, replaces attention."""
+    """The context of one pass, in the thread that enters it; others may run the same network meanwhile.
+
+    Attributes:
+        count: Attentions seen so far; none where nothing had to be seen.
+    """
 
     def __init__(
-        self, network: TracedViT, trace: Recording | None, kept: Tensor | None, attention_fn: AttentionFn | None
+        self, network: TracedViT, recording: Recording | None, kept: Tensor | None, attention_fn: AttentionFn | None
     ) -> None:
         super().__init__()
-        self._network, self._trace, self._attention_fn = network, trace, attention_fn
-        self._kept = None if kept is None else self._rows(kept)  # [B, K']: of the sequence, prefix included
-        self._hooks = ExitStack()
+        self._network, self._recording, self._attention_fn = network, recording, attention_fn
+        self._is_own = isinstance(network.module, ViT)
+        self._kept = None if kept is None else self._rows(kept)  # [B, K']: prefix included
+        self._thread = threading.get_ident()
+        self._handles: list[RemovableHandle] = []
         self.count = 0
 
     def _rows(self, kept: Tensor) -> Tensor:
@@ -35,33 +46,43 @@ class Pass(AttentionMode):
         first = torch.arange(prefix, device=kept.device).expand(len(kept), -1)
         return torch.cat([first, kept + prefix], 1)
 
+    @property
+    def _is_watched(self) -> bool:
+        """Whether torch's functions must be seen; in a small network that costs a tenth of the time or more."""
+        if self._attention_fn is not None:
+            return True
+        masks = self._kept is not None and not self._network.leaves_out
+        return masks or (self._recording is not None and not self._is_own)
+
     def __enter__(self) -> Pass:
-        network = self._network
-        entry = network.module.get_submodule(network._entry)
-        end = network.module.get_submodule(network._end)
-        handles = [
-            entry.register_forward_pre_hook(self._enter, with_kwargs=True),
-            end.register_forward_hook(self._leave),
-        ]
-        if network.shows_tokens and self._trace is not None and self._trace.record_tokens:
-            for index, name in enumerate(network._blocks):
-                block = network.module.get_submodule(name)
-                handles.append(block.register_forward_hook(self._record(f"block{index:02d}/+mlp")))
-        for handle in handles:
-            self._hooks.callback(handle.remove)
-        super().__enter__()
+        network, recording = self._network, self._recording
+        blocks: list[Any] = network.blocks
+        records_tokens = recording is not None and recording.record_tokens
+        if self._kept is not None or records_tokens:
+            self._before(network.module.get_submodule(network.structure.entry), self._enter)
+            self._after(network.module.get_submodule(network.structure.exit), self._leave)
+        if records_tokens and network.shows_tokens:
+            for block in blocks:
+                self._after(block, self._note)
+        if self._is_watched:
+            super().__enter__()
+        elif recording is not None:
+            for block in blocks:
+                self._handles.append(block.attn.attend.register_forward_pre_hook(self._record))
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        super().__exit__(*raised)
-        self._hooks.close()
+        if self._is_watched:
+            super().__exit__(*raised)
+        for handle in self._handles:
+            handle.remove()
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
-        if q.shape[2] == 1 < k.shape[2] and self._trace is not None:
+        if q.shape[2] == 1 < k.shape[2] and self._recording is not None:
             shares = attention(q, k).mean(1)[:, 0]
-            unread = self._trace.num_tokens - shares.shape[1]  # prefix tokens that the pooling leaves out
-            self._trace.pooling = F.pad(shares, (unread, 0))
+            unread = self._recording.num_tokens - shares.shape[1]  # prefix tokens that the pooling leaves out
+            self._recording.pooling = F.pad(shares, (unread, 0))
         if q.shape[2] != k.shape[2]:
             return compute(None)
         self.count += 1
@@ -73,8 +94,8 @@ class Pass(AttentionMode):
             q2, k2, v2 = (x.gather(2, rows.expand(len(x), x.shape[1], -1, x.shape[3])) for x in (q, k, v))
         else:
             q2, k2, v2 = q, k, v
-        if self._trace is not None:
-            self._trace.record_qkv(q2, k2, v2)
+        if self._recording is not None:
+            self._recording.add(q2, k2, v2)
         if self._attention_fn is None:
             return compute(mask)
         out = self._attention_fn(q2, k2, v2)
@@ -83,40 +104,50 @@ class Pass(AttentionMode):
         whole = out.new_zeros(*q.shape[:3], out.shape[3])
         return whole.scatter(2, rows.expand(len(out), out.shape[1], -1, out.shape[3]), out)
 
-    def _gather(self, x: Tensor) -> Tensor:
-        assert self._kept is not None
-        return x.gather(1, self._kept.to(x.device)[:, :, None].expand(len(x), -1, x.shape[2]))
+    def _before(self, module: nn.Module, hook: Callable[..., Any]) -> None:
+        def in_thread(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return hook(args, kwargs) if threading.get_ident() == self._thread else None
 
-    def _enter(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._handles.append(module.register_forward_pre_hook(in_thread, with_kwargs=True))
+
+    def _after(self, module: nn.Module, hook: Callable[[Any], Any]) -> None:
+        def in_thread(_: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+            return hook(output) if threading.get_ident() == self._thread else None
+
+        self._handles.append(module.register_forward_hook(in_thread))
+
+    def _record(self, _: nn.Module, args: tuple[Tensor, Tensor, Tensor]) -> None:
+        if self._recording is not None and threading.get_ident() == self._thread:
+            self._recording.add(*args)
+
+    def _enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         x = args[0] if args else kwargs["hidden_states"]
         if self._kept is not None and self._network.leaves_out:
             x = self._gather(x)
-        x = self._note("with_posemb", x)
+        x = self._note(x)
         return ((x, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": x})
 
-    def _leave(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
+    def _leave(self, output: Any) -> Any:
         if self._kept is None or self._network.leaves_out:
             return output
         x = output[0] if isinstance(output, tuple) else output
         return (self._gather(x), *output[1:]) if isinstance(output, tuple) else self._gather(x)
 
-    def _record(self, name: str) -> Callable[..., Any]:
-        def hook(module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-            if isinstance(output, tuple):
-                return self._note(name, output[0]), *output[1:]
-            return self._note(name, output)
+    def _note(self, output: Any) -> Any:
+        """Records tokens, and returns what the network goes on with, so that a gradient reaches what is recorded.
 
-        return hook
-
-    def _note(self, name: str, x: Tensor) -> Tensor:
-        """Records tokens, and returns them for the network to go on with, so that a gradient reaches what is recorded.
-
-        Those of dropped patches, which nothing attends to, are not recorded.
+        Tokens of dropped patches, which nothing attends to, are not recorded.
         """
-        if self._trace is None or not self._trace.record_tokens:
-            return x
+        if self._recording is None or not self._recording.record_tokens:
+            return output
+        x = output[0] if isinstance(output, tuple) else output
         if self._kept is None or x.shape[1] == self._kept.shape[1]:
-            self._trace.record(name, x)
-            return x
-        self._trace.record(name, part := self._gather(x))
-        return x.scatter(1, self._kept.to(x.device)[:, :, None].expand(part.shape), part)
+            self._recording.tokens.append(x)
+            return output
+        self._recording.tokens.append(part := self._gather(x))
+        x = x.scatter(1, self._kept.to(x.device)[:, :, None].expand(part.shape), part)
+        return (x, *output[1:]) if isinstance(output, tuple) else x
+
+    def _gather(self, x: Tensor) -> Tensor:
+        assert self._kept is not None
+        return x.gather(1, self._kept.to(x.device)[:, :, None].expand(len(x), -1, x.shape[2]))

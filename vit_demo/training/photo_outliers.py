@@ -11,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from PIL import Image, ImageDraw
+from torch import Tensor
 
 from vit_demo.training.data import OUTLIER, ImageDataset
 
-REPEAT_FACTOR = 2.0
-"""How often each picture is drawn in an epoch."""
+DRAWS_PER_EPOCH = 2.0
+"""How often each picture is drawn in an epoch, on average."""
 
 
 def make_photo_outliers(count: int, seed: int, side: int) -> ImageDataset:
@@ -27,15 +28,26 @@ def make_photo_outliers(count: int, seed: int, side: int) -> ImageDataset:
         side: Side in pixels.
 
     Returns:
-        uint8 ``[count, 3, side, side]``, all labelled ``OUTLIER``.
+        ``count`` pictures ``[3, side, side]``, all labelled ``OUTLIER``.
     """
     rng = np.random.default_rng(seed)
     kinds = list(KINDS.values())
-    images = np.stack([kinds[i % len(kinds)](rng, side) for i in range(count)])  # [count, side, side, 3]
-    tensor = torch.from_numpy(images).permute(0, 3, 1, 2).contiguous()
-    return ImageDataset(
-        tensor, torch.full((count,), OUTLIER), (), torch.ones(count), torch.full((count,), REPEAT_FACTOR)
-    )
+    images = [_to_tensor(kinds[i % len(kinds)](rng, side)) for i in range(count)]
+    return ImageDataset(images, torch.full((count,), OUTLIER), (), torch.full((count,), DRAWS_PER_EPOCH))
+
+
+def evaluation_photo_outliers(side: int, per_kind: int = 50) -> dict[str, ImageDataset]:
+    """Other pictures of the same kinds for evaluation: by kind, uint8 ``[per_kind, 3, side, side]``."""
+    rng = np.random.default_rng(2026)
+    labels = torch.full((per_kind,), OUTLIER)
+    return {
+        kind: ImageDataset(torch.stack([_to_tensor(draw(rng, side)) for _ in range(per_kind)]), labels, ())
+        for kind, draw in KINDS.items()
+    }
+
+
+def _to_tensor(image: np.ndarray) -> Tensor:
+    return torch.tensor(image).permute(2, 0, 1).contiguous()  # [side, side, 3] -> [3, side, side]
 
 
 def _colour(rng: np.random.Generator) -> np.ndarray:
@@ -79,9 +91,8 @@ def _gradient(rng: np.random.Generator, side: int) -> np.ndarray:
 
 def _drawing(rng: np.random.Generator, side: int) -> np.ndarray:
     """Lines, curves, rectangles and ellipses, some of them filled, on a plain background."""
-    image = Image.new(
-        "RGB", (2 * side, 2 * side), tuple(map(int, _colour(rng)))
-    )  # drawn at twice the size, for smooth edges
+    size = (2 * side, 2 * side)  # drawn at twice the size, for smooth edges
+    image = Image.new("RGB", size, tuple(map(int, _colour(rng))))
     pen, width, line = ImageDraw.Draw(image), int(rng.integers(2, 20)), tuple(map(int, _colour(rng)))
     for _ in range(rng.integers(1, 9)):
         low, high = np.sort(rng.integers(0, 2 * side, (2, 2)), axis=0).tolist()
@@ -105,13 +116,3 @@ KINDS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "gradient": _gradient,
     "drawing": _drawing,
 }
-
-
-def evaluation_photo_outliers(side: int, per_kind: int = 50) -> dict[str, ImageDataset]:
-    """Other pictures of the same kinds for evaluation: by kind, uint8 ``[per_kind, 3, side, side]``."""
-    rng = np.random.default_rng(2026)
-    datasets = {}
-    for kind, draw in KINDS.items():
-        images = torch.from_numpy(np.stack([draw(rng, side) for _ in range(per_kind)]))  # [per_kind, side, side, 3]
-        datasets[kind] = ImageDataset(images.permute(0, 3, 1, 2).contiguous(), torch.full((per_kind,), OUTLIER), ())
-    return datasets

@@ -1,4 +1,4 @@
-"""A network's predictions for a labelled dataset, and the figures computed from them."""
+"""A network's predictions for a labelled dataset, the figures computed from them, and calibration."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Predictions:
     Attributes:
         logits: ``[N, classes]``.
         labels: int64 ``[N]``.
-        sources: int64 ``[N]``, as in ``ImageDataset``; None for a dataset of one source.
+        weights: ``[N]``: how much each image counts in ``loss`` and ``fit_temperature``; None for equally.
     """
 
     logits: Tensor
     labels: Tensor
-    sources: Tensor | None = None
+    weights: Tensor | None = None
 
     @cached_property
     def confidence(self) -> Tensor:
@@ -48,21 +48,10 @@ class Predictions:
         """Fraction of correct predictions, in [0, 1]."""
         return self.correct.float().mean().item()
 
-    @property
-    def loss(self) -> float:
-        """Mean cross-entropy, in nats."""
-        return F.cross_entropy(self.logits, self.labels).item()
-
-    def subset(self, indices: Tensor) -> Predictions:
-        """The predictions at ``indices``, int64 or bool."""
-        sources = None if self.sources is None else self.sources[indices]
-        return Predictions(self.logits[indices], self.labels[indices], sources)
-
-    def by_source(self) -> list[Predictions]:
-        """The predictions for each source of the dataset; a list of one without sources."""
-        if self.sources is None:
-            return [self]
-        return [self.subset(self.sources == source) for source in self.sources.unique()]
+    def loss(self, temperature: Tensor | float = 1.0) -> Tensor:
+        """Mean cross-entropy, in nats, of the logits divided by a temperature."""
+        losses = F.cross_entropy(self.logits / temperature, self.labels, reduction="none")
+        return losses.mean() if self.weights is None else (losses * self.weights).sum() / self.weights.sum()
 
     def confusion_matrix(self) -> Tensor:
         """int64 ``[classes, classes]``: number of images of each class (row) by prediction (column)."""
@@ -123,10 +112,33 @@ def predict(
         patch_size: In pixels.
         batch_size: Images per forward pass.
     """
+    assert isinstance(data.images, Tensor)
     model.eval()
     device = next(model.parameters()).device
     logits = [
         model(normalise(images.to(device).float() / 255, preset), patch_size=patch_size).float().cpu()
         for images in data.images.split(batch_size)
     ]
-    return Predictions(torch.cat(logits), data.labels, data.sources)
+    return Predictions(torch.cat(logits), data.labels, data.weights)
+
+
+def fit_temperature(predictions: list[Predictions]) -> float:
+    """The temperature that minimises the mean loss (Guo et al., 2017, https://arxiv.org/abs/1706.04599).
+
+    Args:
+        predictions: For validation data, at one or several patch sizes.
+
+    Returns:
+        The number to divide logits by: confidence is then calibrated, and no prediction changes.
+    """
+    log_temperature = torch.zeros((), requires_grad=True)
+    optimiser = torch.optim.LBFGS([log_temperature], max_iter=50, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimiser.zero_grad()
+        loss = torch.stack([found.loss(log_temperature.exp()) for found in predictions]).mean()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    return log_temperature.exp().item()

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vit_demo.training.evaluate import Results, correct_but_rejected, rejection_rate, wrong_but_confident
+from torch import Tensor
+
+from vit_demo.training.evaluate import Results
 from vit_demo.training.predictions import Predictions
 from vit_demo.weights import Preset
 
-TABLES = (
-    "accuracy",
-    "calibration_error",
-    "calibration_error_of_perfect_calibration",
-    "wrong_but_confident",
-    "correct_but_rejected",
-    "rejection_rate",
-)
-"""The tables of a report, in the order in which they are printed."""
+FIGURES: dict[str, Callable[[Predictions, Preset], float]] = {
+    "accuracy": lambda found, preset: found.accuracy,
+    "calibration_error": lambda found, preset: found.calibration_error(),
+    "calibration_error_of_perfect_calibration": lambda found, preset: found.sampling_error(),
+    "wrong_but_confident": lambda found, preset: _mean(found.confident(preset) & ~found.correct),
+    "correct_but_rejected": lambda found, preset: _mean(~found.confident(preset)[found.correct]),
+}
+"""What is computed for each labelled dataset, in [0, 1]. A prediction whose confidence is low is rejected."""
 
 MAX_CLASSES = 12
 """With more classes than this, the most frequent errors are printed instead of the confusion matrix."""
@@ -34,35 +36,38 @@ def make_report(preset: Preset, results: Results, outliers: Results, patch_size:
         patch_size: The one to give confusion matrices at, in pixels.
 
     Returns:
-        For each of ``TABLES``, values in [0, 1] by dataset and patch size; the preset's ``"confidence_threshold"`` and
-        ``"max_entropy"`` (None for no limit), which decide what is rejected; and ``"confusion_matrix"`` by dataset,
-        with its ``"patch_size"``.
+        Each of ``FIGURES`` by dataset and patch size; ``"rejection_rate"`` by kind of outlier and patch size; the
+        preset's ``"confidence_threshold"`` and ``"max_entropy"`` (None for no limit), which decide what is rejected;
+        and ``"confusion_matrix"`` by dataset, with its ``"patch_size"``.
     """
+    tables = {
+        title: {name: {p: figure(found, preset) for p, found in sizes.items()} for name, sizes in results.items()}
+        for title, figure in FIGURES.items()
+    }
+    rejected = {
+        kind: {p: _mean(~found.confident(preset)) for p, found in sizes.items()} for kind, sizes in outliers.items()
+    }
+    matrices = {name: sizes[patch_size].confusion_matrix().tolist() for name, sizes in results.items()}
     return {
         "preset": preset.name,
         "confidence_threshold": preset.confidence_threshold,
         "max_entropy": preset.max_entropy if math.isfinite(preset.max_entropy) else None,
-        "accuracy": {name: {p: found.accuracy for p, found in sizes.items()} for name, sizes in results.items()},
-        "calibration_error": {
-            name: {p: found.calibration_error() for p, found in sizes.items()} for name, sizes in results.items()
-        },
-        "calibration_error_of_perfect_calibration": {
-            name: {p: found.sampling_error() for p, found in sizes.items()} for name, sizes in results.items()
-        },
-        "wrong_but_confident": wrong_but_confident(results, preset),
-        "correct_but_rejected": correct_but_rejected(results, preset),
-        "rejection_rate": rejection_rate(outliers, preset),
-        "confusion_matrix": {"patch_size": patch_size}
-        | {name: sizes[patch_size].confusion_matrix().tolist() for name, sizes in results.items()},
+        **tables,
+        "rejection_rate": rejected,
+        "confusion_matrix": {"patch_size": patch_size, **matrices},
     }
+
+
+def _mean(chosen: Tensor) -> float:
+    """The fraction of true values; 0 of none."""
+    return chosen.float().mean().item() if len(chosen) else 0.0
 
 
 def format_report(preset: Preset, report: dict[str, Any]) -> str:
     """A report as tables in per cent, with the errors on the first dataset."""
-    headings = {title: title.replace("_", " ") + ", %" for title in TABLES}
+    headings = {title: title.replace("_", " ") + ", %" for title in FIGURES}
     headings["rejection_rate"] = "rejection rate of outliers, %"
-    width = max(28, *(3 + len(heading) for heading in headings.values()))
-    width = max(width, 4 + max(len(name) for title in TABLES for name in report[title]))
+    width = 4 + max(len(text) for title, heading in headings.items() for text in (heading, *report[title]))
     lines = []
     for title, heading in headings.items():
         sizes = next(iter(report[title].values()))

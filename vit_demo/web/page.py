@@ -1,10 +1,9 @@
-"""The layout of the page: inputs on the left, the result on the right. Its requests are those of ``map_requests``."""
+"""The layout of the page: inputs on the left, the result on the right. Its requests are those of ``requests.poll``."""
 
 from __future__ import annotations
 
 import logging
 from html import escape
-from typing import Any
 
 import gradio as gr
 
@@ -12,16 +11,17 @@ from vit_demo.errors import InputError
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.shared import get_engine
 from vit_demo.version import __version__
-from vit_demo.web import requests, settings
-from vit_demo.web.batch import ENDPOINTS
-from vit_demo.web.components.inputs import Inputs
-from vit_demo.web.components.stage import Stage
-from vit_demo.web.endpoints import add_endpoints
-from vit_demo.web.head import TITLE
-from vit_demo.web.map_requests import handle
-from vit_demo.web.model_info import default_photo_preset
-from vit_demo.web.payload import empty, payload
-from vit_demo.web.security import SafeBlocks
+from vit_demo.web import settings
+from vit_demo.web.api import ENDPOINTS
+from vit_demo.web.api.endpoints import add_endpoints
+from vit_demo.web.catalog.menu import default_photo_preset
+from vit_demo.web.frontend.head import TITLE
+from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.stage import Stage
+from vit_demo.web.guard.security import SafeBlocks
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.payload import EmptyPayload, ResultPayload, empty, payload
+from vit_demo.web.requests.poll import handle
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
 OPENING_DIGIT = 7
@@ -50,7 +50,7 @@ def build_page() -> gr.Blocks:
     preset = PRESETS[DEFAULT_PRESETS["digits"]]
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
         add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
-        example = initial_stage(preset, requests.example_source(f"digit-{OPENING_DIGIT}"))
+        example = initial_stage(preset, parse.example_source(f"digit-{OPENING_DIGIT}"))
         gr.HTML(header(), elem_id="header")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="inputs", min_width=260):
@@ -72,12 +72,12 @@ def footer() -> str:
     return FOOTER.format(source=SOURCE_LINK.format(escape(source)) if source else "", version=__version__)
 
 
-def initial_stage(preset: Preset, source: Source) -> dict[str, Any]:
+def initial_stage(preset: Preset, source: Source) -> ResultPayload | EmptyPayload:
     """The stage when the page opens: the result for the example, or the reason why there is none."""
     get_engine().warm_up(default_photo_preset())
-    request = requests.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
+    request = parse.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
 
-    def work() -> dict[str, Any]:
+    def work() -> ResultPayload:
         return payload(get_engine().explore_source(source, preset, preset.default_patch_size), request)
 
     try:

@@ -12,15 +12,15 @@ from vit_demo.weights.presets import DEFAULT_PRESETS, PRESETS, find_preset
 
 if TYPE_CHECKING:
     from vit_demo.weights.checkpoints import load_model
-    from vit_demo.weights.hf_weights import fetch_weights, is_on_machine
-    from vit_demo.weights.hub import Progress
+    from vit_demo.weights.hub.download import Progress
+    from vit_demo.weights.hub.repository import fetch_files, is_on_machine
 
 __all__ = [
     "DEFAULT_PRESETS",
     "PRESETS",
     "Preset",
     "Progress",
-    "fetch_weights",
+    "fetch_files",
     "find_preset",
     "is_on_machine",
     "load_model",
@@ -32,9 +32,9 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 __getattr__ = lazy_names(
     __name__,
     {
-        "Progress": "vit_demo.weights.hub",
-        "fetch_weights": "vit_demo.weights.hf_weights",
-        "is_on_machine": "vit_demo.weights.hf_weights",
+        "Progress": "vit_demo.weights.hub.download",
+        "fetch_files": "vit_demo.weights.hub.repository",
+        "is_on_machine": "vit_demo.weights.hub.repository",
         "load_model": "vit_demo.weights.checkpoints",
     },
 )

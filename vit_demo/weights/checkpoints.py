@@ -15,8 +15,9 @@ from torch import Tensor
 from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import resource_folder
-from vit_demo.weights.hf_weights import load_hf_model
-from vit_demo.weights.hub import Progress
+from vit_demo.trace import TracedViT
+from vit_demo.weights.hub.download import Progress
+from vit_demo.weights.hub.repository import load_network, load_own
 from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
@@ -87,7 +88,7 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
 
 def load_model(
     preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED, progress: Progress | None = None
-) -> ViT:
+) -> TracedViT:
     """The trained network of a preset, in eval mode on the CPU, set to a patch size.
 
     Args:
@@ -101,16 +102,17 @@ def load_model(
         CheckpointError: If the weights cannot be downloaded or used, or belong to another network.
     """
     patch_size = preset.check_patch_size(patch_size)
-    if preset.source != "bundled":
-        model = load_hf_model(preset, progress)
-        model.patch_size = patch_size
-        return model
-    path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
-    model, _ = load_checkpoint(path)
-    if model.config != preset.config_at(patch_size):
-        raise CheckpointError(f"{path.name} holds another network than {preset.name}: download or train it again.")
+    if preset.library:
+        return load_network(preset, patch_size, progress)
+    if preset.source == "bundled":
+        path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
+        model, _ = load_checkpoint(path)
+        if model.config != preset.config_at(patch_size):
+            raise CheckpointError(f"{path.name} holds another network than {preset.name}: download or train it again.")
+    else:
+        model = load_own(preset, progress)
     model.patch_size = patch_size
-    return model
+    return TracedViT.of(model)
 
 
 def _read_config(path: Path, header: dict[str, str]) -> ViTConfig:

@@ -7,19 +7,18 @@ validation set, as published by timm; for other patch sizes see ``resampled_accu
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from vit_demo.model import ViTConfig
+from vit_demo.weights.imagenet import (
+    CLIP_MEAN,
+    CLIP_STD,
+    IMAGENET_DEFAULT_MEAN,
+    IMAGENET_DEFAULT_STD,
+    IMAGENET_INCEPTION_MEAN,
+    IMAGENET_INCEPTION_STD,
+    IMAGENET_LABELS,
+)
 from vit_demo.weights.limits import MAX_GRID
 from vit_demo.weights.preset import Preset
-
-IMAGENET_LABELS: tuple[str, ...] = tuple(
-    Path(__file__).with_name("imagenet_labels.txt").read_text(encoding="utf-8").splitlines()
-)
-"""ImageNet's 1,000 classes, in the usual order, with torchvision's names."""
-
-IMAGENET_INCEPTION_MEAN = IMAGENET_INCEPTION_STD = (0.5, 0.5, 0.5)
-IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def offered_patch_sizes(image_size: int, native: int) -> tuple[int, ...]:
@@ -50,13 +49,14 @@ def _hub_preset(
     std: tuple[float, ...] = IMAGENET_INCEPTION_STD,
     crop_fraction: float = 0.9,
     revision: str = "main",
+    parameters: int | None = None,
 ) -> Preset:
     return Preset(
         name=name,
         title=title,
         task="photos",
         config=config,
-        labels=labels,
+        labels=labels if config.num_classes else (),
         patch_sizes=patch_sizes or offered_patch_sizes(config.image_size, config.patch_size),
         default_patch_size=config.patch_size,
         flexible=bool(patch_sizes),
@@ -66,6 +66,8 @@ def _hub_preset(
         crop_fraction=crop_fraction,
         repo=repo,
         revision=revision,
+        library="timm" if parameters else "",
+        parameters=parameters,
         note=note,
     )
 
@@ -138,11 +140,68 @@ HUB_PRESETS: tuple[Preset, ...] = (
             pos_embed_prefix=False,
         ),
         "Self-supervised, no classifier head; trained at 14 px, other patch sizes are resampled.",
-        labels=(),
         mean=IMAGENET_DEFAULT_MEAN,
         std=IMAGENET_DEFAULT_STD,
         crop_fraction=1.0,
         revision="c04b5193082a8d5b0c4856c7937384a48136c5de",
+    ),
+    _hub_preset(
+        "deit3-s16",
+        "DeiT III-S/16, 1,000 classes",
+        "timm/deit3_small_patch16_224.fb_in1k",
+        _vit_config("s", layer_scale=1e-6, pos_embed_prefix=False),
+        _NATIVE_NOTE.format(81.4),
+        mean=IMAGENET_DEFAULT_MEAN,
+        std=IMAGENET_DEFAULT_STD,
+    ),
+    _hub_preset(
+        "dinov3-s16",
+        "DINOv3-S/16 with registers, no classes",
+        "timm/vit_small_patch16_dinov3.lvd1689m",
+        _vit_config("s", image_size=256, num_classes=0, num_registers=4, pool="mean"),
+        "Self-supervised, rotary positions, no classifier head. Meta's DINOv3 licence.",
+        mean=IMAGENET_DEFAULT_MEAN,
+        std=IMAGENET_DEFAULT_STD,
+        crop_fraction=1.0,
+        parameters=21_586_944,
+    ),
+    _hub_preset(
+        "eva02-ti14",
+        "EVA-02-Ti/14, 1,000 classes",
+        "timm/eva02_tiny_patch14_336.mim_in22k_ft_in1k",
+        _vit_config("ti", image_size=336, patch_size=14, pool="mean"),
+        "Rotary positions and a gated MLP; trained at 14 px; ImageNet top-1 80.6\u00a0% (published).",
+        mean=CLIP_MEAN,
+        std=CLIP_STD,
+        crop_fraction=1.0,
+        parameters=5_756_584,
+    ),
+    _hub_preset(
+        "beit-b16",
+        "BEiT-B/16, 1,000 classes",
+        "timm/beit_base_patch16_224.in22k_ft_in22k_in1k",
+        _vit_config("b", pool="mean"),
+        "Relative positions; trained at 16 px; ImageNet top-1 85.2\u00a0% (published).",
+        parameters=86_530_984,
+    ),
+    _hub_preset(
+        "clip-b16",
+        "CLIP-B/16, picture tower, no classes",
+        "timm/vit_base_patch16_clip_224.laion2b",
+        _vit_config("b", num_classes=0),
+        "Trained with captions of LAION-2B; its output is an embedding of 512 numbers, not classes.",
+        mean=CLIP_MEAN,
+        std=CLIP_STD,
+        crop_fraction=1.0,
+        parameters=86_193_152,
+    ),
+    _hub_preset(
+        "siglip-b16",
+        "SigLIP-B/16, picture tower, no classes",
+        "timm/vit_base_patch16_siglip_224.webli",
+        _vit_config("b", num_classes=0, class_token=False, pool="mean"),
+        "Trained with captions; it has no class token: attention pooling reads the patches.",
+        parameters=92_884_224,
     ),
 )
 """In the order of the page's menu, after the bundled presets."""

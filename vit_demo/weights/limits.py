@@ -32,6 +32,11 @@ MAX_CLASSES = 25_000
 MAX_REGISTERS = 64
 MAX_IMAGE_SIZE = 4096
 """Pixels along a side."""
+MAX_SIDE = 128
+"""Patches along a side; a model is tried once, and attention grows with the fourth power of this."""
+
+MAX_NETWORK_BYTES = 5 << 30
+"""Parameters and tables of a network, as it is in memory."""
 
 # Networks that visitors of a public page choose.
 MAX_GRID = 60
@@ -71,6 +76,7 @@ def check_network(config: ViTConfig) -> None:
         ("times its width in the MLP", config.mlp_ratio, MAX_MLP_RATIO),
         ("classes", config.num_classes, MAX_CLASSES),
         ("registers", config.num_registers, MAX_REGISTERS),
+        ("patches along a side", config.image_size // config.patch_size, MAX_SIDE),
         ("pixels along a side", max(config.image_size, config.patch_size * config.stored_grid), MAX_IMAGE_SIZE),
     ):
         if value > most:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
+
+if TYPE_CHECKING:
+    from vit_demo.trace import Structure
 
 Task = Literal["digits", "photos"]
 
@@ -31,13 +34,16 @@ class Preset:
         flexible: Whether one set of weights was trained for all patch sizes. If not, a bundled preset has separate
             weights for each size, and one from the Hub was trained at one size and is resampled for the others.
         source: ``"bundled"``: the weights ship with the package; ``"hub"``: they are downloaded on first use;
-            ``"folder"``: they are in a folder of the user's.
+            ``"folder"``: they are in a folder of the user's; ``"memory"``: the network is in memory.
         mean: Mean of each channel, for pixels in [0, 1]; subtracted from the input.
         std: Standard deviation of each channel, by which the input is divided.
         crop_fraction: Share of a photo's shorter side that a centre crop keeps (timm's ``crop_pct``).
         interpolation: Filter that resizes a photo.
         repo: Repository on the Hub, or path of the folder; empty for a bundled preset.
         revision: Commit, tag or branch of the repository, or the state of a folder's files.
+        library: ``"timm"`` or ``"transformers"`` if that builds the network; empty for one of this package.
+        structure: The names of the parts of such a network; None if they are not known before it is loaded.
+        parameters: Of such a network; None for one of this package, whose config says it.
         trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction below which confidence counts as low.
         max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
@@ -60,6 +66,9 @@ class Preset:
     interpolation: str = "bicubic"
     repo: str = ""
     revision: str = ""
+    library: str = ""
+    structure: Structure | None = None
+    parameters: int | None = None
     trusted: bool = True
     confidence_threshold: float = 0.5
     max_entropy: float = math.inf
@@ -96,7 +105,8 @@ class Preset:
         Raises:
             PresetError: If the preset does not offer that size.
         """
-        return self.config_at(self.check_patch_size(patch_size)).num_parameters
+        size = self.check_patch_size(patch_size)
+        return self.config_at(size).num_parameters if self.parameters is None else self.parameters
 
     def check_patch_size(self, patch_size: int | None) -> int:
         """The patch size, or the default for None.

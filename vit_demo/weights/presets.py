@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vit_demo.defaults import DIGITS_PRESET, PHOTOS_PRESET
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import MNIST_FROM_SCRATCH
+from vit_demo.weights.hub.untrusted_text import quote
 from vit_demo.weights.hub_presets import HUB_PRESETS
 from vit_demo.weights.preset import Preset, Task
-from vit_demo.weights.untrusted_text import quote
 
 if TYPE_CHECKING:
-    from vit_demo.weights.hub import Progress
+    from vit_demo.weights.hub.download import Progress
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)
@@ -92,7 +93,7 @@ PRESETS: dict[str, Preset] = {
 }
 """Every preset by name, in the order of the page's menu."""
 
-DEFAULT_PRESETS: dict[Task, str] = {"digits": "digits-small", "photos": "photos-tiny"}
+DEFAULT_PRESETS: dict[Task, str] = {"digits": DIGITS_PRESET, "photos": PHOTOS_PRESET}
 """The preset of a drawing and that of a photo, where none is named."""
 
 
@@ -113,7 +114,7 @@ def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = 
     if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
     # Imported here, because reading a custom model takes torch, and the table does not.
-    from vit_demo.weights.custom_model import custom_preset, is_custom_name
+    from vit_demo.weights.hub.repository import custom_preset, is_custom_name
 
     if isinstance(name, str) and is_custom_name(name, trusted=trusted):
         return custom_preset(name, progress, trusted=trusted)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vit_demo.errors import CheckpointError
 from vit_demo.weights import limits
-from vit_demo.weights.untrusted_text import quote
+from vit_demo.weights.hub.untrusted_text import quote
 
 FLOATS = {"F64", "F32", "F16", "BF16"}
 """Accepted dtypes; shorter ones are quantised, and useless without their scales."""
@@ -54,7 +54,7 @@ def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
                 raise CheckpointError(f"{path.name} holds {', '.join(sorted(kinds))}: save it as float32 or float16.")
             shapes = {name: part.get_shape() for name, part in slices.items()}
             for name, shape in shapes.items():
-                if len(name) > limits.MAX_TENSOR_NAME_LENGTH or len(shape) > limits.MAX_RANK or 0 in shape:
+                if len(name) > limits.MAX_TENSOR_NAME_LENGTH or len(shape) > limits.MAX_RANK:
                     raise CheckpointError(
                         f"{path.name} holds {quote(name)}, which no ViT has: see docs/models.md for what is supported."
                     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from vit_demo.web.assets import HERE, read_styles
-from vit_demo.web.javascript import FOLDER, bundle, sources
+from vit_demo.web.frontend.assets import read_styles
+from vit_demo.web.frontend.javascript import FOLDER, bundle, sources
 
 START = "stage/main.js"
 VIEWS = "stage/views/"
@@ -32,9 +32,9 @@ def stylesheet() -> str:
     """The style of the stage and of the views in the bundle."""
     first = FOLDER / "stage" / "stage.css"
     others = sorted(path for path in first.parent.glob("*.css") if path != first)
-    of_views = [path for name in views() if (path := first.parent / "views" / f"{name}.css").is_file()]
-    palette = FOLDER / "shared" / "palette.css"
-    return read_styles(*(str(path.relative_to(HERE)) for path in (palette, first, *others, *of_views)))
+    of_views = [path for name in views() if (path := first.parent / "views" / name / "view.css").is_file()]
+    shared = [FOLDER / "shared" / name for name in ("palette.css", "widgets.css")]
+    return read_styles(*(str(path.relative_to(FOLDER)) for path in (*shared, first, *others, *of_views)))
 
 
 def _is_view(path: str) -> bool:
@@ -42,4 +42,4 @@ def _is_view(path: str) -> bool:
 
 
 def _name(path: str) -> str:
-    return path.removeprefix(VIEWS).removesuffix(".js")
+    return path.removeprefix(VIEWS).partition("/")[0]

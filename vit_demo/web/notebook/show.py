@@ -14,9 +14,10 @@ from typing import Any
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
-from vit_demo.web.method_docs import method_html
+from vit_demo.web.catalog.method_docs import method_html
+from vit_demo.web.frontend.constants import constants
 from vit_demo.web.notebook import bundle
-from vit_demo.web.payload import block_payload, encode, result_payload
+from vit_demo.web.requests.payload import block_payload, encode, result_payload, source_of
 
 HERE = Path(__file__).parent
 
@@ -60,9 +61,10 @@ def document(result: Exploration) -> str:
     content: dict[str, Any] = {
         "script": bundle.script(),
         "start": bundle.START,
-        "value": {**result_payload(result, {}, NUM_CLASSES), "run": "1", "trace": {}},
+        "value": {**result_payload(result, source_of(result), NUM_CLASSES), "run": "1", "trace": {}},
         "replies": replies,
         "constants": {
+            "constants": constants(),
             "registered": [{**method.to_dict(), "many_passes": method.is_slow} for method in methods],
             "viewNames": bundle.views(),
         },

@@ -1,0 +1,112 @@
+"""A recording of our network keeps what the pass makes anyway, and starts afresh each time."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+from torch import Tensor
+
+from vit_demo.trace import Recording, TracedViT
+
+from .networks import of_this_package
+
+
+@pytest.fixture(params=["fused", "per_head"])
+def network(request: pytest.FixtureRequest) -> TracedViT:
+    return TracedViT.of(of_this_package(projection=request.param)())
+
+
+@pytest.mark.parametrize("patch_size", [2, 8, 16])
+def test_a_recording_changes_no_bit_of_the_logits(network: TracedViT, images: Tensor, patch_size: int) -> None:
+    with torch.inference_mode():
+        plain = network.module(images, patch_size=patch_size)
+        for recording in (None, Recording(), Recording(record_tokens=True)):
+            assert torch.equal(network(images, recording, patch_size=patch_size), plain)
+
+
+def test_a_recording_holds_views_of_the_qkv_maps_own_outputs(network: TracedViT, images: Tensor) -> None:
+    outputs: list[Tensor] = []
+    for block in network.blocks:
+        block.attn.qkv.register_forward_hook(lambda _, __, output: outputs.append(output))
+    recording = Recording()
+    with torch.inference_mode():
+        network(images, recording)
+    assert len(outputs) == recording.num_blocks == 3
+    for output, q, k, v in zip(outputs, recording.q, recording.k, recording.v, strict=True):
+        storage = output.untyped_storage()
+        assert storage.nbytes() == output.numel() * output.element_size(), "no attention map hides behind it"
+        for index, view in enumerate((q, k, v)):
+            assert view.untyped_storage().data_ptr() == storage.data_ptr()
+            part = output[..., 24 * index : 24 * index + 24].unflatten(2, (3, 8)).transpose(1, 2)
+            assert torch.equal(view, part)
+
+
+def test_tokens_are_those_before_the_first_block_and_after_each(network: TracedViT, images: Tensor) -> None:
+    vit, recording = network.module, Recording(record_tokens=True)
+    with torch.inference_mode():
+        network(images, recording, patch_size=4)
+        expected = [vit.embed(images, (8, 8), 4)]
+        for block in vit.blocks:
+            expected.append(block(expected[-1]))
+    torch.testing.assert_close(recording.tokens, expected, atol=0, rtol=0)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_without_a_recording_no_tensor_outlives_the_pass(network: TracedViT, images: Tensor, recorded: bool) -> None:
+    def alive() -> dict[int, Tensor]:
+        gc.collect()
+        return {id(one): one for one in gc.get_objects() if type(one) is Tensor}
+
+    with torch.inference_mode():
+        network(images)
+        before = alive()  # kept, so that no other tensor gets the identity of one of these
+        logits = network(images, Recording() if recorded else None)
+        assert [one.shape for identity, one in alive().items() if identity not in before] == [logits.shape]
+
+
+def test_a_reused_recording_holds_only_the_last_pass_and_leaves_the_one_before_alone(network, images) -> None:
+    recording, afresh = Recording(record_tokens=True), Recording(record_tokens=True)
+    with torch.inference_mode():
+        network(images, recording, kept_patches=torch.tensor([[0, 3]]).expand(2, -1))
+        earlier = recording.q
+        copies = [q.clone() for q in earlier]
+        for one in (recording, afresh):
+            network(images[:1, :, :16], one)
+    assert (recording.grid, recording.num_prefix_tokens, recording.kept_patches) == ((2, 4), 1, None)
+    assert (recording.num_blocks, recording.num_heads, recording.num_tokens) == (3, 3, 9)
+    for name in ("q", "k", "v", "tokens"):
+        torch.testing.assert_close(getattr(recording, name), getattr(afresh, name), atol=0, rtol=0)
+    torch.testing.assert_close(earlier, copies, atol=0, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "prefix"), [({"num_registers": 4}, 5), ({"class_token": False, "pool": "mean"}, 0)], ids=str
+)
+def test_a_recording_counts_the_prefix_tokens_of_its_network(fields, prefix: int, images: Tensor) -> None:
+    recording = Recording()
+    TracedViT.of(of_this_package(**fields)())(images, recording)
+    assert (recording.num_prefix_tokens, recording.num_tokens) == (prefix, prefix + 16)
+
+
+def test_a_recording_can_be_differentiated(network: TracedViT, images: Tensor) -> None:
+    recording = Recording()
+    network(images, recording)
+    (gradient,) = torch.autograd.grad(recording.q[-1].square().sum(), network.module.pos_embed)
+    assert gradient.abs().max() > 0
+
+
+@pytest.mark.parametrize("kept_patches", [None, torch.tensor([[0, 3], [1, 2]])], ids=["all", "some"])
+def test_a_recording_moves_to_another_device_with_all_it_holds(network: TracedViT, images, kept_patches) -> None:
+    recording = Recording(record_tokens=True)
+    network(images, recording, kept_patches=kept_patches)
+    recording.pooling = torch.ones(2, 17)
+    moved = recording.to("meta")
+    assert moved.pooling.device.type == "meta" and recording.q[0].device.type == "cpu"
+    assert (moved.kept_patches is None) == (kept_patches is None)
+    assert kept_patches is None or moved.kept_patches.device.type == "meta"
+    assert (moved.grid, moved.num_prefix_tokens, moved.record_tokens) == ((4, 4), 1, True)
+    for name in ("q", "k", "v", "tokens"):
+        assert all(one.device.type == "meta" for one in getattr(moved, name))
+        assert [x.shape for x in getattr(moved, name)] == [x.shape for x in getattr(recording, name)]

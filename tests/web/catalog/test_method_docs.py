@@ -1,0 +1,72 @@
+"""The section of the documentation about each method, as HTML for the page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vit_demo.methods import METHODS
+from vit_demo.web.catalog import method_docs
+from vit_demo.web.catalog.method_docs import method_html, sections
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_docs_explain_every_method_with_formula_and_source():
+    assert {method.docs for method in METHODS.values()} <= set(sections())
+    for method in METHODS:
+        html = " ".join(method_html(method).split())
+        assert "<code>" in html and ("https://arxiv.org/abs/" in html or "This package's own" in html)
+        specific = "Depends on the class." if METHODS[method].class_specific else "Does not depend on the class."
+        assert specific in html
+        assert "`" not in html and "](" not in html and 500 < len(html) < 3200
+
+
+def test_norm_based_attention_is_described_as_the_norm_of_a_sum_over_the_heads():
+    first = method_html("norm_attention").partition("<details>")[0]
+    assert "a sum over the heads before the length is taken" in first
+    for path in (ROOT / "README.md", ROOT / "docs" / "explanations.md"):
+        text = " ".join(path.read_text().split())
+        assert not re.search(r"length of the (patch’s )?value vector", text)
+
+
+@pytest.mark.parametrize("method", [*METHODS, method_docs.FEATURES])
+def test_a_visitor_first_reads_two_sentences_and_a_formula(method):
+    first, _, details = method_html(method).partition("<details>")
+    sentences = re.sub(r"<pre>.*?</pre>", "", first, flags=re.DOTALL)
+    assert len(re.findall(r"[.](?:\s|</p>)", sentences)) == 2 and first.count("<pre>") == 1
+    assert "<a " not in first and "<summary>Source and details</summary>" in details
+
+
+@pytest.fixture
+def render(monkeypatch):
+    """Renders a section with the given text."""
+
+    def html(text: str) -> str:
+        monkeypatch.setattr(method_docs, "sections", lambda: {"Relevance": text, method_docs.NOTATION: "N."})
+        return method_html("relevance")
+
+    return html
+
+
+def test_markdown_becomes_html(render):
+    html = render("A *star*, a **bold** `a*b* < c` [x](https://a.b/c_d).\n\nMore.")
+    assert html.startswith("<p>A <em>star</em>, a <strong>bold</strong> <code>a*b* &lt; c</code> ")
+    assert '<a href="https://a.b/c_d" target="_blank" rel="noopener">x</a>.</p>\n<p>More.</p>' in html
+    assert "<pre><code>f\n</code></pre>\n<details>" in render("Plain.\n\n```\nf\n```\n\nMore.")
+
+
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "a <img src=x onerror=alert(1)> b", "[x](javascript:alert(1))"]
+)
+def test_html_and_scripts_in_the_docs_stay_text(render, text):
+    html = render(text)
+    assert "<script" not in html and "<img" not in html and "href" not in html
+
+
+def test_without_docs_the_error_is_a_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(method_docs, "DOCS", tmp_path)
+    method_docs.sections.cache_clear()
+    with pytest.raises(ValueError, match=r"not part of this installation"):
+        method_html("rollout")
+    method_docs.sections.cache_clear()

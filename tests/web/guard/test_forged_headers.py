@@ -1,0 +1,149 @@
+"""Headers that a visitor may choose: none decides what others get, and none makes the server fail or work for long."""
+
+from __future__ import annotations
+
+import json
+import socket
+from urllib.parse import urlsplit
+
+import gradio as gr
+import gradio.routes
+import pytest
+
+from vit_demo.web.guard import session_queues
+
+from ..http_requests import png, request, upload
+
+CALL = {"data": {"kind": "models"}, "fn_name": "request", "session_hash": "someone"}
+
+
+@pytest.fixture
+def page(running_page):
+    return running_page
+
+
+def component_call(page, **headers: str) -> tuple[int, bytes]:
+    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
+    body = json.dumps({**CALL, "component_id": stage}).encode()
+    return request(page, "POST", "/gradio_api/component_server", body, **headers)[::2]
+
+
+@pytest.mark.parametrize("name", ["X_Forwarded_Host", "X_Gradio_Server", "Host"])
+def test_no_header_decides_where_the_api_is_for_others(page, name):
+    forged = "http://evil.example" if name == "X_Gradio_Server" else "evil.example"
+    assert request(page, "GET", "/gradio_api/info", **{name: forged})[0] == 200
+    for path in ("/gradio_api/info", "/"):
+        status, _, reply = request(page, "GET", path)
+        assert status == 200 and b"evil.example" not in reply
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "expected"),
+    [
+        ("/config", {"X_Forwarded_Host": "a:b"}, 400),
+        ("/config", {"Host": "a b"}, 400),
+        ("/", {"X_Gradio_Server": "http://a:b"}, 200),
+        ("/gradio_api/mcp/", {"X_Forwarded_Host": "["}, 400),
+        ("/?page=nothing", {}, 404),
+        ("/assets/" + "a/" * 4000, {}, 404),
+        ("/assets/PlotlyPlot-D9Pvz5DK.js", {"Accept_Encoding": "gzip"}, 404),
+    ],
+)
+def test_what_would_fail_in_gradio_is_refused(page, path, headers, expected, capfd):
+    assert request(page, "GET", path, **headers)[0] == expected
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("extra", ["", "Origin: http://evil.example\r\n"])
+def test_a_health_check_needs_no_host(page, extra, capfd):
+    address = urlsplit(page.local_url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        connection.sendall(f"GET /healthz HTTP/1.0\r\n{extra}\r\n".encode())
+        assert connection.recv(100).split()[1] == b"200"
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["bytes=1-2-3", "bytes=²-³", "bytes=0-0,2-2", "lines=1-2"])
+def test_a_range_that_is_none_gets_the_whole_file(page, value, capfd):
+    [path] = json.loads(upload(page, png())[1])
+    status, _, reply = request(page, "GET", f"/gradio_api/file={path}", Range=value.encode())
+    assert status == 200 and reply == png()
+    assert request(page, "GET", f"/gradio_api/file={path}", Range="bytes=1-3")[2] == b"PNG"
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_uploads_are_not_compressed(page):
+    [path] = json.loads(upload(page, b"ab" * 50_000, name="a.txt")[1])
+    _, headers, reply = request(page, "GET", f"/gradio_api/file={path}", Accept_Encoding="gzip, br")
+    assert "content-encoding" not in headers and len(reply) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("content_type", "part", "expected"),
+    [
+        ("multipart/form-data; boundary=b; charset=punycode", 'name="files"; filename="a.png"', 415),
+        ("multipart/form-data; boundary=b; CHARSET=undefined", 'name="files"; filename="a.png"', 415),
+        ("multipart/form-data; boundary=" + "b" * 71, 'name="files"; filename="a.png"', 415),
+        ("multipart/form-data", 'name="files"; filename="a.png"', 415),
+        ("text/plain", 'name="files"; filename="a.png"', 415),
+        ("multipart/form-data; boundary=b", 'name="files"', 400),
+        ("multipart/form-data; boundary=b", 'name="note"', 400),
+        ('multipart/form-data; boundary="b"', 'name="files"; filename="a.png"', 200),
+    ],
+)
+def test_an_upload_is_nothing_but_files(page, content_type, part, expected, capfd):
+    body = f"--b\r\nContent-Disposition: form-data; {part}\r\n\r\nwords\r\n--b--\r\n".encode()
+    status, _, reply = request(page, "POST", "/gradio_api/upload", body, Content_Type=content_type)
+    assert status == expected, reply
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_upload_that_breaks_off_logs_no_traceback(page, capfd):
+    address = urlsplit(page.local_url)
+    head = "POST /gradio_api/upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        connection.sendall(f"{head}Content-Length: 1000\r\n\r\n--b\r\nContent-".encode())
+    assert request(page, "GET", "/healthz")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_pages_of_other_sites_cannot_use_the_server(page, monkeypatch):
+    foreign = {"Sec_Fetch_Site": "cross-site", "Origin": "https://evil.example", "Content_Type": "text/plain"}
+    status, reply = component_call(page, **foreign)
+    assert status == 403 and b"Pages of other sites" in reply
+    assert component_call(page, Sec_Fetch_Site="same-origin")[0] == 200
+    monkeypatch.setenv("VIT_DEMO_ALLOWED_ORIGINS", "https://evil.example")
+    assert component_call(page, **foreign)[0] == 200
+
+
+def test_a_new_session_costs_nothing(page):
+    for number in range(5):
+        status = component_call(page, Cookie=f"a={number}")[0]
+        assert status == 200
+    assert list(page.app.state_holder.session_data) in ([], [""])
+
+
+def test_pages_of_other_programs_keep_a_state_for_each_session(page):
+    with gr.Blocks() as other:
+        gr.State()
+    holder = gradio.routes.StateHolder()
+    holder.set_blocks(other)
+    assert holder["one"] is not holder["two"]
+
+
+@pytest.mark.parametrize("headers", ["Host:", "Host: x\r\nX-Forwarded-Host:"])
+def test_an_empty_host_is_none(page, headers):
+    address = urlsplit(page.local_url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        connection.sendall(f"GET /config HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n".encode())
+        assert connection.recv(100).split()[1] == b"200"
+
+
+def test_cancelling_fills_no_session_queue(page, empty_session_queues, monkeypatch):
+    monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 0)
+    body = {"session_hash": "canceller", "fn_index": 0, "event_id": "a"}
+    number = next(number for number, fn in page.fns.items() if fn.api_name == "presets")
+    event = {"data": [], "fn_index": number, "session_hash": "canceller"}
+    request(page, "POST", "/gradio_api/queue/join", event)
+    status, _, reply = request(page, "POST", "/gradio_api/cancel", body)
+    assert status == 429 and b"Collect the results" in reply

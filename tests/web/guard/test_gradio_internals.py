@@ -1,0 +1,153 @@
+"""What of Gradio is replaced, or relied on, without being documented: each fails here on a Gradio that differs.
+
+``docs/architecture.md`` lists it. Run this file against a new release of Gradio before the requirement is raised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import gradio as gr
+import pytest
+from gradio import component_meta, processing_utils
+from gradio import queueing as gradio_queueing
+from gradio import routes as gradio_routes
+from gradio.mcp import GradioMCPServer
+from gradio.route_utils import GradioMultiPartParser
+from gradio.state_holder import StateHolder
+
+import vit_demo.web
+from vit_demo.web.api import mcp
+from vit_demo.web.guard import replacements, session_queues, uploads
+from vit_demo.web.guard.headers import OPEN_ROUTES
+from vit_demo.web.guard.security import SafeBlocks
+
+from ..http_requests import event, request, upload
+
+ROOT = Path(__file__).parents[3]
+GRADIOS = {
+    mcp.ToolServer: GradioMCPServer,
+    replacements.FilesOnly: GradioMultiPartParser,
+    replacements.OneState: StateHolder,
+    SafeBlocks: gr.Blocks,
+}
+OWN = {"_calls", "_functions"}
+
+
+@pytest.fixture(scope="module")
+def page(running_page: gr.Blocks) -> Iterator[gr.Blocks]:
+    return running_page
+
+
+@pytest.mark.parametrize("ours", GRADIOS, ids=lambda kind: kind.__name__)
+def test_each_method_that_is_replaced_is_there_and_takes_the_same(ours):
+    replaced = {name: method for name, method in vars(ours).items() if callable(method) and not name.startswith("__")}
+    for name, method in replaced.items():
+        if name in OWN:
+            continue
+        theirs = getattr(GRADIOS[ours], name)
+        given = list(inspect.signature(method).parameters.values())
+        if not any(one.kind is one.VAR_POSITIONAL for one in given):
+            assert [one.name for one in given] == list(inspect.signature(theirs).parameters), name
+        assert inspect.iscoroutinefunction(method) == inspect.iscoroutinefunction(theirs), name
+
+
+def test_all_visitors_share_one_state(page):
+    states = page.app.state_holder
+    assert isinstance(states, replacements.OneState)
+    for _ in range(2):
+        assert "process_completed" in event(page, 0, [])
+    assert set(states.session_data) <= {""}
+
+
+def test_an_upload_with_a_text_is_refused(page):
+    kind = "multipart/form-data; boundary=x"
+    body = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nkept in memory\r\n--x--\r\n'
+    status, _, reply = request(page, "POST", "/gradio_api/upload", body, Content_Type=kind)
+    assert status == 400 and b"fields" in reply
+
+
+def test_only_its_sender_can_name_the_path_of_an_upload(page):
+    path = Path(json.loads(upload(page, b"a face")[1])[0])
+    guesses = [hashlib.sha256(seed + b"a face").hexdigest() for seed in (b"", b"a face")]
+    assert path.is_relative_to(uploads.folder()) and path.parent.name not in guesses
+    seed, processing_utils.hash_seed = processing_utils.hash_seed, b"another"
+    try:
+        assert Path(json.loads(upload(page, b"a face")[1])[0]).parent != path.parent, "the seed decides"
+    finally:
+        processing_utils.hash_seed = seed
+
+
+def test_the_messages_of_a_session_are_in_a_queue_of_ours(page):
+    queues = session_queues.of(page)
+    _, _, reply = request(page, "POST", "/gradio_api/call/presets", {"data": []})
+    name = json.loads(reply)["event_id"]
+    assert isinstance(queues[name], session_queues.SessionQueue) and page._queue.pending_messages_per_session is queues
+    assert page._queue.pending_event_ids_session is queues._event_ids and name in queues._event_ids
+    assert b"digits-small" in request(page, "GET", f"/gradio_api/call/presets/{name}")[2]
+
+
+def test_the_queue_keeps_no_statistics(page):
+    assert {"ANALYTICS_MAX_EVENTS", "ANAYLTICS_CACHE_FREQUENCY"} <= set(vars(page._queue))
+    source = inspect.getsource(gradio_queueing)
+    assert "self.ANALYTICS_MAX_EVENTS" in source and "self.ANAYLTICS_CACHE_FREQUENCY" in source
+
+
+def test_the_page_has_our_head(page):
+    text = request(page, "GET", "/")[2].decode()
+    assert len(re.findall('property="og:title"', text)) == 1 and "<title>vit_demo: see a Vision" in text
+
+
+def test_tools_are_served_by_our_server(page):
+    assert type(page.mcp_server_obj) is mcp.ToolServer
+
+
+def test_gradio_writes_no_stubs_into_the_package():
+    assert component_meta.create_or_modify_pyi.__module__ == "vit_demo.web.guard.replacements"
+    assert "create_or_modify_pyi(" in inspect.getsource(component_meta.ComponentMeta)
+    assert not list(Path(vit_demo.web.__file__).parent.rglob("*.pyi"))
+
+
+def test_every_route_of_gradio_is_known():
+    """A new one is closed; it is looked at here, and opened if the page or a client needs it."""
+    source = inspect.getsource(gradio_routes.App.create_app)
+    found = re.findall(r"@(?:app|router)\.(get|post|head|put|delete|patch)\(\s*f?\"(/[^\"{]*)", source)
+    open_ones = {path.rstrip("/") for method, path in found if _is_open(method, path)}
+    assert open_ones == {
+        "", "/config", "/info", "/openapi.json", "/static", "/assets", "/favicon.ico", "/file=", "/file", "/heartbeat",
+        "/call", "/call/v2", "/queue/join", "/queue/data", "/cancel", "/component_server", "/upload", "/reset",
+        "/app_id", "/startup-events", "/theme.css", "/robots.txt",
+    }  # fmt: skip
+    closed = {path.strip("/").partition("/")[0] for method, path in found if not _is_open(method, path)}
+    assert closed == {
+        "user", "login_check", "token", "dev", "login", "logout", "svelte", "runs", "run-history", "gradio_api",
+        "custom_component", "proxy=", "stream", "run", "api", "queue", "upload_progress", "pwa_icon", "manifest.json",
+        "monitoring", "process_recording", "vibe-edit", "undo-vibe-edit", "vibe-code", "vibe-starter-queries",
+        "profiling",
+    }  # fmt: skip
+
+
+def _is_open(method: str, path: str) -> bool:
+    routes = OPEN_ROUTES.get({"head": "GET"}.get(method, method.upper()))
+    return routes is not None and any(routes.fullmatch(path + end) for end in ("", "x", "x/x"))
+
+
+def test_the_documents_list_what_is_replaced():
+    (table,) = re.findall(
+        r"## What of Gradio is replaced\n(.*?)\n## ", (ROOT / "docs/architecture.md").read_text(), re.DOTALL
+    )
+    for name in (
+        "StateHolder",
+        "GradioMultiPartParser",
+        "hash_seed",
+        "pending_messages_per_session",
+        "GradioMCPServer",
+    ):
+        assert name in table
+    for name in ("ANALYTICS_MAX_EVENTS", "create_or_modify_pyi", "templates.env.loader", "preprocess_data"):
+        assert name in table

@@ -1,0 +1,193 @@
+"""Requests that made Gradio fetch URLs, keep what nobody collects, change the page or log a traceback."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import secrets
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import CoroutineType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from gradio.queueing import Queue
+from PIL import Image
+
+from vit_demo.inference.shared import get_engine
+from vit_demo.web import launch
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import session_queues
+from vit_demo.web.requests.parse import drawing_source, example_source, image_source
+from vit_demo.web.requests.payload import data_url
+from vit_demo.weights import PRESETS
+
+from ..http_requests import event, request, wait_until, wait_until_idle
+
+
+@pytest.fixture(scope="module")
+def page():
+    page = launch("127.0.0.1", wait=False)
+    yield page
+    page.close()
+
+
+def number_of(page, name: str) -> int:
+    return next(n for n, function in page.fns.items() if function.api_name == name)
+
+
+def join(page, **fields) -> tuple[int, bytes]:
+    body = {"data": [], "fn_index": number_of(page, "presets"), "session_hash": secrets.token_hex(8), **fields}
+    status, _, reply = request(page, "POST", "/gradio_api/queue/join", body)
+    return status, reply
+
+
+@pytest.mark.parametrize(
+    "url", ["http://1.1.1.1/", "HTTPS://example.com/a.png", "%68ttp://1.1.1.1/", " http://1.1.1.1/", "ftp://1.1.1.1/"]
+)
+@pytest.mark.parametrize("route", ["/gradio_api/file=", "/gradio_api/file/", "/file="])
+def test_no_url_is_fetched_in_the_place_of_a_file(page, route, url, monkeypatch):
+    fetched: list[str] = []
+
+    async def fetch(url, request):
+        fetched.append(url)
+
+    monkeypatch.setattr("gradio.routes.secure_url_stream_response", fetch)
+    assert request(page, "GET", route + url.replace(" ", "%20"))[0] == 404 and not fetched
+
+
+@pytest.mark.parametrize("session", ["x" * 65, "", "a b", "../a", "é", 5, [], {}, True])
+def test_a_session_has_a_short_plain_name(page, session):
+    status, reply = join(page, session_hash=session)
+    assert status == 400 and b"session_hash has up to 64" in reply
+    assert all(len(found) <= 64 for found in session_queues.of(page))
+
+
+def test_results_that_nobody_collects_are_bounded(page, empty_session_queues, monkeypatch):
+    for limit in (session_queues.MAX_SESSION_MESSAGES, session_queues.MAX_UNCOLLECTED_MESSAGES):
+        assert limit >= 100
+    monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 10)
+    monkeypatch.setattr(session_queues, "MAX_UNCOLLECTED_MESSAGES", 40)
+
+    def held() -> int:
+        return sum(messages.qsize() for messages in session_queues.of(page).values())
+
+    for _ in range(20):
+        status, reply = join(page, session_hash="one")
+        wait_until_idle(page)
+    assert status == 429 and b"Collect the results" in reply and held() <= 10 + 4
+    for _ in range(20):
+        assert join(page)[0] == 200, "others are not refused"
+        wait_until_idle(page)
+    assert held() <= 40 + 4 and "one" not in session_queues.of(page), "the oldest were dropped"
+    assert "tabby cat" in event(page, number_of(page, "presets"), []), "who collects its results gets them"
+
+
+def test_streams_that_break_off_leave_nothing_running(page, monkeypatch, capfd):
+    monkeypatch.setattr(Queue, "get_events", lambda queue: None)  # so that the event stays in the queue
+    assert join(page, session_hash="stuck")[0] == 200
+    address = urlsplit(page.local_url)
+    streams, before = [], len(heartbeats())
+    for _ in range(3):
+        stream = socket.create_connection((address.hostname, address.port))
+        stream.sendall(b"GET /gradio_api/queue/data?session_hash=stuck HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert stream.recv(12) == b"HTTP/1.1 200"
+        streams.append(stream)
+    wait_until(lambda: len(heartbeats()) == before + 3)
+    for stream in streams:
+        stream.close()
+    wait_until(lambda: len(heartbeats()) <= before)
+    assert "KeyError" not in capfd.readouterr().err
+
+
+def heartbeats() -> list[Any]:
+    """What Gradio runs beside each stream."""
+    coroutines = [one for one in gc.get_objects() if type(one) is CoroutineType]
+    return [one for one in coroutines if one.__name__ == "heartbeat" and one.cr_frame is not None]
+
+
+def test_events_do_not_change_the_components_of_the_page(page):
+    parents = {number: block.parent for number, block in page.blocks.items()}
+    for number in page.blocks:
+        assert join(page, trigger_id=number)[0] == 200
+    assert join(page, trigger_id=float("nan"))[0] == 200
+    time.sleep(0.3)
+    assert {number: block.parent for number, block in page.blocks.items()} == parents
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "words"),
+    [
+        ("POST", "component_server", '{"component_id": STAGE, "fn_name": "request", "session_hash": "a", "data": '
+         '{"kind": "model", "name": "\\ud800/x"}}', b"not valid Unicode"),
+        ("POST", "queue/join", '{"data": [], "session_hash": "a", "fn_index": 0, "\\udfff": 1}', b"not valid Unicode"),
+        ("POST", "run/presets", '{"data": [], "fn_index": 9999}', b"Not found"),
+        ("POST", "call/v2/predict", "{}", b"/predict takes an object with image"),
+        ("POST", "call/v2/predict", '{"image": "a", "nothing": 1}', b"/predict takes an object with image"),
+        ("POST", "call/v2/predict", "[]", b"/predict takes an object with image"),
+        ("GET", "file=" + "a" * 5000, None, b"Not found"),
+    ],
+)  # fmt: skip
+def test_what_gradio_cannot_handle_is_refused_in_words(page, method, path, body, words, capfd):
+    if body is not None:
+        stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
+        body = body.replace("STAGE", str(stage)).encode()
+    status, _, reply = request(page, method, f"/gradio_api/{path}", body, Content_Type="application/json")
+    assert 400 <= status < 500 and words in reply
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["queue/data?session_hash=nobody", "call/predict/nothing"])
+def test_the_stream_of_an_unknown_session_ends_with_a_message(page, path, capfd):
+    status, _, reply = request(page, "GET", f"/gradio_api/{path}")
+    assert status == 200 and b"404: Not Found" in reply and reply.endswith(b"\n\n")
+    time.sleep(0.2)  # the server logs after the reply
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_long_names_and_headers_are_refused(page):
+    assert request(page, "GET", "/assets/" + "a" * 5000)[0] == 404
+    assert request(page, "GET", "/", X_Forwarded_Host="a" * 60_000)[0] in (400, 431)
+    assert request(page, "GET", "/", X_Forwarded_Host="a" * 5000)[0] == 431
+    assert request(page, "GET", "/", Cookie="a" * 5000)[0] == 200, "other sites of the host may have set cookies"
+
+
+def test_no_header_evades_the_quota_of_uploads():
+    page = launch("127.0.0.1", wait=False)
+    address = urlsplit(page.local_url)
+    replies = []
+    for number in range(8):
+        with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+            head = f"Host: localhost\r\nX-Forwarded-For: 203.0.113.{number}\r\nContent-Length: 49000000\r\n"
+            kind = "Content-Type: multipart/form-data; boundary=b\r\nExpect: 100-continue\r\n"
+            connection.sendall(f"POST /gradio_api/upload HTTP/1.1\r\n{head}{kind}\r\n".encode())
+            replies.append(connection.recv(12)[9:])
+    page.close()
+    assert replies == [b"100"] * 6 + [b"429"] * 2
+
+
+def test_no_digit_and_no_example_waits_while_picture_files_are_decoded(page, monkeypatch):
+    release = threading.Event()
+
+    def decode(data: bytes) -> Image.Image:
+        release.wait(30)
+        return Image.new("RGB", (28, 28), "white")
+
+    monkeypatch.setattr("vit_demo.images.decode_image", decode)
+    for number in range(4):
+        picture = f"data:image/png;base64,{base64.b64encode(b'%d' % number).decode()}"
+        assert request(page, "POST", "/gradio_api/call/predict", {"data": [picture, "digits-tiny", 0]})[0] == 200
+        source = image_source(picture)
+        assert source.pool(PRESETS["digits-tiny"]) == "files"
+    try:
+        source = drawing_source(data_url(example_picture(4)))
+        with ThreadPoolExecutor(1) as pool:
+            digit = pool.submit(get_engine().explore_source, source, PRESETS["digits-tiny"], 7)
+            assert digit.result(timeout=20).top(1)[0][0] == "4"
+            photo = pool.submit(get_engine().explore_source, example_source("cat"), PRESETS["photos-tiny"], 15)
+            assert photo.result(timeout=20).top(1)[0][0] == "tabby cat"
+    finally:
+        release.set()

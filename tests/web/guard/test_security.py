@@ -1,0 +1,365 @@
+"""Attacks on the server over HTTP, one for each promise of ``SECURITY.md``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit
+
+import gradio as gr
+import numpy as np
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo.web import launch
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.guard import bodies, security, uploads
+from vit_demo.web.guard.limits import MAX_EVENT_BYTES
+from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.payload import data_url
+
+from ...asynchronous import run as run_coroutine
+from ..http_requests import event, request, upload
+
+DRAWING = data_url(example_picture(3))
+
+
+@pytest.fixture(scope="module")
+def page():
+    page = launch("127.0.0.1", wait=False)
+    yield page
+    page.close()
+
+
+def inputs_of(page) -> Iterator[tuple[int, list[Any]]]:
+    """Every event of the page with valid inputs."""
+    plain = {
+        "dropdown": "digits-tiny", "textbox": "", "file": DRAWING, "number": -1,
+    }  # fmt: skip
+    for number, function in page.fns.items():
+        yield (
+            number,
+            [plain.get(type(block).__name__.lower(), plain.get(block.get_block_name())) for block in function.inputs],
+        )
+
+
+def wrapped(path: str) -> list[Any]:
+    """Ways in which an attacker could send a path."""
+    data = {"path": path}
+    return [
+        path,
+        f"file://{path}",
+        data,
+        [path],
+        {"value": path, "url": path},
+        {**data, "meta": {"_type": "gradio.FileData"}},
+        {**data, "url": f"/gradio_api/file={path}", "orig_name": "a.png", "meta": {"_type": "gradio.FileData"}},
+        [data],
+        {"value": data},
+        {"background": data, "layers": [data], "composite": data},
+        {"image": data, "value": path, "digit": path, "upload": path},
+    ]
+
+
+def without_paths(reply: str, *paths: str) -> str:
+    """A reply without the paths that were sent, so that two replies can be compared."""
+    reply = reply.replace("\\", "")  # escapes of Markdown
+    for path in paths:
+        reply = reply.replace(path, "PATH")
+    return reply
+
+
+@pytest.fixture
+def not_uploaded():
+    """Paths of the same length: a picture on the server that was not uploaded, and a file that does not exist.
+
+    They are short, because messages cut long inputs off.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "seven.png")
+        example_picture(7).save(path)
+        yield str(path), str(Path(folder, "eight.png"))
+
+
+def test_no_event_reads_a_file_of_the_server_or_reveals_whether_it_exists(page, not_uploaded):
+    there, missing = not_uploaded
+
+    def replies(case: tuple[int, list[Any], int, int]) -> list[str]:
+        number, valid, place, wrap = case
+        found = []
+        for path in (there, missing):
+            reply = event(page, number, [*valid[:place], wrapped(path)[wrap], *valid[place + 1 :]])
+            reply = without_paths(reply, there, missing)
+            found.append(reply if '"run"' not in reply else "a result of the other inputs")
+        return found
+
+    wraps = range(len(wrapped(there)))
+    cases = [
+        (number, valid, place, wrap)
+        for number, valid in inputs_of(page)
+        for place in range(len(valid))
+        for wrap in wraps
+    ]
+    assert len(cases) > 300
+    with ThreadPoolExecutor(4) as pool:  # each event spends most of its time waiting for Gradio's queue
+        for case, (first, second) in zip(cases, pool.map(replies, cases), strict=True):
+            assert first == second, case
+    number = next(n for n, function in page.fns.items() if function.api_name == "predict")
+    assert '"label": "3"' in event(page, number, [DRAWING, "digits-tiny", 4]), "valid inputs work"
+
+
+def components(page) -> list[int]:
+    """The components with a function that the browser calls."""
+    return [block._id for block in page.blocks.values() if type(block).__name__ in ("Inputs", "Stage")]
+
+
+def call(page, sent: Any, component: int) -> tuple[int, bytes]:
+    """Sends a request of the page once."""
+    body = {"data": sent, "component_id": component, "fn_name": "request", "session_hash": "x"}
+    status, headers, reply = request(page, "POST", "/gradio_api/component_server", body)
+    return status, gzip.decompress(reply) if headers.get("content-encoding") == "gzip" else reply
+
+
+def with_field(kind: str, field: str, value: Any) -> dict[str, Any]:
+    """A valid request, but for one field."""
+    source = {"drawing": DRAWING, "preset": "digits-tiny", "patch_size": 4, "fit": "crop", "dropped": []}
+    sent = {"kind": kind, "source": source, "method": "rollout", "name": "digits-tiny", "block": 0}
+    if field in ("drawing", "digit", "example", "upload"):
+        del source["drawing"]
+    return {**sent, field: value} if field in sent else {**sent, "source": {**source, field: value}}
+
+
+ATTACKED = {
+    **dict.fromkeys(KINDS, ("drawing", "digit", "example", "upload", "preset", "fit", "patch_size", "dropped")),
+    "model": ("name", "kind"),
+    "method_docs": ("method", "kind"),
+}
+"""The fields of each kind of request."""
+
+
+def test_every_component_has_the_same_kinds_of_requests(page):
+    assert len(components(page)) == 2
+    for component in components(page):
+        assert b'"error":"There is no request' in call(page, {"kind": "nothing"}, component)[1]
+        assert b"label" in call(page, with_field("result", "fit", "crop"), component)[1], "a valid one works"
+
+
+@pytest.mark.parametrize("wrap", range(11))
+def test_no_request_reads_a_file_of_the_server(page, not_uploaded, wrap):
+    for number, (kind, field) in enumerate((kind, field) for kind, fields in ATTACKED.items() for field in fields):
+        replies = []
+        for path in not_uploaded:
+            component = components(page)[number % 2]
+            status, reply = call(page, with_field(kind, field, wrapped(path)[wrap]), component)
+            assert b'"result"' not in reply and b"done" not in reply, (kind, field)
+            replies.append(f"{status} {without_paths(reply.decode(), *not_uploaded)}")
+        assert replies[0] == replies[1], (kind, field)
+
+
+def test_guessed_paths_in_the_upload_folder_reveal_nothing(page):
+    folder = uploads.folder() / secrets.token_hex(32)
+    folder.mkdir()
+    (folder / "link.png").symlink_to("/etc/hostname")
+    for path in (
+        folder / "link.png",
+        folder / "none.png",
+        folder,
+        folder / ".." / ".." / "x.png",
+        folder / "a" / "b.png",
+    ):
+        body = {"data": [{"path": str(path), "meta": {"_type": "gradio.FileData"}}, "digits-tiny", 4]}
+        status, _, reply = request(page, "POST", "/gradio_api/call/predict", body)
+        if status == 200:
+            _, _, reply = request(page, "GET", f"/gradio_api/call/predict/{json.loads(reply)['event_id']}")
+            assert reply.startswith(b"event: error")
+        assert uploads.NOT_AN_UPLOAD.encode() in reply or b'"error"' in reply
+        assert b"hostname" not in reply and b"No such file" not in reply
+
+
+def test_the_queue_cannot_be_bypassed(page):
+    for path in ("run", "api"):
+        status, _, reply = request(page, "POST", f"/gradio_api/{path}/predict", {"data": [None, "digits-tiny", 4]})
+        assert status == 404 and b"label" not in reply
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/monitoring", "/monitoring/summary", "/gradio_api/deep_link?session_hash=x", "/gradio_api/proxy=http://localhost/",
+     "/gradio_api/run-history/buckets", "/gradio_api/vibe-code/"],
+)  # fmt: skip
+def test_unused_routes_are_closed(page, path):
+    assert request(page, "GET", path)[0] == 404
+
+
+def test_bodies_are_bounded(page):
+    joined = {"fn_index": 0, "session_hash": "x"}
+    for data in (["x" * 20_000_000], [[0] * 200_000], [[[]] * 100_000]):
+        status, _, reply = request(page, "POST", "/gradio_api/queue/join", {"data": data, **joined})
+        assert status == 413 and b"send less" in reply
+    deep = b'{"data": ' + b"[" * 15_000 + b"]" * 15_000 + b"}"
+    for body in (deep, b"{", b"\xff\xfe", b"not json"):
+        status, _, reply = request(page, "POST", "/gradio_api/queue/join", body, Content_Type="application/json")
+        assert status == 400 and b"JSON" in reply
+    chunked = request(page, "POST", "/gradio_api/queue/join", (b"x" * MAX_EVENT_BYTES for _ in range(3)))  # type: ignore[arg-type]
+    assert chunked[0] in (400, 413)
+
+
+def test_every_response_has_the_security_headers(page):
+    for path in ("/", "/config", "/healthz", "/theme.css", "/nothing"):
+        _, headers, _ = request(page, "GET", path)
+        assert headers["x-content-type-options"] == "nosniff"
+        policy = headers["content-security-policy"]
+        assert "frame-ancestors 'self' https://huggingface.co" in policy and "object-src 'none'" in policy
+    _, reply = upload(page, b"<script>alert(1)</script>", name="a.html")
+    _, headers, _ = request(page, "GET", f"/gradio_api/file={json.loads(reply)[0]}")
+    assert "sandbox" in headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null"])
+def test_other_origins_are_not_allowed(page, origin, monkeypatch):
+    host = {"Origin": origin, "Host": "space.example"}
+    for method in ("GET", "OPTIONS"):
+        extra = {"Access-Control-Request-Method": "POST"} if method == "OPTIONS" else {}
+        _, headers, _ = request(page, method, "/config", **host, **extra)
+        assert "access-control-allow-origin" not in headers and "access-control-allow-credentials" not in headers
+    monkeypatch.setenv("VIT_DEMO_ALLOWED_ORIGINS", "https://evil.example")
+    if origin != "null":
+        assert request(page, "GET", "/config", **host)[1]["access-control-allow-origin"] == origin
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[], [None], [1, 2, 3], [None, "digits-tiny", 4], ["x", "digits-tiny", 4], [{}, {}, {}], [[], "digits-tiny", 4],
+     [{"path": None}, "digits-tiny", 4], [{"url": "http://localhost/"}, "digits-tiny", 4]],
+)  # fmt: skip
+def test_invalid_arguments_get_a_message(page, data, capsys):
+    number = next(n for n, function in page.fns.items() if function.api_name == "predict")
+    reply = event(page, number, data)
+    assert (reply[4:] if reply.startswith("4") else json.loads(reply)[-1][2]).rstrip('"}').endswith(".")
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_number_of_sessions_is_bounded(page):
+    number, data = next((n, d) for n, d in inputs_of(page) if DRAWING in d)
+    for _ in range(40):
+        event(page, number, data)
+    assert len(page.state_holder.session_data) <= 32
+
+
+def test_healthz_does_not_reveal_custom_models(page):
+    _, _, reply = request(page, "GET", "/healthz")
+    assert set(json.loads(reply)) == {"status", "device", "presets", "version"}
+
+
+def test_only_pngs_are_accepted_as_drawings(page):
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (4000, 40), np.uint8))
+    for sent in (data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
+        _, reply = call(page, with_field("result", "drawing", sent), components(page)[0])
+        assert "The drawing" in json.loads(reply)["error"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [None, 3, [], {}, {"component_id": 10**9, "fn_name": "request", "session_hash": "x", "data": 1},
+     {"component_id": "STAGE", "fn_name": "get_config", "session_hash": "x", "data": 1},
+     {"component_id": "STAGE", "fn_name": ["ask"], "session_hash": "x", "data": 1},
+     {"component_id": "STAGE", "fn_name": "request", "data": 1},
+     {"component_id": "STAGE", "fn_name": "block_trace", "session_hash": "x", "data": ["k", 1]}],
+)  # fmt: skip
+def test_calls_of_unknown_functions_get_a_message(page, call):
+    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
+    if isinstance(call, dict) and call.get("component_id") == "STAGE":
+        call = {**call, "component_id": stage}
+    body = json.dumps(call).encode()
+    status, _, reply = request(page, "POST", "/gradio_api/component_server", body, Content_Type="application/json")
+    assert status == 400 and b"no such function" in reply
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"fn_index": 10**6}, {"fn_index": "x"}, {"fn_index": None}, {"data": 3}, {"data": None}]
+)
+def test_unknown_events_leave_no_traceback(page, body, capfd):
+    sent = {"data": [], "session_hash": "x", **body}
+    for path in ("queue/join", "call/nothing", "call/v2/nothing", "run/nothing"):
+        status, _, reply = request(page, "POST", f"/gradio_api/{path}", sent)
+        assert status in (200, 404, 422) and b"Traceback" not in reply
+
+
+def test_no_stub_file_is_written_into_the_package():
+    assert not list(Path(vit_demo.__file__).parent.rglob("*.pyi"))
+
+
+def test_values_are_counted_while_they_arrive_and_before_they_are_parsed():
+    for body in (b"[" + b"[]," * 333_000 + b"[]]", b"{" * 500_000, b"[" + b"0," * 100_000 + b"0]"):
+        read = []
+
+        async def receive(body=body, read=read):
+            read.append(body[60_000 * len(read) :][:60_000])
+            return {"type": "http.request", "body": read[-1], "more_body": len(read) * 60_000 < len(body)}
+
+        with pytest.raises(bodies.RequestRefused, match="send less"):
+            run_coroutine(bodies.read_body({}, receive))
+        assert len(read) <= 2, "what is too much is not read to its end"
+
+
+def test_bodies_that_never_end_are_bounded_together_and_for_each_address(page, monkeypatch):
+    monkeypatch.setattr(bodies, "MAX_UNFINISHED_BYTES_OF_ONE", 3 * MAX_EVENT_BYTES)
+    address = urlsplit(page.local_url)
+    begun = b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % MAX_EVENT_BYTES
+    open_ones = []
+    try:
+        for _ in range(3):
+            open_ones.append(socket.create_connection((address.hostname, address.port)))
+            open_ones[-1].sendall(begun)
+        for _ in range(100):  # until the third has arrived
+            status, _, reply = request(page, "POST", "/gradio_api/queue/join", {"data": []})
+            if status == 503:
+                break
+            time.sleep(0.02)
+        assert b"try again in a moment" in reply
+    finally:
+        for one in open_ones:
+            one.close()
+    for _ in range(100):
+        if request(page, "POST", "/gradio_api/queue/join", {"data": []})[0] != 503:
+            return
+        time.sleep(0.02)
+    pytest.fail("their room is not given back")
+
+
+def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
+    reached: list[str] = []
+
+    async def gradio_app(scope, receive, send):
+        reached.append(scope["path"])
+
+    async def refused(path: str) -> list[int]:
+        sent: list[int] = []
+
+        async def send(message):
+            sent.append(message.get("status", 0))
+
+        scope = {"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"x")], "query_string": b""}
+        await security.Guard(gradio_app, gr.Blocks())(scope, None, send)
+        return sent[:1]
+
+    for file in ("/etc/hostname", "/etc/nothing", str(uploads.folder() / "x"), "https://example.com/a.png", "app.py"):
+        for route in ("/gradio_api/file=", "/file=", "/gradio_api/file/"):
+            assert run_coroutine(refused(route + file)) == [404], file
+    assert not reached
+    run_coroutine(refused(f"/gradio_api/file={uploads.folder() / ('0' * 64) / 'a.png'}"))
+    assert len(reached) == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/config", "/config/"])
+def test_a_page_that_names_a_forwarded_host_is_not_cached(page, path):
+    assert request(page, "GET", path, X_Forwarded_Host="other.example")[1]["cache-control"] == "no-store"

@@ -1,0 +1,223 @@
+"""Uploads: who may store how much, and for how long."""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from fastapi.testclient import TestClient
+from gradio.route_utils import FileUploadProgress
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from vit_demo.defaults import MAX_PICTURE_BYTES
+from vit_demo.web.guard import uploads
+from vit_demo.web.guard.bodies import RequestRefused
+from vit_demo.web.guard.headers import client_address
+from vit_demo.web.guard.limits import UPLOAD_FILE_BYTES
+from vit_demo.web.guard.quota import FileCounter, Quota
+from vit_demo.web.server import asgi_app, forget_finished
+
+from ...asynchronous import run
+from ..http_requests import event, png, request, upload
+
+
+@pytest.fixture
+def page(running_page):
+    return running_page
+
+
+def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
+    status, reply = upload(page, b"0" * (MAX_PICTURE_BYTES + 1))
+    assert status == 413
+    status, reply = upload(page, png())
+    assert status == 200 and uploads.is_upload_path(json.loads(reply)[0])
+    monkeypatch.setattr("vit_demo.web.guard.security.Quota.spend", Quota(1).spend)
+    status, reply = upload(page, png())
+    assert status == 429 and b"try again later" in reply
+
+
+def test_an_upload_in_chunks_is_refused_whatever_length_it_claims(page):
+    """The chunks decide how long the body is, so the length that was claimed would bound nothing."""
+    address, before = urlsplit(page.local_url), set(uploads.folder().rglob("*"))
+    head = "POST /gradio_api/upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+    part = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n' + png() + b"\r\n"
+    body = 40 * part + b"--b--\r\n"
+    for length in ("", "Content-Length: 100\r\n"):
+        with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+            connection.sendall(f"{head}{length}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n".encode())
+            connection.sendall(body + b"\r\n0\r\n\r\n")
+            reply = connection.recv(1000)
+        assert reply.split()[1] == b"411", reply
+    assert set(uploads.folder().rglob("*")) == before
+
+
+def test_every_file_of_an_upload_counts_whatever_its_size(page, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.guard.security.Quota.spend", Quota(10 * UPLOAD_FILE_BYTES).spend)
+    before = set(uploads.folder().rglob("*"))
+    status, reply = upload(page, *(b"%d" % i for i in range(1000)))
+    assert status == 429 and b"try again later" in reply
+    assert len(set(uploads.folder().rglob("*")) - before) <= 2 * 10, "a folder and a file each"
+    assert upload(page, png())[0] == 200
+
+
+def test_files_are_counted_across_the_pieces_of_a_body():
+    body = b"".join(b"--b\r\ncontent-DISPOSITION: form-data\r\n\r\n%d\r\n" % i for i in range(50))
+    for size in (1, 7, 18, 19, 20, 1000, len(body)):
+        files = FileCounter()
+        assert sum(files.count(body[i : i + size]) for i in range(0, len(body), size)) == 50
+
+
+def test_gradio_remembers_no_upload_and_no_finished_event(page):
+    remembered = page._queue.pending_event_ids_session
+    before = set(remembered)
+    assert upload(page, png(), query="?upload_id=abc")[0] == 200 and page.upload_file_set
+    number = next(n for n, function in page.fns.items() if function.api_name == "presets")
+    event(page, number, [])
+    assert request(page, "GET", "/gradio_api/upload_progress?upload_id=abc")[0] == 404
+    assert not [each for each in gc.get_objects() if type(each) is FileUploadProgress and each._statuses]
+    assert set(remembered) - before
+    forget_finished(page)
+    assert not page.upload_file_set and not set(remembered) - before
+
+
+def test_a_quota_is_per_address_and_expires_after_an_hour():
+    now = [1000.0]
+    quota = Quota(100, seconds=3600, addresses=2, clock=lambda: now[0])
+    quota.spend("a", 60)
+    quota.spend("b", 60)
+    with pytest.raises(RequestRefused, match="try again later"):
+        quota.spend("a", 60)
+    now[0] += 3700
+    quota.spend("a", 60)
+    quota.spend("c", 100)
+    assert len(quota._used) == 2
+
+
+def test_behind_a_proxy_quotas_are_per_visitor_and_cannot_be_forged(monkeypatch):
+    def address(*forwarded: bytes) -> str:
+        return client_address(
+            {"type": "http", "client": ("10.0.0.1", 1), "headers": [(b"x-forwarded-for", f) for f in forwarded]}
+        )
+
+    for name in ("VIT_DEMO_PROXY", "SPACE_ID"):
+        monkeypatch.delenv(name, raising=False)
+    assert address(b"203.0.113.7") == "10.0.0.1", "without a proxy anybody could write the header"
+    monkeypatch.setenv("SPACE_ID", "a/b")
+    monkeypatch.setenv("VIT_DEMO_PROXY", "0")
+    assert address(b"203.0.113.7") == "10.0.0.1", "the operator decides"
+    monkeypatch.delenv("VIT_DEMO_PROXY")
+    assert address() == "10.0.0.1" and address(b"203.0.113.7") == "203.0.113.7"
+    one, other = b"2001:db8::1", b"2001:db8:0:1::1"
+    assert address(one) == address(b"2001:db8::ff:2") != address(other), "a /64 is one visitor's"
+    assert address(b"made up, 203.0.113.7") == address(b"made up", b"203.0.113.7") == "203.0.113.7"
+
+
+def test_the_header_counts_for_no_visitor_where_uvicorn_believes_it(monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "0")
+    seen = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(client_address(scope))
+
+    believing = ProxyHeadersMiddleware(app)  # uvicorn's default: local processes may say who they are
+    headers = [(b"x-forwarded-for", b"203.0.113.7")]
+    run(believing({"type": "http", "client": ("127.0.0.1", 5), "headers": headers, "scheme": "http"}, None, None))
+    run(believing({"type": "http", "client": ("10.0.0.1", 5), "headers": headers, "scheme": "http"}, None, None))
+    assert seen == ["127.0.0.1", "10.0.0.1"]
+
+
+def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path)
+
+    def put(age: float) -> Path:
+        path = tmp_path / secrets.token_hex(32) / "photo.png"
+        path.parent.mkdir()
+        path.write_bytes(png())
+        os.utime(path, (now - age, now - age))
+        return path
+
+    now = time.time()
+    example = put(10_000)
+    cleaner = uploads.UploadCleaner()
+    files = [put(age) for age in (300, 200, 100)]
+    cleaner.clean(now)
+    assert all(file.exists() for file in files)
+    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 2 * len(png()))
+    cleaner.clean(now)
+    assert [file.exists() for file in files] == [False, True, True] and not files[0].parent.exists()
+    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_BYTES", 1 << 30)
+    monkeypatch.setattr(uploads, "UPLOAD_FOLDER_FILES", 2)
+    files.append(put(60))
+    cleaner.clean(now)
+    assert [file.exists() for file in files] == [False, False, True, True]
+    uploads.read(files[2])  # used again, so it counts as new
+    cleaner.clean(now + 3550)
+    assert [file.exists() for file in files] == [False, False, True, False]
+    cleaner.clean(now + 2 * 3600)
+    assert not files[2].exists() and example.exists(), "what was there at the start stays"
+
+
+def test_uploads_take_half_of_a_small_disk_at_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(total=4 * len(png())))
+    cleaner, now = uploads.UploadCleaner(), time.time()
+    files = [tmp_path / name for name in ("old.png", "new.png", "newer.png")]
+    for age, file in zip((300, 200, 100), files, strict=True):
+        file.write_bytes(png())
+        os.utime(file, (now - age, now - age))
+    cleaner.clean(now)
+    assert [file.exists() for file in files] == [False, True, True]
+
+
+def test_a_file_of_an_upload_that_broke_off_is_deleted_and_the_folder_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(uploads, "_folder", tmp_path / "uploads")
+    (tmp_path / "uploads").mkdir()
+    cleaner = uploads.UploadCleaner()
+    (tmp_path / "uploads" / "tmpabc").touch()
+    cleaner.clean(time.time() + 2 * 3600)
+    assert (tmp_path / "uploads").is_dir() and not list((tmp_path / "uploads").iterdir())
+
+
+def test_the_key_of_uploads_is_new_in_each_process():
+    from gradio import processing_utils
+    from gradio.utils import get_hash_seed
+
+    uploads.folder()
+    assert processing_utils.hash_seed != get_hash_seed().encode()
+
+
+def test_the_folders_of_killed_servers_are_deleted(tmp_path):
+    write = "(uploads.folder() / 'photo.png').write_text('a face')"
+    program = f"import os, signal; from vit_demo.web.guard import uploads; {write}; {{}}"
+    environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
+
+    def run(ending: str) -> None:
+        subprocess.run([sys.executable, "-c", program.format(ending)], env=environment, check=False)
+
+    run("os.kill(os.getpid(), signal.SIGKILL)")
+    assert len(list(tmp_path.rglob("photo.png"))) == 1
+    (living := tmp_path / "vit_demo-living").mkdir()
+    with (living / uploads.LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run("pass")
+    assert list(tmp_path.iterdir()) == [living], "that of a server which lives"
+
+
+def test_uploads_are_deleted_with_the_lifespan_of_an_application():
+    with TestClient(asgi_app()):  # which runs the lifespan, in a thread with a loop of its own
+        (uploads.folder() / "photo.png").write_text("a face")
+        (uploads.folder() / "a").mkdir(exist_ok=True)
+    assert [path.name for path in uploads.folder().iterdir()] == [uploads.LOCK]

@@ -1,0 +1,386 @@
+"""Requests of the page about a result, compared with the result itself."""
+
+import asyncio
+import base64
+import threading
+import time
+from dataclasses import replace
+from functools import wraps
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vit_demo
+from vit_demo import methods
+from vit_demo.images import to_mnist
+from vit_demo.inference.inputs import Source
+from vit_demo.inference.job import report
+from vit_demo.inference.limits import forward_bytes
+from vit_demo.inference.shared import get_engine, reset_engines
+from vit_demo.methods import METHODS
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.catalog.menu import model_entry
+from vit_demo.web.requests import kinds, maps, poll
+from vit_demo.web.requests.errors import INTERNAL_ERROR
+from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.packing import unpack
+from vit_demo.web.requests.parse import ResultRequest, upload_source
+from vit_demo.web.requests.payload import block_payload, data_url, payload
+from vit_demo.weights import PRESETS
+
+from ...asynchronous import run
+from ...replies import handle
+
+
+@pytest.fixture(scope="module")
+def request_of():
+    digit = to_mnist(example_picture(3))
+    return ResultRequest(Source(("digit", "three"), lambda: digit), "digits-tiny", 7, "crop")
+
+
+@pytest.fixture(scope="module")
+def result(request_of):
+    return get_engine().explore_source(request_of.source, PRESETS["digits-tiny"], 7)
+
+
+@pytest.fixture(scope="module")
+def source(result, request_of):
+    return payload(result, request_of)["source"]
+
+
+def complete(sent):
+    """Sends a request until its result is there, as the page does."""
+    for _ in range(500):
+        reply = handle(sent)
+        if "done" not in reply:
+            return reply
+    raise AssertionError("no result")
+
+
+def send(source, kind, **details):
+    return complete({"kind": kind, "source": source, **details})["result"]
+
+
+def map_values(source, **view):
+    sent = base64.b64decode(send(source, "map", **view)["map"])
+    return np.frombuffer(sent, "<f4").reshape(4, 4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_map_is_bitwise_that_of_the_package(result, source, method):
+    label = 8 if METHODS[method].class_specific else None
+    np.testing.assert_array_equal(map_values(source, method=method, label=label), result.heatmap(method, label))
+
+
+def test_attention_maps_take_block_head_patch_and_direction(result, source):
+    view = {"method": "attention", "block": 2, "head": 1, "query": 6, "direction": "to"}
+    np.testing.assert_array_equal(map_values(source, **view), result.attention(2, 1, (1, 2), "to"))
+    view = {"method": "attention", "block": 2, "head": -1, "query": None, "direction": "from"}
+    np.testing.assert_array_equal(map_values(source, **view), result.attention(2))
+    np.testing.assert_array_equal(
+        map_values(source, method="norm_attention", block=1), result.heatmap("norm_attention", block=1)
+    )
+
+
+@pytest.mark.parametrize("baseline", ["mean", "blur", "black"])
+def test_faithfulness_is_that_of_the_requested_map_class_and_baseline(result, source, baseline):
+    view = {"method": "attention", "block": 0, "head": 2, "query": None, "direction": "from"}
+    found = send(source, "faithfulness", label=8, baseline=baseline, **view)
+    wanted = result.faithfulness(result.attention(0, 2), label=8, baseline=baseline)
+    assert found["fractions"] == wanted.fractions.tolist()
+    assert found["deletion"]["curve"] == pytest.approx(wanted.deletion.tolist(), abs=1e-6)
+    assert found["insertion"]["area"] == pytest.approx(wanted.insertion_area)
+    for order in (0, 4):
+        random = send(source, "random_order", label=8, baseline=baseline, order=order)
+        assert random["deletion"]["curve"] == pytest.approx(wanted.random_deletion[order].tolist(), abs=1e-6)
+        assert random["insertion"]["curve"] == pytest.approx(wanted.random_insertion[order].tolist(), abs=1e-6)
+
+
+def test_random_orders_leave_dropped_patches_out(result, source):
+    left = result.drop_patches([(0, 1), (2, 2)])
+    wanted = left.faithfulness("rollout")
+    found = send({**source, "dropped": [1, 2 * result.grid[1] + 2]}, "random_order", label=left.target(), order=2)
+    assert found["deletion"]["curve"] == pytest.approx(wanted.random_deletion[2].tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"baseline": "noise"}, "no such baseline: choose one of mean, blur, black"),
+        ({"baseline": ["mean"]}, "no such baseline"),
+        ({"order": 5}, "no random order 5"),
+        ({"order": -1}, "order must be a whole number"),
+        ({"label": "7; drop"}, "label must be a whole number"),
+    ],
+)
+def test_wrong_choices_of_curves_are_refused(source, fields, words):
+    reply = handle({"kind": "random_order", "source": source, **fields})
+    assert words in reply["error"]
+
+
+def test_randomization_is_that_of_the_package(result, source):
+    found = send(source, "randomization", method="attnlrp", label=8)["correlations"]
+    assert found == result.randomization("attnlrp", 8)
+
+
+def test_logit_lens_returns_the_prediction_after_each_block(result, source):
+    predictions = send(source, "logit_lens")["predictions"]
+    assert [(depth["label"], depth["probability"]) for depth in predictions] == [
+        ranking[0] for ranking in result.logit_lens()
+    ]
+
+
+def test_a_result_without_some_patches_takes_further_requests(result, source):
+    sent = send({**source, "dropped": [5, 6]}, "result")
+    left = result.drop_patches([(1, 1), (1, 2)])
+    assert sent["dropped"] == sent["source"]["dropped"] == [5, 6]
+    assert shares(sent)[0] == pytest.approx(left.top(1)[0][1])
+    np.testing.assert_array_equal(map_values(sent["source"], method="relevance"), left.relevance())
+
+
+def shares(sent):
+    """The probabilities of all classes, highest first."""
+    return np.frombuffer(base64.b64decode(sent["predictions"]["probabilities"]), "<f4")
+
+
+def test_every_block_and_head_of_a_patch_come_in_one_reply(result, source):
+    found = send(source, "attention_maps", query=6)["maps"]
+    peaks = np.frombuffer(base64.b64decode(found["peaks"]), "<f4").reshape(6, -1)
+    levels = np.frombuffer(base64.b64decode(found["levels"]), "<u2").reshape(*peaks.shape, *result.grid)
+    wanted = result.attention_maps((1, 2))
+    np.testing.assert_array_equal(peaks, wanted.max((2, 3)))
+    np.testing.assert_allclose(levels / 65535 * peaks[..., None, None], wanted, atol=1e-5)
+    assert "no patch" in complete({"kind": "attention_maps", "source": source, "query": 99})["error"]
+
+
+def test_curves_of_one_class_for_every_method(result, source):
+    """A map that is the same for every class is tested on the class that is asked for, as the others are."""
+    for method in ("attention", "relevance"):
+        found = send(source, "faithfulness", method=method, label=8)["deletion"]
+        wanted = result.faithfulness(result.heatmap(method, 8 if method == "relevance" else None), label=8, seeds=0)
+        np.testing.assert_allclose(found["curve"], wanted.deletion, atol=1e-6)
+
+
+def test_a_block_request_returns_the_trace_of_that_block(result, source):
+    assert send(source, "block", block=1) == block_payload(result, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "weather"}, "no request 'weather'"),
+        ({"kind": "map", "method": "magic"}, "no method 'magic'"),
+        ({"kind": "map", "method": ["rollout"]}, "method must be a string"),
+        ({"kind": "map", "method": "relevance", "label": 10}, "no class 10"),
+        ({"kind": "map", "method": "attention", "block": 9}, "no block 9"),
+        ({"kind": "map", "method": "attention", "query": 99}, "no patch"),
+        ({"kind": "block", "block": 6}, "no block 6"),
+        ({"kind": "tokens"}, "block must be a whole number"),
+        ({"kind": "tokens", "block": 6}, "no block 6"),
+        ({"kind": "tokens", "block": -1}, "block must be a whole number"),
+        ({"kind": "tokens", "block": 0, "other": "a picture"}, "second picture has no source"),
+        ({"kind": "tokens", "block": 0, "other": {"digit": 5}}, "not a digit"),
+        ({"kind": "tokens", "block": 0, "other": {"upload": "/etc/passwd"}}, "not on the server"),
+        ({"kind": "result", "dropped": [16]}, "no patch 16"),
+        ({"kind": "result", "dropped": list(range(16))}, "At least one patch"),
+        ({"kind": "result", "dropped": "all"}, "must be a list"),
+        ({"kind": "result", "patch_size": 5}, "no patch size 5"),
+        ({"kind": "result", "patch_size": None}, "must be a whole number"),
+        ({"kind": "result", "preset": "/etc"}, "no preset '/etc'"),
+        ({"kind": "result", "fit": "wide"}, "no fit 'wide'"),
+        ({"kind": "result", "digit": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
+        ({"kind": "result", "digit": {"path": "/etc/passwd"}}, "not a digit"),
+        ({"kind": "result", "digit": None, "upload": "/etc/passwd"}, "not on the server"),
+        ({"kind": "result", "digit": None}, "must have one picture"),
+        ({"kind": "result", "example": "cat"}, "must have one picture"),
+        ({"kind": "result", "digit": None, "example": "../cat"}, "no such example: choose one of digit-0"),
+        ({"kind": "result", "digit": None, "example": ["cat"]}, "no such example"),
+        ({"kind": "result", "digit": None, "drawing": 3}, "not a drawing"),
+        ({"kind": "result", "digit": None, "drawing": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
+        ({"kind": "result", "digit": None, "drawing": "x" * 2_000_000}, "drawing"),
+        ({"kind": "model", "name": "cats"}, "not the name of a model on the Hub"),
+        ({"kind": "model", "name": "/etc"}, "not the name of a model on the Hub"),
+        ({"kind": "model", "name": {"path": "/etc"}}, "Enter a Vision Transformer"),
+        ({"kind": "model", "name": None}, "Enter a Vision Transformer"),
+        ({"kind": "method_docs", "method": "magic"}, "no method 'magic'"),
+    ],
+)
+def test_an_invalid_request_gets_a_message_and_the_next_one_works(source, changes, message):
+    fields = ("drawing", "digit", "example", "upload", "preset", "patch_size", "fit", "dropped")
+    changed = {**source, **{name: value for name, value in changes.items() if name in fields}}
+    assert message in complete({"source": changed, **{n: v for n, v in changes.items() if n not in fields}})["error"]
+    assert len(send(source, "logit_lens")["predictions"]) == 7
+
+
+@pytest.mark.parametrize("sent", [None, 3, "map", [], {}, {"kind": "map"}, {"kind": "result", "source": 3}])
+def test_malformed_requests_get_a_message(sent):
+    assert complete(sent)["error"].endswith(".")
+
+
+def test_nothing_depends_on_what_is_cached(result, source):
+    """A request contains all that is needed: a new engine without the picture computes it again."""
+    wanted = map_values(source, method="relevance", label=5)
+    poll._replies.clear()
+    maps._maps.clear()
+    reset_engines()
+    np.testing.assert_array_equal(map_values(source, method="relevance", label=5), wanted)
+
+
+def test_a_drawing_gives_the_result_of_the_package(source):
+    sent = {**source, "digit": None, "drawing": data_url(example_picture(5))}
+    found = send(sent, "result")
+    wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
+    assert found["predictions"]["labels"] == [label for label, _ in wanted.top(50)]
+    assert found["source"]["digit"] and "drawing" not in found["source"], "other requests repeat the digit"
+    np.testing.assert_array_equal(map_values(found["source"], method="relevance"), wanted.relevance())
+
+
+def test_without_ink_a_message_takes_the_place_of_the_result(source):
+    blank = {**source, "digit": None, "drawing": data_url(Image.new("L", (280, 280), 255))}
+    assert send(blank, "result") == {"empty": True, "message": kinds.NOTHING_DRAWN}
+    assert "Nothing is drawn" in complete({"kind": "logit_lens", "source": blank})["error"]
+
+
+@pytest.mark.parametrize("name", EXAMPLE_PHOTOS)
+def test_an_example_photo_is_identified_by_its_name_in_any_process(name):
+    sent = {"example": name, "preset": "photos-tiny", "patch_size": 20, "fit": "crop", "dropped": []}
+    found = send(sent, "result")
+    wanted = vit_demo.explore(EXAMPLE_PHOTOS[name].path, "photos-tiny", 20)
+    assert found["predictions"]["labels"][0] == wanted.top(1)[0][0] and found["source"] == sent
+
+
+def test_an_example_digit_is_drawn_alike_on_every_server():
+    sent = {"example": "digit-5", "preset": "digits-tiny", "patch_size": 7, "fit": "crop", "dropped": []}
+    wanted = vit_demo.explore(example_picture(5), "digits-tiny", 7)
+    assert shares(send(sent, "result"))[0] == pytest.approx(wanted.top(1)[0][1])
+
+
+def test_the_menu_gets_a_model_and_what_it_costs():
+    assert complete({"kind": "models"})["result"] == {"models": [model_entry(preset) for preset in PRESETS.values()]}
+    entry = complete({"kind": "model", "name": "digits-notebook"})["result"]
+    assert entry == model_entry(PRESETS["digits-notebook"]) and entry["on_machine"]
+    assert [size["size"] for size in entry["sizes"]] == [4, 7, 14]
+    assert ["1,642" in s["text"] for s in entry["sizes"]].count(True) == 1, "each size has weights of its own"
+    assert model_entry(PRESETS["vit-s16"])["megabytes"] == 88 and not model_entry(PRESETS["vit-s16"])["on_machine"]
+
+
+def test_a_photo_is_identified_by_its_upload_in_any_process(upload):
+    photo = Image.effect_noise((80, 60), 90).convert("RGB")
+    request = ResultRequest(upload_source(upload(photo)), "photos-tiny", 20, "keep")
+    ex = get_engine().explore_source(request.source, PRESETS["photos-tiny"], 20, "keep")
+    sent = payload(ex, request)["source"]
+    reset_engines()
+    found = np.frombuffer(base64.b64decode(send(sent, "map", method="rollout")["map"]), "<f4").reshape(ex.grid)
+    np.testing.assert_allclose(found, vit_demo.explore(photo, "photos-tiny", 20, fit="keep").rollout(), atol=1e-6)
+
+
+def test_a_map_and_its_faithfulness_at_once_compute_the_map_once(source, monkeypatch):
+    passes = []
+    plain = methods.METHODS["occlusion"]
+
+    @wraps(plain.compute)
+    def compute(*arguments, **options):
+        passes.append(1)
+        time.sleep(0.3)
+        return plain.function(*arguments, **options)
+
+    monkeypatch.setitem(methods.METHODS, "occlusion", replace(plain, function=compute))
+    about = {"source": source, "method": "occlusion", "label": 2}
+
+    async def both():
+        await asyncio.gather(*(poll.handle({"kind": what, **about}) for what in ("map", "faithfulness")))
+
+    run(both())
+    assert send(source, "faithfulness", method="occlusion", label=2)["fractions"] and send(
+        source, "map", method="occlusion", label=2
+    )
+    assert len(passes) == 1
+
+
+def test_a_quick_map_does_not_wait_for_slow_ones(source, empty_replies, monkeypatch):
+    go_on = threading.Event()
+
+    def work(requested, fields):
+        assert go_on.wait(30)
+        return {"fine": True}
+
+    monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.01)
+    slow = [{"kind": "faithfulness", "source": source, "method": "rollout", "label": label} for label in range(10)]
+
+    async def send_all():
+        return await asyncio.gather(*map(poll.handle, slow))
+
+    assert [unpack(body) for body in run(send_all())] == [{"done": 0, "total": 0}] * 10
+    assert "map" in complete({"kind": "map", "source": source, "method": "norm_attention", "block": 3})["result"]
+    go_on.set()
+    assert [complete(sent) for sent in slow] == [{"result": {"fine": True}}] * 10
+
+
+def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):
+    monkeypatch.setitem(KINDS, "logit_lens", kinds.Kind(lambda *_: {}["/secret/path"]))
+    assert complete({"kind": "logit_lens", "source": source}) == {"error": INTERNAL_ERROR}
+    assert "/secret/path" in caplog.text
+
+
+def test_progress_is_returned_until_the_result_is_there(source, empty_replies, monkeypatch):
+    monkeypatch.setattr(poll, "POLL_SECONDS", 0.01)
+    go_on = threading.Event()
+
+    def work(requested, fields):
+        report(3, 10)
+        assert go_on.wait(10)
+        return {"fine": True}
+
+    monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
+    sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": 7}
+    while (reply := handle(sent)) != {"done": 3, "total": 10}:
+        assert reply == {"done": 0, "total": 0}
+    go_on.set()
+    assert complete(sent) == {"result": {"fine": True}}
+
+
+@pytest.mark.parametrize(("progress", "polls"), [(False, 3), (True, 1)])
+def test_one_call_waits_longer_for_a_job_without_progress(source, empty_replies, monkeypatch, progress, polls):
+    go_on, polled = threading.Event(), []
+
+    def work(requested, fields):
+        if progress:
+            report(3, 10)
+        assert go_on.wait(30)
+        return {"fine": True}
+
+    async def wait(job, seconds):
+        for _ in range(1000 * progress):
+            if job.total:
+                break
+            await asyncio.sleep(0.01)
+        polled.append(seconds)
+        return False
+
+    monkeypatch.setitem(KINDS, "faithfulness", replace(KINDS["faithfulness"], compute=work))
+    sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": polls}
+    with monkeypatch.context() as patch:
+        patch.setattr("vit_demo.inference.job.Job.poll_async", wait)
+        assert handle(sent) == ({"done": 3, "total": 10} if progress else {"done": 0, "total": 0})
+    assert polled == [poll.POLL_SECONDS] * polls
+    go_on.set()
+    assert complete(sent) == {"result": {"fine": True}}
+
+
+def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, empty_replies, monkeypatch):
+    needed = {}
+    submit = get_engine().jobs.submit
+
+    def record(key, work, pool, nbytes=0):
+        needed[pool] = nbytes
+        return submit(key, work, pool, nbytes)
+
+    monkeypatch.setattr(get_engine().jobs, "submit", record)
+    send(source, "logit_lens")
+    send(source, "randomization", method="attention", label=3)
+    preset = PRESETS[source["preset"]]
+    one = forward_bytes(preset, source["patch_size"])
+    assert needed == {preset.task: 3 * one, "slow": 8 * one}

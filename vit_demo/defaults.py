@@ -1,0 +1,37 @@
+"""Defaults and limits that Python, command line, API, page and documents share; each stands here once.
+
+What the page's scripts need of them, ``web/frontend/constants.py`` sends.
+"""
+
+from typing import Literal, get_args
+
+DIGITS_PRESET = "digits-small"
+"""The model of a drawing, if none is named."""
+
+PHOTOS_PRESET = "photos-tiny"
+"""The model of a photo, if none is named."""
+
+MAX_PICTURE_BYTES = 50_000_000
+"""Size of a picture file, read or uploaded."""
+
+Fit = Literal["crop", "squash", "keep"]
+"""How a photo becomes the input: its centre square, squashed to a square, or whole on a rectangular grid."""
+
+FITS: tuple[Fit, ...] = get_args(Fit)
+"""The first is the default."""
+
+Direction = Literal["from", "to"]
+"""What the query attends to, or what attends to it."""
+
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+
+Baseline = Literal["mean", "blur", "black"]
+"""What replaces a removed patch when a heatmap is tested."""
+
+BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+
+NUM_RANDOM_ORDERS = 5
+"""Random orders with which deletion and insertion are compared."""
+
+OPACITY = 0.6
+"""Opacity of a heatmap over its picture in ``overlay``."""

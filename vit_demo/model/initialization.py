@@ -1,0 +1,44 @@
+"""The weights that a network starts from; chosen for narrow networks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from vit_demo.model.vit import ViT
+
+
+def init_weights(vit: ViT) -> None:
+    """Linear maps by Xavier, tokens and positions normal; learned positions start as 2-D sines and cosines."""
+    for module in vit.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)  # the usual std of 0.02 is far too small for narrow networks
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    for table in (vit.cls_token, vit.reg_token, vit.pos_embed):
+        if table is not None:
+            nn.init.trunc_normal_(table, std=0.02)
+    if vit.pos_embed is not None:
+        # Neighbours start out alike, so that a coarser grid's mean of them still means something.
+        waves = sincos_pos_embed_2d(vit.config.stored_grid, vit.config.embed_dim)
+        vit.pos_embed.data[:, vit.num_pos_embed_prefix :] += waves
+
+
+def sincos_pos_embed_2d(side: int, dim: int, temperature: float = 100.0) -> Tensor:
+    """Sines and cosines of row and column, in wavelengths from the grid's side to ``temperature`` times that.
+
+    Returns:
+        ``[1, side * side, dim]`` float32; what is left of ``dim`` beyond a multiple of 4 is zero.
+    """
+    frequencies = 2 * math.pi / temperature ** (torch.arange(dim // 4) / (dim // 4))
+    angle = torch.arange(side)[:, None] / side * frequencies  # [side, dim // 4]
+    wave = torch.cat([angle.sin(), angle.cos()], dim=1)  # [side, dim // 4 * 2]
+    rows = wave[:, None].expand(side, side, -1)
+    columns = wave[None].expand(side, side, -1)
+    table = torch.cat([rows, columns], dim=2).reshape(1, side * side, -1)
+    return F.pad(table, (0, dim - table.shape[2]))

@@ -1,0 +1,259 @@
+"""Any Vision Transformer behind one interface: its attention recorded or replaced, its patches left out."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from vit_demo.errors import PresetError
+from vit_demo.model import ViT
+from vit_demo.model.config import ViTConfig
+from vit_demo.model.memory import num_bytes
+from vit_demo.trace.one_pass import AttentionFn, Pass
+from vit_demo.trace.recording import Recording
+from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
+
+SCALES = ("ls1", "layer_scale1", "gamma_1", "lambda_1")
+"""Names that timm and transformers give the scale of the attention branch (Touvron et al., 2021)."""
+
+
+class _Running:
+    """The passes that run one network at this moment, whoever started them."""
+
+    def __init__(self) -> None:
+        self.lock, self.skipping = threading.Lock(), threading.Lock()
+        self.count = 0
+        self.training: list[nn.Module] = []  # what was in training mode before the first of them
+
+
+_running: WeakKeyDictionary[nn.Module, _Running] = WeakKeyDictionary()
+
+
+def _running_in(module: nn.Module) -> _Running:
+    return _running.get(module) or _running.setdefault(module, _Running())
+
+
+@contextmanager
+def in_eval(module: nn.Module) -> Iterator[None]:
+    """Runs a network in eval mode; after the last of several threads, each module is in its own mode again."""
+    running = _running_in(module)
+    with running.lock:
+        # Of our own network, whose parts are in one mode, looking at each would take a tenth of a small one's pass.
+        if not running.count and (module.training or not isinstance(module, ViT)):
+            running.training = [one for one in module.modules() if one.training]
+            for one in running.training:
+                one.training = False
+        running.count += 1
+    try:
+        yield
+    finally:
+        with running.lock:
+            running.count -= 1
+            while not running.count and running.training:
+                running.training.pop().training = True
+
+
+class TracedViT(nn.Module):
+    """A Vision Transformer of this package, timm, transformers, torchvision or one's own, as it is; see ``adapt``.
+
+    The network stays where it is and as it is: hooks are there only while a pass runs, in eval mode.
+
+    Attributes:
+        module: The network.
+        config: Its shape; what has no counterpart in ``ViTConfig`` is left out.
+        structure: The names of its parts.
+        patch_size: In pixels; where ``forward`` is given none.
+        leaves_out: Whether dropped patches leave the sequence. Otherwise no token attends to them, and they are left
+            out after the last block: as exact, where positions are part of attention.
+    """
+
+    def __init__(self, module: nn.Module, config: ViTConfig, structure: Structure) -> None:
+        super().__init__()
+        self.module, self.config, self.structure = module, config, structure
+        self.patch_size, self.leaves_out = config.patch_size, structure.leaves_out
+        self.training = module.training
+        # Whether the network takes pictures of other sizes if it is told so, as some of transformers do.
+        self._interpolates = "interpolate_pos_encoding" in inspect.signature(module.forward).parameters
+
+    @classmethod
+    def of(cls, vit: ViT) -> TracedViT:
+        """A network of this package, whose parts are known."""
+        blocks = tuple(f"blocks.{index}" for index in range(vit.config.depth))
+        fused = vit.config.projection == "fused"
+        projections = tuple(f"{block}.attn.proj.weight" for block in blocks) if fused else ()
+        network = cls(vit, vit.config, Structure(blocks, blocks[0], blocks[-1], projections=projections))
+        network.patch_size = vit.patch_size
+        return network
+
+    def forward(
+        self,
+        images: Tensor,
+        recording: Recording | None = None,
+        *,
+        patch_size: int | None = None,
+        kept_patches: Tensor | None = None,
+        attention_fn: AttentionFn | None = None,
+    ) -> Tensor:
+        """Classifies images whose sides are multiples of the patch size.
+
+        Args:
+            images: ``[B, C, height, width]``, normalised.
+            recording: If given, filled with what the pass computes in every block.
+            patch_size: In pixels; ``self.patch_size`` by default, which a network of another library keeps.
+            kept_patches: ``[B, K]`` int64: the patches that enter the sequence, counted row by row; all by default.
+                Each keeps the position it has in the whole grid.
+            attention_fn: Computes ``softmax(q k^T / sqrt(d)) v`` in place of the network's own kernel, for a backward
+                of its own.
+
+        Returns:
+            Logits ``[B, num_classes]``, or the pooled vector of a network without classes.
+
+        Raises:
+            PresetError: If the network has no such patch size, or no attention is seen.
+        """
+        p, options = self.patch_size if patch_size is None else patch_size, dict[str, Any]()
+        if isinstance(self.module, ViT):
+            options = {"patch_size": p}
+        elif p != self.patch_size:
+            raise PresetError(f"This network has patches of {self.patch_size} pixels: leave patch_size out.")
+        elif self._interpolates and images.shape[2:] != (self.config.image_size,) * 2:
+            options = {"interpolate_pos_encoding": True}
+        if recording is not None:
+            recording.start((images.shape[2] // p, images.shape[3] // p), self.config.num_prefix_tokens, kept_patches)
+        with in_eval(self.module), Pass(self, recording, kept_patches, attention_fn) as running:
+            logits = logits_of(self.module(images.to(self.dtype), **options))
+        if not running.count and not (recording and recording.q) and (recording is not None or attention_fn):
+            raise PresetError(NOT_SEEN)
+        return logits
+
+    def forward_head(self, x: Tensor) -> Tensor:
+        """What the network makes of the tokens ``[B, N, D]`` after its last block: its norm, pooling and head."""
+        if isinstance(self.module, ViT):
+            return self.module.forward_head(self.module.norm(x))
+        c = self.config
+        blank = x.new_zeros(len(x), c.in_channels, c.image_size, c.image_size, dtype=self.dtype)
+        with _running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
+            return logits_of(self.module(blank))
+
+    def final_norm(self, x: Tensor) -> Tensor:
+        """The norm that the network applies to its last tokens ``[..., D]``, if a module does."""
+        if isinstance(self.module, ViT):
+            return self.module.fc_norm(self.module.norm(x))  # only one of the two is a norm
+        return self.module.get_submodule(self.structure.norm)(x.to(self.dtype)) if self.structure.norm else x
+
+    def output_projection(self, block: int) -> Tensor:
+        """The linear map from each head's output to what the block adds to the tokens, its scale included.
+
+        Returns:
+            ``[H, d, D]``.
+
+        Raises:
+            PresetError: If no linear map follows the attention of a block.
+        """
+        number, projections, heads = range(self.config.depth)[block], self.structure.projections, self.config.num_heads
+        if number < len(projections) and projections[number]:
+            weight: Tensor = self.module.get_parameter(projections[number])
+        elif isinstance(self.module, ViT):
+            weight = torch.eye(self.config.embed_dim, dtype=torch.float32, device=self.device)
+        else:
+            raise PresetError("This network has no output projection after attention, which this method needs.")
+        part = self.blocks[number] if self.config.depth == len(self.blocks) else None
+        for name in SCALES:
+            scale = getattr(part, name, None)
+            for parameter in [scale] if isinstance(scale, Tensor) else scale.parameters() if scale is not None else ():
+                weight = parameter[:, None] * weight
+        return weight.T.unflatten(0, (heads, -1))  # [H * d, D] -> [H, d, D]
+
+    def resized(self, patch_size: int) -> TracedViT:
+        """The network with another patch size: one of timm as a copy, by its own resampling (``set_input_size``).
+
+        Raises:
+            PresetError: If the network cannot change its patch size.
+        """
+        if patch_size == self.patch_size:
+            return self
+        if isinstance(self.module, ViT):
+            network = TracedViT.of(self.module)
+            network.patch_size = patch_size
+            return network
+        if not hasattr(self.module, "set_input_size"):
+            raise PresetError(f"This network has patches of {self.patch_size} pixels: leave patch_size out.")
+        module: Any = copy.deepcopy(self.module)
+        size = self.config.image_size // patch_size * patch_size
+        with torch.no_grad():
+            module.set_input_size(img_size=(size, size), patch_size=(patch_size, patch_size))
+        return TracedViT(module, replace(self.config, image_size=size, patch_size=patch_size), self.structure)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the network's numbers."""
+        return next((p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.float32)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next((p.device for p in self.module.parameters()), torch.device("cpu"))
+
+    @property
+    def blocks(self) -> list[nn.Module]:
+        """The blocks with attention, in their order."""
+        if isinstance(self.module, ViT):
+            return list(self.module.blocks)
+        return [self.module.get_submodule(name) for name in self.structure.blocks]
+
+    @property
+    def head(self) -> nn.Module:
+        """The last linear map that gives as many numbers as there are classes; an empty one without classes."""
+        found = [one for one in self.module.modules() if isinstance(one, nn.Linear)]
+        return next((one for one in reversed(found) if one.out_features == self.config.num_classes), nn.Identity())
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the network: parameters, and the kernels and positions cached for other sizes."""
+        vit, derived = self.module, list[Tensor]()
+        if isinstance(vit, ViT):
+            derived = [*vit.patch_embed.kernels.tensors, *vit.pos_embeds.tensors]
+        return num_bytes([*self.parameters(), *self.buffers(), *derived])
+
+    @property
+    def calls_per_block(self) -> int:
+        """How many attentions each block computes from the same tokens: two or more in parallel branches, usually 1."""
+        return max(1, self.config.depth // len(self.structure.blocks))
+
+    @property
+    def shows_tokens(self) -> bool:
+        """Whether the tokens between the blocks are seen: each block is a module that gets and returns them."""
+        return self.structure.entry == self.structure.blocks[0] and self.structure.exit == self.structure.blocks[-1]
+
+    @contextmanager
+    def _skipping(self, x: Tensor) -> Iterator[None]:
+        """In this thread, replaces all blocks by one that returns given tokens."""
+        parts = self.blocks if self.shows_tokens else [self.module.get_submodule(self.structure.entry)]
+        thread, before = threading.get_ident(), [vars(part).get("forward") for part in parts]
+
+        def instead(original: Any) -> Any:
+            def forward(*args: Any, **options: Any) -> Any:
+                if threading.get_ident() != thread:
+                    return original(*args, **options)
+                return (x,) if self.structure.in_tuples else x
+
+            return forward
+
+        try:
+            for part in parts:
+                part.forward = instead(part.forward)
+            yield
+        finally:
+            for part, forward in zip(parts, before, strict=True):
+                vars(part).pop("forward", None)
+                if forward is not None:  # another library had replaced it
+                    part.forward = forward

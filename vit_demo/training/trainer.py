@@ -1,0 +1,246 @@
+"""The training loop: batches, loss, optimiser, moving average of the weights, log, and a state to resume from."""
+
+from __future__ import annotations
+
+import csv
+import math
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from timm.layers import PatchDropout
+from timm.optim import create_optimizer_v2
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torchvision.transforms import v2
+from tqdm import tqdm
+
+from vit_demo.errors import InputError
+from vit_demo.model import ViT
+from vit_demo.training.attention import WrittenOutAttention
+from vit_demo.training.augment import augment_digits, augment_photos
+from vit_demo.training.data import ImageDataset
+from vit_demo.training.distillation import ConvNet, Student, label_rows, student_loss
+from vit_demo.training.predictions import normalise, predict
+from vit_demo.training.recipes import Recipe
+from vit_demo.weights.preset import Preset
+
+FULL_SEQUENCE_FRACTION = 0.2
+"""Fraction of the epochs, at the end of a run, in which no patches are dropped."""
+
+NOT_BY_MUON = ("*_token", "*pos_embed", "*patch_embed*", "*head.*")
+"""Parameters outside the blocks, which Muon (https://kellerjordan.github.io/posts/muon/) leaves to AdamW."""
+
+
+class Trainer:
+    """One run of a recipe.
+
+    All random choices of an epoch follow from the seed and the number of the epoch, so a run that was interrupted and
+    resumed gives bit-identical weights.
+
+    Args:
+        preset: The preset to train for.
+        recipe: How to train.
+        network: The network to train, called as ``network(images, patch_size=...)``.
+        data: The training set.
+        path: The state file; the log is written beside it, with the suffix ``.csv``.
+        device: Where to train.
+        teacher: The network to distil from, if any: called like ``network``, and its first classes are the preset's.
+        seed: Seed of all random choices.
+
+    Attributes:
+        rows: The log, one row per finished epoch.
+        seconds: Training time so far, including that before a resume.
+
+    Raises:
+        InputError: If the data are fewer than one batch.
+    """
+
+    def __init__(
+        self,
+        preset: Preset,
+        recipe: Recipe,
+        network: nn.Module,
+        data: ImageDataset,
+        path: Path,
+        *,
+        device: torch.device,
+        teacher: ViT | ConvNet | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.preset, self.recipe, self.data, self.path = preset, recipe, data, path
+        self.device, self.seed = device, seed
+        self.steps_per_epoch = data.epoch_size // recipe.batch_size
+        if self.steps_per_epoch == 0:
+            raise InputError(f"{data.epoch_size} training images are fewer than a batch of {recipe.batch_size}.")
+        torch.manual_seed(seed)
+        self.teacher = teacher.to(device).eval().requires_grad_(False) if teacher is not None else None
+        self.num_classes = preset.config.num_classes
+        other_classes = cast(nn.Linear, teacher.head).out_features - self.num_classes if teacher is not None else 0
+        self.model = Student(network, other_classes).to(device)
+        self.ema: AveragedModel | None = None
+        if recipe.ema_decay:
+            averaging = get_ema_multi_avg_fn(recipe.ema_decay)
+            self.ema = AveragedModel(self.model, multi_avg_fn=averaging, use_buffers=True)
+        muon = {"fallback_list": NOT_BY_MUON, "betas": (0.9, 0.98)} if recipe.optimiser == "nmuon" else {}
+        self.optimiser = create_optimizer_v2(
+            self.model, recipe.optimiser, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **muon
+        )
+        total = recipe.epochs * self.steps_per_epoch
+        warmup = max(1, round(total / 20))
+
+        def share(step: int) -> float:
+            """The share of the peak of the learning rate, in [0, 1]."""
+            return 1.0 if recipe.constant_rate else min((step + 1) / warmup, (1 + math.cos(math.pi * step / total)) / 2)
+
+        self.schedule = LambdaLR(self.optimiser, share)
+        # https://arxiv.org/abs/1710.09412 and https://arxiv.org/abs/1905.04899
+        mix = v2.RandomChoice([v2.MixUp(alpha=0.8), v2.CutMix(alpha=1.0)])
+        self.mix = v2.RandomApply([mix], p=recipe.mix_probability)
+        self.seconds = 0.0
+        self.rows: list[dict[str, float]] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def epoch(self) -> int:
+        """Number of finished epochs."""
+        return len(self.rows)
+
+    @property
+    def trained_network(self) -> nn.Module:
+        """The network to evaluate and export: the moving average if there is one."""
+        return (self.model if self.ema is None else self.ema.module).get_submodule("network")
+
+    def run(self, validation: ImageDataset | None = None) -> None:
+        """Trains to the last epoch, and writes state and log after each.
+
+        Args:
+            validation: Evaluated after every epoch at every patch size, if given.
+        """
+        while self.epoch < self.recipe.epochs:
+            started = time.perf_counter()
+            row = {"epoch": self.epoch + 1} | self.train_epoch()
+            self.seconds += time.perf_counter() - started
+            if validation is not None:
+                for p in self.recipe.patch_sizes:
+                    row[f"validation_{p}"] = predict(self.trained_network, validation, self.preset, p).accuracy
+            self.rows.append(row | {"seconds": self.seconds})
+            self.save()
+
+    def train_epoch(self) -> dict[str, float]:
+        """Trains for one epoch. Returns the mean loss and accuracy on the augmented images."""
+        torch.manual_seed(self.seed * 100_003 + self.epoch)
+        size, steps = self.recipe.batch_size, self.steps_per_epoch
+        batches = self.data.sample_epoch()[: steps * size].split(size)
+        weights = torch.tensor(list(self.recipe.patch_size_weights.values()))
+        choices = torch.multinomial(weights, steps, replacement=True).tolist()
+        totals = torch.zeros(2, device=self.device)
+        self.model.train()
+        progress = tqdm(batches, f"{self.path.name.split('.')[0]}, epoch {self.epoch + 1} of {self.recipe.epochs}")
+        for step, (indices, choice) in enumerate(zip(progress, choices, strict=True), 1):
+            totals += self.train_step(indices, self.recipe.patch_sizes[choice])
+            if step % 20 == 0:
+                loss, accuracy = (totals / step).tolist()
+                progress.set_postfix(loss=f"{loss:.3f}", accuracy=f"{accuracy:.3f}")
+        loss, accuracy = (totals / steps).tolist()
+        return {"loss": loss, "accuracy": accuracy}
+
+    def train_step(self, indices: Tensor, patch_size: int) -> Tensor:
+        """One update of the weights. Returns the loss and the accuracy on the batch, ``[2]``."""
+        labels = self.data.labels[indices]
+        images, rows = self.mix(self.augment(indices), label_rows(labels, self.num_classes))
+        images, rows = normalise(images, self.preset).to(self.device), rows.to(self.device)
+        bf16 = self.recipe.bf16 and self.device.type != "mps"
+        with (
+            torch.autocast(self.device.type, torch.bfloat16, enabled=bf16),
+            WrittenOutAttention() if self.device.type == "cpu" else nullcontext(),
+        ):
+            with torch.no_grad():
+                teacher_logits = self.teacher(images).float() if self.teacher is not None else None
+            if images.shape[-1] != self.preset.image_size:
+                images = F.interpolate(images, size=self.preset.image_size, mode="bilinear", antialias=True)
+            with self.patch_dropout(patch_size):
+                logits = self.model(images, patch_size).float()
+        loss = student_loss(logits, teacher_logits, rows, self.recipe.teacher_weight)
+        self.optimiser.zero_grad()
+        loss.backward()
+        if not self.recipe.constant_rate:  # the notebook does not clip
+            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimiser.step()
+        self.schedule.step()
+        if self.ema is not None:
+            self.ema.update_parameters(self.model)
+        found = logits[:, : self.num_classes].argmax(1)
+        return torch.stack([loss.detach(), (found == labels.to(self.device)).float().mean()])
+
+    def augment(self, indices: Tensor) -> Tensor:
+        """The images of a batch ``[B, C, side, side]`` in [0, 1], cropped and changed at random."""
+        images = list(self.data.subset(indices).images)
+        if not self.recipe.augment:
+            return torch.stack(images).float() / 255
+        if self.preset.task == "digits":
+            return augment_digits(torch.stack(images))
+        return augment_photos(images, self.recipe.teacher_image_size or self.preset.image_size)
+
+    def patch_dropout(self, patch_size: int) -> AbstractContextManager[Any]:
+        """While active, the network drops the recipe's share of patches before its first block."""
+        rate, network = self.recipe.patch_drop_rates.get(patch_size, 0.0), self.model.network
+        if rate == 0 or self.epoch >= (1 - FULL_SEQUENCE_FRACTION) * self.recipe.epochs or not isinstance(network, ViT):
+            return nullcontext()
+        dropout = PatchDropout(rate, network.config.num_prefix_tokens)
+        return network.blocks[0].register_forward_pre_hook(lambda block, args: (dropout(args[0]), *args[1:]))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything that determines the weights of a run, as plain values."""
+        return {
+            "seed": self.seed,
+            "size of the data": self.data.epoch_size,
+            "network": {name: list(tensor.shape) for name, tensor in self.model.state_dict().items()},
+            **{name.replace("_", " "): value for name, value in asdict(self.recipe).items()},
+        }
+
+    def save(self) -> None:
+        """Writes the state from which ``resume`` continues, and the log."""
+        state = {name: part.state_dict() for name, part in self._parts.items()}
+        state |= {"settings": self.settings, "rows": self.rows, "seconds": self.seconds}
+        partial = self.path.with_suffix(".partial")
+        torch.save(state, partial)
+        partial.replace(self.path)  # a crash leaves the previous state intact
+        with self.path.with_name(self.path.name.replace(".state.pt", ".csv")).open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(self.rows[0]))
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+    def resume(self) -> None:
+        """Continues from the last saved state, if there is one.
+
+        Raises:
+            InputError: If it is damaged, or belongs to a run with another seed, length, recipe, network or data.
+        """
+        if not self.path.exists():
+            return
+        try:
+            state = torch.load(self.path, map_location=self.device, weights_only=True)
+            changed = [name for name, value in self.settings.items() if state["settings"].get(name) != value]
+        except (RuntimeError, UnpicklingError, EOFError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{self.path} is damaged: train without --resume.") from error
+        if changed:
+            raise InputError(
+                f"{self.path} belongs to a run with another {' and '.join(changed)}: resume it with the same settings, "
+                "or train without --resume."
+            )
+        for name, part in self._parts.items():
+            part.load_state_dict(state[name])
+        self.rows, self.seconds = state["rows"], state["seconds"]
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        parts: dict[str, Any] = {"model": self.model, "optimiser": self.optimiser, "schedule": self.schedule}
+        return parts | ({"average": self.ema} if self.ema is not None else {})

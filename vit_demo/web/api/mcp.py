@@ -1,0 +1,147 @@
+"""The endpoints as tools of the Model Context Protocol, where the ``mcp`` extra is installed.
+
+Gradio makes a tool of each endpoint. Only the transport of pictures and numbers differs here: a picture is a data URL
+in the call itself, so that no file and no URL is read by the server; numbers are returned as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from contextlib import ExitStack
+from functools import cached_property
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import gradio.mcp
+from gradio.mcp import GradioMCPServer
+
+from vit_demo.errors import InputError
+from vit_demo.version import __version__
+from vit_demo.web.guard.headers import client_address, is_local, on_behalf_of
+from vit_demo.web.guard.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, MAX_TOOL_CALLS_OF_ONE, TOOL_SECONDS
+from vit_demo.web.guard.visitor import streams
+
+if TYPE_CHECKING:
+    from gradio.blocks import BlockFunction
+    from mcp.server import Server
+
+T = TypeVar("T")
+
+METHODS = ("InitializeRequest", "PingRequest", "ListToolsRequest", "CallToolRequest")
+"""What a client may ask for. Prompts and resources have other ways to the same functions, past the limits of tools."""
+
+PICTURE = (
+    f"A data URL, such as data:image/jpeg;base64,..., of at most {MAX_EVENT_BYTES // 1000} kB. URLs are not fetched: "
+    "reduce a larger picture first; 1,000 pixels a side are plenty."
+)
+
+
+def install() -> bool:
+    """Replaces Gradio's MCP server by ``ToolServer``.
+
+    Returns:
+        Whether the ``mcp`` extra is installed, without which Gradio starts no such server.
+    """
+    try:
+        import mcp  # noqa: F401
+    except ImportError:
+        return False
+    gradio.mcp.GradioMCPServer = ToolServer  # type: ignore[misc]  # Gradio looks it up by this name
+    return True
+
+
+class ToolServer(GradioMCPServer):
+    """Gradio's MCP server, with pictures sent as data URLs and results as JSON."""
+
+    @property
+    def local_url(self) -> str | None:
+        """The address at which this process calls its own endpoints.
+
+        Gradio would take it from a header of the first caller, and send all further calls there.
+        """
+        request = self.mcp_server.request_context.request
+        assert request is not None, "a tool is called over HTTP"
+        scope = request.scope
+        host, port = scope["server"]
+        prefix = scope.get("root_path", "").partition("/gradio_api")[0]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}/"
+
+    def _prepare_tool_call_args(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, list[Any], dict[str, str], BlockFunction]:
+        """Counts the call until its task ends, and forwards nothing of the caller but the address.
+
+        Raises:
+            InputError: If too many calls are under way: each waits in memory, before it is an event of the queue.
+        """
+        task, request = asyncio.current_task(), self.mcp_server.request_context.request
+        assert task is not None and request is not None, "each call of a tool has a task, and comes over HTTP"
+        address, call = client_address(request.scope), token_hex(16)
+        own = sum(one == address for one in self._calls.values())
+        if len(self._calls) >= MAX_TOOL_CALLS or (own >= MAX_TOOL_CALLS_OF_ONE and not is_local(address)):
+            raise InputError("Too many tools are being called: try again in a moment.")
+        ended = ExitStack()  # with the task, which is cancelled when the caller leaves
+        task.add_done_callback(lambda _: ended.close())
+        self._calls[call] = address
+        ended.callback(self._calls.pop, call)
+        ended.enter_context(streams.listening(call))
+        endpoint, values, _, block_fn = super()._prepare_tool_call_args(name, arguments)
+        return endpoint, values, on_behalf_of(address, call), block_fn
+
+    @cached_property
+    def _calls(self) -> dict[str, str]:
+        """The address of each call under way."""
+        return {}
+
+    def create_mcp_server(self) -> Server:
+        """Gradio's server of the protocol, which answers nothing but ``METHODS``."""
+        server = super().create_mcp_server()
+        server.version = __version__
+        for kind in [kind for kind in server.request_handlers if kind.__name__ not in METHODS]:
+            del server.request_handlers[kind]
+        return server
+
+    async def _execute_tool_without_progress(self, job: Any) -> list[Any]:
+        """Awaits the result, where Gradio would occupy one of the threads that also serve the page."""
+        return [await _in_time(asyncio.wrap_future(job.future))]
+
+    async def _execute_tool_with_progress(self, job: Any, progress_token: str | int) -> dict[str, Any]:
+        """Awaits the result and tells the caller of its progress."""
+        return await _in_time(super()._execute_tool_with_progress(job, progress_token))
+
+    _file_data_tool_description = ""  # which would tell agents to upload files
+
+    def get_input_schema(
+        self, tool_name: str, parameters: dict[str, str] | None = None
+    ) -> tuple[dict[str, Any], list[list[str | int]]]:
+        """Gradio's schema of an endpoint's parameters, with pictures described as data URLs."""
+        schema, pictures = super().get_input_schema(tool_name)
+        for (name,) in pictures:
+            described = schema["properties"][name]["description"]
+            schema["properties"][name] = {"type": "string", "description": f"{described} {PICTURE}"}
+        return schema, pictures
+
+    def convert_strings_to_filedata(self, value: Any, filedata_positions: list[list[str | int]]) -> Any:
+        """Leaves data URLs as they are: the endpoints check and decode them."""
+        return value
+
+    def postprocess_output_data(self, data: Any, root_url: str) -> list[Any]:
+        """Gradio's content, with numbers as JSON instead of Python's repr."""
+        # Several outputs come as one tuple.
+        outputs = data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
+        texts = [json.dumps(one) if isinstance(one, list) or _is_plain(one) else one for one in outputs]
+        return super().postprocess_output_data(texts, root_url)
+
+
+async def _in_time(result: Awaitable[T]) -> T:
+    try:
+        return await asyncio.wait_for(result, TOOL_SECONDS)
+    except TimeoutError as error:
+        raise InputError("This took too long: try a larger patch size or another method.") from error
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an output is an object of numbers and texts, not Gradio's description of a file."""
+    return isinstance(value, dict) and "path" not in value

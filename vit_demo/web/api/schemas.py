@@ -1,0 +1,162 @@
+"""The types of what endpoints return, from which their JSON schemas are made."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
+
+
+class Confidence(TypedDict):
+    """A class and its probability."""
+
+    label: str
+    confidence: float
+
+
+class Prediction(TypedDict):
+    """The five most likely classes, and whether the confidence in the first one is not low."""
+
+    label: str
+    is_confident: bool
+    confidences: list[Confidence]
+
+
+class Classified(Prediction):
+    """A prediction with its model and the classes that it knows."""
+
+    preset: str
+    labels: list[str]
+
+
+class Predicted(Classified):
+    """The five most likely classes; "" and none for a model without classes.
+
+    ``labels`` are all classes that the model knows if these are at most 100: it takes anything else for one of them.
+    """
+
+    grid: list[int]
+
+
+class BeforeAndAfter(TypedDict):
+    """The prediction with and without the dropped patches."""
+
+    before: Prediction
+    after: Prediction
+
+
+class _Grid(TypedDict):
+    rows: int
+    cols: int
+
+
+class Values(_Grid):
+    """One number for each patch, row by row."""
+
+    map: list[list[float]]
+
+
+class Explained(Values):
+    """A map and the method that computed it."""
+
+    method: str
+    class_specific: bool
+
+
+class Heatmap(Explained):
+    """One map, row by row, in the unit of its method."""
+
+    preset: str
+    label: str
+
+
+class ExplainedImage(Classified, Explained):
+    """A prediction and the map that explains a class; ``labels`` as in ``Predicted``."""
+
+    explained: str
+
+
+class Lengths(Values):
+    """The length of each token, and [row, col] of those that are far longer than the rest."""
+
+    outliers: list[list[int]]
+
+
+class Components(_Grid):
+    """Principal components of each patch, row by row; null where the background was removed."""
+
+    map: list[list[list[float] | None]]
+
+
+class Segments(_Grid):
+    """The segment of each patch, from 0, row by row."""
+
+    map: list[list[int]]
+
+
+class Areas(TypedDict):
+    """Areas under the curves of a map and of random orders, from 0 to 1."""
+
+    deletion: float
+    insertion: float
+    random_deletion: float
+    random_insertion: float
+
+
+LogitLens = list[list[Confidence]] | list[list[list[Confidence]]]
+"""The ranking at each depth, or at each depth, row and column the most likely class."""
+
+
+class PresetEntry(TypedDict):
+    """A model; ``labels`` are its classes if these are at most 100, ``/labels`` gives those of all."""
+
+    name: str
+    title: str
+    task: Literal["digits", "photos"]
+    num_labels: int
+    labels: list[str]
+    image_size: int
+    patch_sizes: list[int]
+    default_patch_size: int
+    num_parameters: int
+    num_blocks: int
+    num_heads: int
+    source: str
+    flexible: bool
+
+
+class MethodEntry(TypedDict):
+    """An explanation method."""
+
+    name: str
+    title: str
+    class_specific: bool
+    cost: str
+    unit: str
+    signed: bool
+    recommended: str
+    description: str
+    floor: dict[str, Any]
+    options: list[dict[str, Any]]
+
+
+def json_schema(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a type, without references.
+
+    Args:
+        kind: A class of this module, or a type made of them.
+    """
+    schema = TypeAdapter(kind).json_schema()
+    definitions = schema.pop("$defs", {})
+
+    def resolve(value: Any) -> Any:
+        if isinstance(value, list):
+            return [resolve(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        if "$ref" in value:
+            return resolve(definitions[value["$ref"].rpartition("/")[2]])
+        return {key: resolve(one) for key, one in value.items() if not (key == "title" and isinstance(one, str))}
+
+    return resolve(schema)

@@ -1,0 +1,61 @@
+"""The ten example digits of the pad: the strokes of `examples/digits.json`, drawn as the browser draws them."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+
+Point = tuple[float, float]
+
+DIGITS: dict[str, list[list[Point]]] = json.loads(
+    (Path(__file__).parents[1] / "examples" / "digits.json").read_text(encoding="utf-8")
+)
+"""Strokes of the example digits: points in [0, 1] that guide a smooth curve. The 7 that the page opens with is centred
+as MNIST's are, by its centre of mass."""
+
+SIDE = 280
+PEN_WIDTH = 1 / 12
+OVERSAMPLING = 4
+
+
+def example_picture(digit: int) -> Image.Image:
+    """Draws an example digit as the pad does.
+
+    Args:
+        digit: 0 to 9.
+
+    Returns:
+        A greyscale picture of 280 x 280 pixels, black ink on white paper.
+    """
+    side = SIDE * OVERSAMPLING
+    radius = PEN_WIDTH * side / 2
+    picture = Image.new("L", (side, side), 255)
+    draw = ImageDraw.Draw(picture)
+    for stroke in DIGITS[str(digit)]:
+        path = [(x * side, y * side) for x, y in smooth(stroke)]
+        draw.line(path, fill=0, width=round(2 * radius))
+        for x, y in path:  # round caps and joints
+            draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=0)
+    return picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+
+
+def smooth(points: list[Point], pieces: int = 8) -> list[Point]:
+    """Samples the curve that canvas draws through the points: quadratic pieces that meet halfway between neighbours.
+
+    Args:
+        points: At least two points.
+        pieces: Straight lines that stand for one quadratic piece.
+
+    Returns:
+        The points of a polyline from the first point to the last.
+    """
+    path = [points[0]]
+    for (x, y), (next_x, next_y) in pairwise(points[1:]):
+        start_x, start_y = path[-1]
+        end_x, end_y = (x + next_x) / 2, (y + next_y) / 2
+        for step in range(1, pieces + 1):
+            t = step / pieces
+            a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t**2
+            path.append((a * start_x + b * x + c * end_x, a * start_y + b * y + c * end_y))
+    return [*path, points[-1]]

@@ -1,0 +1,67 @@
+"""The example photos of the page. Requests name them, so that a link with an example works on every server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ExamplePhoto:
+    """A photo that ships with a package.
+
+    Attributes:
+        name: As in links and requests: lower-case letters, digits and hyphens.
+        title: What it shows, for people who cannot see it.
+        path: The file.
+        source: Who took it, or where it comes from; ``examples/README.md`` has the addresses.
+        licence: Under which it may be shown.
+    """
+
+    name: str
+    title: str
+    path: Path
+    source: str
+    licence: str
+
+    def read(self) -> bytes:
+        """The bytes of the file."""
+        return self.path.read_bytes()
+
+
+FOLDER = Path(__file__).parents[1] / "examples"
+
+
+def _photo(file: str, title: str, source: str, licence: str = "CC0 1.0") -> ExamplePhoto:
+    return ExamplePhoto(Path(file).stem, title, FOLDER / file, source, licence)
+
+
+def _of_gradio(file: str, title: str) -> ExamplePhoto:
+    spec = find_spec("gradio")  # which does not import it
+    folder = Path(spec.origin).parent if spec and spec.origin else FOLDER
+    return ExamplePhoto(
+        Path(file).stem, title, folder / "media_assets" / "images" / file, "Gradio’s media assets", "Apache-2.0"
+    )
+
+
+EXAMPLE_PHOTOS = {
+    photo.name: photo
+    for photo in (
+        _of_gradio("lion.jpg", "Lion"),
+        _photo("cat.jpg", "Tabby cat", "Stéfan van der Walt"),
+        _photo("goldfish.jpg", "Goldfish", "Skitterphoto"),
+        _photo("german-shepherd.jpg", "German shepherd", "Hans Kemperman", "public domain"),
+        _photo("espresso.jpg", "Espresso", "Rachel Michetti"),
+        _photo("church.jpg", "Cathedral of Reims", "Mattana", "public domain"),
+        _photo("mountains.jpg", "Mountains over Lake Sherburne", "Budgie Desktop Developers"),
+        _photo("koala.jpg", "Koala", "BurningWell", "public domain"),
+        _photo("tiger.jpg", "Tiger, which is none of the 50 classes", "Pexels"),
+    )
+}
+"""In the order of the page; the first is there when the photo tab is opened."""
+
+
+def to_dict(photo: ExamplePhoto) -> dict[str, str]:
+    """What the page shows of an example: its picture is served at ``examples/NAME.webp``."""
+    return {"name": photo.name, "title": photo.title, "source": photo.source, "licence": photo.licence}

@@ -1,0 +1,92 @@
+"""The project's documents as HTML, and the answer to "How is this computed?": the section about a method.
+
+A section of ``docs/explanations.md`` begins with two plain sentences and a formula; what follows is folded.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from vit_demo.errors import InputError
+from vit_demo.methods import find_method
+from vit_demo.resources import resource_folder
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+DOCS = resource_folder("docs")
+
+NOTATION = "Notation"
+
+FEATURES = "features"
+"""What the page calls the section about tokens, which belongs to no method."""
+
+
+def read_document(name: str) -> str:
+    """The text of a document, in Markdown.
+
+    Raises:
+        InputError: If this installation has no documents.
+    """
+    if not (DOCS / name).exists():
+        raise InputError(f"The documentation is not part of this installation: see docs/{name} of the project.")
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@cache
+def sections() -> dict[str, str]:
+    """The text under each heading of ``docs/explanations.md``, and the notation that all share."""
+    top, *parts = re.split(r"^## ", read_document("explanations.md"), flags=re.MULTILINE)
+    found = {heading: text.strip() for heading, text in (part.split("\n", 1) for part in parts)}
+    notation = next(text for text in top.split("\n\n") if "Notation: " in text)
+    return {**found, NOTATION: notation.split("Notation: ")[1]}
+
+
+def method_html(method: str) -> str:
+    """The section about a method, or about ``FEATURES``, as HTML.
+
+    All after the first formula is in a ``details`` element, and the notation, too.
+
+    Raises:
+        InputError: If there is no such method, or no documentation.
+    """
+    heading, description = "Features", ""
+    if method != FEATURES:
+        chosen = find_method(method)
+        heading, description = chosen.docs, chosen.description
+    plain, formula, rest = parts(sections().get(heading, description))
+    details = to_html(f"{rest}\n\n*{NOTATION}*: {sections()[NOTATION]}".strip())
+    # The details for developers are in English in every language.
+    return (
+        f"{to_html(plain + formula)}<details><summary>Source and details</summary>\n"
+        f'<div lang="en" translate="no">{details}</div></details>'
+    )
+
+
+def parts(text: str) -> tuple[str, str, str]:
+    """The text before the first formula, which is a block of code, the formula, and what follows."""
+    found = re.match(r"(.*?)(^```.*?^```$)(.*)", text, re.MULTILINE | re.DOTALL)
+    return found.groups() if found else (text, "", "")  # type: ignore[return-value]
+
+
+def to_html(text: str) -> str:
+    """Markdown as HTML; links to other documents, which the page does not serve, become their text."""
+    return _markdown().render(re.sub(r"\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", text))
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    """CommonMark with tables and without raw HTML; links open in a new tab, so that the page keeps its result."""
+    from markdown_it import MarkdownIt  # here, because the page opens without it
+
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+    def link_open(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
+        tokens[index].attrSet("target", "_blank")
+        tokens[index].attrSet("rel", "noopener")
+        return self.renderToken(tokens, index, options, env)
+
+    markdown.add_render_rule("link_open", link_open)
+    return markdown

@@ -1,0 +1,24 @@
+"""Facts of the package that the page's JavaScript needs, too; they stand in Python alone and are sent with the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vit_demo.defaults import MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.render import colours
+from vit_demo.render.overlay import COARSE_PATCHES
+
+
+def constants() -> dict[str, Any]:
+    """The facts by their names in `shared/constants.js`: JSON values."""
+    return {
+        "photoScale": colours.MAGMA,
+        "signedPhotoScale": colours.BERLIN,
+        "paperScale": colours.PAPER,
+        "signedPaperScale": colours.PAPER_SIGNED,
+        "whiteOfPaper": colours.WHITE_OF_PAPER,
+        "blackOfInk": colours.BLACK_OF_INK,
+        "coarsePatches": COARSE_PATCHES,
+        "numOrders": NUM_RANDOM_ORDERS,
+        "maxUploadBytes": MAX_PICTURE_BYTES,
+    }

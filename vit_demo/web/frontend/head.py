@@ -1,0 +1,110 @@
+"""The head of the page: title, description, picture for link previews, icon, the page's script.
+
+A preview reads the page as it is served, without its scripts, so these lines belong into Gradio's template, in place of
+Gradio's own description of itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gradio import routes as gradio_routes
+from jinja2 import BaseLoader, Environment
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from vit_demo.web.frontend import modules
+from vit_demo.web.frontend.assets import HERE
+
+TITLE = "vit_demo: see a Vision Transformer think"
+DESCRIPTION = (
+    "Draw a digit or choose a photo, and see how a Vision Transformer cuts it into patches, what each attends to, "
+    "which of them are evidence for the prediction, and whether a heatmap is faithful."
+)
+
+TEMPLATE = "frontend/index.html"
+
+FILES = {"icon.svg": "image/svg+xml", "preview.jpg": "image/jpeg"}
+"""Files of this package that the head names, with their media types."""
+
+_GRADIOS_OWN = re.compile(r"""<meta\s+(?:property="og:|name="twitter:)[^>]*?/>\s*""")
+
+_HEAD = """
+<title>{title}</title>
+<meta name="description" content="{description}" />
+<meta property="og:type" content="website" />
+<meta property="og:site_name" content="vit_demo" />
+<meta property="og:title" content="{title}" />
+<meta property="og:description" content="{description}" />
+<meta property="og:url" content="{root}/" />
+<meta property="og:image" content="{root}{prefix}/preview.jpg" />
+<meta property="og:image:width" content="1200" />
+<meta property="og:image:height" content="630" />
+<meta property="og:image:alt" content="A drawn 7 under a heatmap, and the prediction beside it" />
+<meta name="twitter:card" content="summary_large_image" />
+<link rel="icon" type="image/svg+xml" href=".{prefix}/icon.svg" />
+<style>
+/* As in page.css, but from the start, so that nothing moves when Gradio adds that. */
+.gradio-container {{ max-width: none !important; padding: 0 !important; }}
+.gradio-container .main.app {{ max-width: 1440px !important; padding-inline: clamp(12px, 2vw, 24px) !important; }}
+#columns {{ min-height: 100svh; }} /* the last line of the page waits for what is still being loaded */
+#footer:not(#columns ~ *) {{ visibility: hidden; }}
+</style>
+{script}
+"""
+
+
+def head() -> str:
+    """The lines for the head, as part of Gradio's template, which gives the address of the page."""
+    return _HEAD.format(
+        title=TITLE,
+        description=DESCRIPTION,
+        root="{{ config.get('root', '') }}",
+        prefix=modules.PREFIX,
+        script=modules.script_tag(),
+    )
+
+
+def with_head(source: str) -> str:
+    """Gradio's template with this head in place of its own lines for previews."""
+    return _GRADIOS_OWN.sub("", source).replace("<style>", f"{head()}<style>", 1)
+
+
+class PageTemplates(BaseLoader):
+    """Gradio's templates, that of the page with its own head.
+
+    Args:
+        original: Gradio's loader.
+    """
+
+    def __init__(self, original: BaseLoader) -> None:
+        self._original = original
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Callable[[], bool] | None]:
+        """The source of a template; see jinja2."""
+        source, path, is_current = self._original.get_source(environment, template)
+        return with_head(source) if template == TEMPLATE else source, path, is_current
+
+
+def install() -> None:
+    """Gives the page its head, for all pages that this process serves."""
+    environment = gradio_routes.templates.env
+    if not isinstance(environment.loader, PageTemplates):
+        assert environment.loader is not None
+        environment.loader = PageTemplates(environment.loader)
+
+
+def routes() -> list[Route]:
+    """Where the icon and the preview's picture are served."""
+    return [Route(f"{modules.PREFIX}/{name}", _file(name)) for name in FILES]
+
+
+def _file(name: str) -> Callable[[Request], Response]:
+    content = (HERE / name).read_bytes()
+
+    def respond(_: Request) -> Response:
+        return Response(content, media_type=FILES[name], headers={"cache-control": "public, max-age=86400"})
+
+    return respond

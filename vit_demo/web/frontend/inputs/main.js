@@ -1,0 +1,147 @@
+// The inputs: they show the page's state and change it; nothing else holds a choice.
+
+import { createPad } from "../pad/pad.js";
+import { toDataUrl } from "../pad/strokes.js";
+import { syncHistory } from "../shared/browserHistory.js";
+import { setConstants } from "../shared/constants.js";
+import { copyText, createRadios } from "../shared/dom.js";
+import { english, languageChange } from "../shared/language.js";
+import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
+import { PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
+import { sendRequest } from "../shared/requests.js";
+import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
+import { createModelView } from "./modelView.js";
+import { acceptGlobalDrop, createPhotoInput } from "./photoInput.js";
+import { createResults } from "./results.js";
+
+const FIT_NAMES = [english("Centre"), english("Stretch"), english("Keep aspect ratio")];
+
+/** Starts the inputs in their element; called by Gradio (see modules.py). */
+export function mount({ element, server, upload, ...given }) {
+  const { defaults, examples, digits, offer, customModels, constants } = given;
+  setConstants(constants);
+  const find = (selector) => element.querySelector(selector);
+  const models = new Map(given.models.map((model) => [model.name, model]));
+
+  const remembered = models.get(readSetting(PHOTO_MODEL));
+  if (remembered?.on_machine) defaults.photos = remembered.name;
+  const page = { models, defaults, examples, customModels };
+  page.first = firstState(page);
+
+  const drawings = new WeakMap(); // from strokes to their data URL
+  function drawingOf(strokes) {
+    if (!drawings.has(strokes)) drawings.set(strokes, toDataUrl(strokes));
+    return drawings.get(strokes);
+  }
+
+  const results = createResults(server, { drawingOf, opening: page.first });
+  const menu = createMenu(element, { pageState, server, models, offer, customModels });
+  const tabs = createTabs(element, pageState.chooseTask);
+  const pad = createPad(find("#pad"), {
+    digits,
+    onChange: (picture, isStep) => pageState.changeTab("digits", { picture }, isStep ? PUSH : REPLACE),
+  });
+  const fits = createRadios(find("#fit"), "fit-title", (fit) => pageState.changeTab("photos", { fit }));
+  const photo = createPhotoInput(find("#photo"), {
+    upload,
+    examples,
+    exampleUrl: (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href,
+    onPicture: (picture) => pageState.showPicture("photos", picture),
+    onMessage: () => pageState.chooseTask("photos"),
+  });
+  createModelView(find("#model-view"));
+  createShare(element, pageState, models);
+  acceptGlobalDrop(element, find(".veil"), photo.take);
+
+  document.querySelector("#skip")?.addEventListener("click", () => {
+    document.querySelector("#stage .sections [aria-current=true]")?.focus();
+  });
+
+  const opening = syncHistory(element, pageState, page, menu.linked);
+
+  function show(state) {
+    tabs.show(state.task);
+    pad.show(state.digits.picture);
+    photo.show(state.photos.picture, state.task === "photos");
+    fits.set(
+      FITS.map((fit, i) => [fit, FIT_NAMES[i]]),
+      state.photos.fit,
+    );
+    menu.show(state);
+  }
+
+  pageState.subscribe(element, results.update);
+  pageState.subscribe(element, show);
+  languageChange.subscribe(element, () => pageState.get() && show(pageState.get()));
+  retryResult.subscribe(element, results.retry);
+  addEventListener("online", () => element.isConnected && results.retry());
+  pageState.open(opening?.state ?? page.first);
+  if (opening?.model) menu.linked.open(opening.model, opening.state);
+  else if (remembered && !remembered.on_machine) useOnceItIsHere(remembered.name);
+
+  /** The menu is as old as the server; meanwhile a model that it says must be downloaded may have been. */
+  async function useOnceItIsHere(name) {
+    const { photos } = pageState.get();
+    const reply = await sendRequest(server, { kind: "models" });
+    for (const model of reply.result?.models ?? []) models.set(model.name, model);
+    const isUntouched = pageState.get().photos === photos && photos === page.first.photos;
+    if (isUntouched && models.get(name).on_machine) menu.use(models.get(name), REPLACE);
+    menu.show(pageState.get());
+  }
+}
+
+// The two tabs, with the keys of the ARIA pattern: arrows, Home and End.
+
+function createTabs(element, onChoose) {
+  const tabs = TASKS.map((task) => element.querySelector(`#tab-${task}`));
+  const panels = TASKS.map((task) => element.querySelector(`#panel-${task}`));
+  tabs.forEach((tab, i) => {
+    tab.addEventListener("click", () => onChoose(TASKS[i]));
+    tab.addEventListener("keydown", (event) => {
+      const steps = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 };
+      if (!(event.key in steps)) return;
+      event.preventDefault();
+      const next = (steps[event.key] + tabs.length) % tabs.length;
+      onChoose(TASKS[next]);
+      tabs[next].focus();
+    });
+  });
+
+  function show(task) {
+    TASKS.forEach((each, i) => {
+      tabs[i].setAttribute("aria-selected", String(each === task));
+      tabs[i].tabIndex = each === task ? 0 : -1;
+      panels[i].hidden = each !== task;
+    });
+  }
+
+  return { show };
+}
+
+// "Copy link": a link to what is on the page, for places where the address bar does not show it.
+
+const COPIED = english("Link copied.");
+const WITHOUT = {
+  photo: english(
+    "Link copied, without your photo: links never contain photos, and the server deletes yours an hour after its last use.",
+  ),
+  drawing: english("Link copied, without the drawing, which is too long for one."),
+  second: english("Link copied, without the second picture: a link can hold only example pictures."),
+};
+
+function createShare(element, pageState, models) {
+  const message = element.querySelector(".shared");
+
+  async function share() {
+    const state = pageState.get();
+    const { href } = new URL(`#${encodeLink(state, models)}`, location.href);
+    const isCopied = await copyText(href);
+    if (!isCopied) message.textContent = href;
+    else message.textContent = WITHOUT[leftOut(state)] ?? COPIED;
+  }
+
+  element.querySelector("[data-share]").addEventListener("click", share);
+  pageState.subscribe(element, () => {
+    message.textContent = "";
+  });
+}

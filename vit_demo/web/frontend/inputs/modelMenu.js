@@ -1,0 +1,261 @@
+// The model menu, with the jobs that bring a model to the server, and the patch sizes.
+
+import { createRadios, make, setText } from "../shared/dom.js";
+import { currentLanguage, english, formatCount, formatDecimals, formatInteger, translate } from "../shared/language.js";
+import { sizeOf } from "../shared/link.js";
+import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
+import { createRequestIds, sendRequest } from "../shared/requests.js";
+
+/** The photo model that was chosen last, in the browser's storage. */
+export const PHOTO_MODEL = "vit_demo.photo-model";
+
+const OWN = "own";
+const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with safetensors weights.");
+
+/**
+ * Starts the menu in its element. `models` maps names to the entries of Python's `model_entry`; `offer` is the name of the
+ * model that the photo tab offers. `show(state)` shows the state; `use(model, how)` chooses a model that needs no download.
+ * `linked` is the model that a link names and that must be downloaded: `open(model, state)` gets it and uses it, with the
+ * view of that state unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is
+ * under way and nothing was chosen.
+ */
+export function createMenu(element, { pageState, server, models, offer, customModels }) {
+  const find = (selector) => element.querySelector(selector);
+  const [select, custom, box, job, offered] = ["#preset", ".custom", ".custom input", ".job", ".offer"].map(find);
+  const sizes = createPatchSizes(find("#patch-size"), "patch-size-title", (value) => {
+    const { task } = pageState.get();
+    pageState.changeTab(task, { patchSize: value });
+  });
+  const jobs = createModelJob(server, { onChange: showJob, onReady: install });
+  let isAsking = false; // whether the box for a model of the Hub is open
+  let listed = "";
+  let linkedView = null; // the view of a link whose model is awaited
+
+  function cancel() {
+    linkedView = null;
+    jobs.cancel();
+  }
+
+  function choose(name) {
+    const model = models.get(name);
+    isAsking = name === OWN;
+    cancel();
+    if (!isAsking && model.on_machine) use(model);
+    else if (!isAsking) jobs.start(model);
+    show(pageState.get());
+    if (isAsking) box.focus();
+  }
+
+  function use(model, how = PUSH, patchSize = model.default_patch_size) {
+    pageState.changeTab(model.task, { preset: model.name, patchSize }, how);
+    if (model.task === "photos") storeSetting(PHOTO_MODEL, model.name);
+  }
+
+  /** A model is on the server now. */
+  function install(entry, { patchSize }) {
+    const view = linkedView;
+    linkedView = null;
+    models.set(entry.name, { ...entry, on_machine: true });
+    isAsking = false;
+    const state = pageState.get();
+    const tab = { ...state[entry.task], preset: entry.name, patchSize: sizeOf(entry, patchSize) };
+    if (view) pageState.restore({ ...state, [entry.task]: tab, view });
+    else use(entry, PUSH, tab.patchSize);
+    show(pageState.get());
+  }
+
+  function showJob(current) {
+    job.hidden = !current;
+    custom.classList.toggle("busy", Boolean(current && !current.error));
+    if (!current) return;
+    setText(find(".job-text"), jobText(current));
+    job.classList.toggle("failed", Boolean(current.error));
+    find(".job-bar i").style.width = current.total ? `${(100 * current.done) / current.total}%` : "0";
+  }
+
+  function label({ title, on_machine: isHere, megabytes }) {
+    if (isHere) return title;
+    return translate("{title} · download, {megabytes} MB", { title: translate(title), megabytes });
+  }
+
+  function list(task) {
+    const entries = [...models.values()].filter((model) => model.task === task);
+    const group = (title, members) =>
+      members.length &&
+      make(
+        "optgroup",
+        { label: title },
+        ...members.map((m) => make("option", { value: m.name, textContent: label(m) })),
+      );
+    const own = { name: OWN, title: english("Your own, from the Hub …"), on_machine: true };
+    const here = entries.filter((model) => model.on_machine);
+    const away = entries.filter((model) => !model.on_machine);
+    if (task === "photos" && customModels) away.push(own);
+    const key = JSON.stringify([currentLanguage(), here, away]);
+    if (key === listed) return;
+    listed = key;
+    select.replaceChildren(
+      ...[group(english("On this machine"), here), group(english("From the Hub"), away)].filter(Boolean),
+    );
+  }
+
+  function show(state) {
+    const { preset, patchSize, fit } = state[state.task];
+    const model = models.get(preset);
+    list(state.task);
+    select.value = preset;
+    const canAsk = isAsking && state.task === "photos";
+    custom.hidden = !canAsk;
+    setText(find(".summary"), canAsk ? CUSTOM_HINT : model.summary);
+    const isMeasured = state.task === "digits" || fit === "crop";
+    sizes.set(model, patchSize, isMeasured);
+    const { text = "", accuracy_text: accuracy = "" } = model.sizes.find(({ size }) => size === patchSize) ?? {};
+    const ofShape = () => `${withGrid(text, gridOf(state.photos))} ${translate("The table is about square pictures.")}`;
+    const aboutSize = fit === "keep" ? ofShape() : text;
+    setText(find(".size-text"), isMeasured ? `${aboutSize} ${accuracy}`.trim() : aboutSize);
+    showOffer(state.task === "photos" && !canAsk ? model : null);
+  }
+
+  /** Offers the model with more classes where one with few is chosen. */
+  function showOffer(model) {
+    const larger = models.get(offer);
+    offered.hidden = !(model && larger && model.num_classes && model.num_classes < larger.num_classes);
+    if (offered.hidden) return;
+    const values = {
+      few: model.num_classes,
+      many: formatInteger(larger.num_classes),
+      name: larger.title.split(",")[0],
+      megabytes: larger.megabytes,
+    };
+    const offerText = larger.on_machine
+      ? translate("{few} classes. *Switch to {name}: {many} classes*", values)
+      : translate("{few} classes. *Switch to {name}: {many} classes, {megabytes} MB*", values);
+    setText(offered, offerText);
+  }
+
+  shownResult.subscribe(element, () => show(pageState.get()));
+  select.addEventListener("change", () => choose(select.value));
+  offered.addEventListener("click", () => choose(offer));
+  custom.addEventListener("submit", (event) => {
+    event.preventDefault();
+    linkedView = null;
+    if (box.value.trim()) jobs.start({ name: box.value.trim() });
+  });
+  find("[data-job=cancel]").addEventListener("click", cancel);
+  find("[data-job=retry]").addEventListener("click", jobs.retry);
+  find("[data-job=back]").addEventListener("click", () => {
+    cancel();
+    isAsking = false;
+    show(pageState.get());
+    select.focus();
+  });
+
+  pageState.subscribe(element, (_, how) => {
+    if (how === PUSH) linkedView = null;
+  });
+
+  const linked = {
+    open(model, { view }) {
+      linkedView = view;
+      jobs.start({ ...models.get(model.name), ...model });
+    },
+    leave: () => linkedView && cancel(),
+    isAwaited: () => Boolean(linkedView),
+  };
+  return { show, use, linked };
+}
+
+/** The grid and the tokens of a photo that keeps its aspect ratio; null until its result is there. */
+function gridOf({ picture, preset, patchSize, fit }) {
+  const { source, rows, columns, numTokens, dropped } = shownResult.latest() ?? {};
+  const isShown =
+    source?.preset === preset && source.patch_size === patchSize && source.fit === fit && isSource(source, picture);
+  return isShown ? { rows, columns, tokens: numTokens + dropped.length } : null;
+}
+
+const isSource = ({ example, upload }, picture) =>
+  Boolean(picture) && (picture.upload ?? picture.example) === (picture.upload ? upload : example);
+
+/** What a patch size means, in which the first sentence is about square pictures, for another grid; for null without it. */
+function withGrid(text, grid) {
+  if (!grid) return text.slice(text.indexOf(". ") + 2);
+  return text.replace(/^\d+ × \d+/, `${grid.rows} × ${grid.columns}`).replace(/\*\d+ /, `*${grid.tokens} `);
+}
+
+// Bringing a model to the server: a job with its progress, which stops when nobody requests it any more.
+
+/**
+ * `start(model)` requests a model, {name, title, ...}, until it is there, and calls `onReady(entry, model)` with its entry
+ * for the menu; `onChange(job)` gets null, or {model, done, total, error}: bytes, and a sentence if it failed.
+ */
+function createModelJob(server, { onChange, onReady }) {
+  const ids = createRequestIds();
+  let job = null;
+
+  function change(next) {
+    job = next;
+    onChange(job);
+  }
+
+  async function start(model) {
+    const isCurrent = ids.start();
+    change({ model, done: 0, total: 0, error: "" });
+    const onProgress = (_, { done, total }) => change({ ...job, done, total });
+    const reply = await sendRequest(server, { kind: "model", name: model.name }, { isCurrent, onProgress });
+    if (!reply || !isCurrent()) return;
+    if (reply.error) return change({ ...job, error: reply.error });
+    change(null);
+    onReady(reply.result, model);
+  }
+
+  function cancel() {
+    ids.start();
+    change(null);
+  }
+
+  return { start, cancel, retry: () => job && start(job.model), isRunning: () => Boolean(job) };
+}
+
+/** What a job is doing, in words. */
+function jobText({ model, done, total, error }) {
+  if (error) return error;
+  const title = translate(model.title ?? model.name);
+  if (!total) return translate("Downloading {title} …", { title });
+  const [loaded, all] = [done, total].map((bytes) => Math.round(bytes / 1e6));
+  const percentage = Math.floor((100 * done) / total);
+  return translate("Downloading {title}: {loaded} of {all} MB, {percentage} %", { title, loaded, all, percentage });
+}
+
+// The choice of a patch size, which shows at once what each size trades: the map, tokens, operations and accuracy.
+
+const MOST_WITHOUT_SCROLLING = 5;
+
+/** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
+const ROWS = [
+  [english("map"), ({ side }) => `${side}²`],
+  [english("tokens"), ({ tokens }) => formatCount(tokens)],
+  [english("operations"), ({ operations }) => formatCount(operations, 2)],
+];
+const RIGHT = english("right, %");
+
+/** Fills `host`; `set(model, value, isMeasured)` shows the sizes of a model, `isMeasured` whether their accuracies hold. */
+function createPatchSizes(host, titleId, onChange) {
+  const names = make("div", { className: "size-names" });
+  const bar = make("div");
+  bar.id = "patch-sizes";
+  host.replaceChildren(names, bar);
+  const radios = createRadios(bar, titleId, onChange);
+
+  function set({ sizes }, value, isMeasured) {
+    const accuracyOf = ({ accuracy }) => (isMeasured && accuracy !== null ? formatDecimals(accuracy, 1) : "–");
+    const rows = sizes.some(({ accuracy }) => accuracy !== null) ? [...ROWS, [RIGHT, accuracyOf]] : ROWS;
+    host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
+    names.replaceChildren(
+      ...["px", ...rows.map(([name]) => translate(name))].map((textContent) => make("span", { textContent })),
+    );
+    const options = sizes.map((each) => [each.size, String(each.size), rows.map(([, read]) => read(each))]);
+    radios.set(options, value);
+  }
+
+  return { set };
+}

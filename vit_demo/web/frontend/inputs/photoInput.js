@@ -1,0 +1,244 @@
+// The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
+
+import { constants } from "../shared/constants.js";
+import { documentEvents, make, setText } from "../shared/dom.js";
+import { english, translate } from "../shared/language.js";
+import { shownResult } from "../shared/pageState.js";
+import { createRequestIds } from "../shared/requests.js";
+
+const SLOW_UPLOAD = 300; // milliseconds
+const NO_PICTURE = english("This is not a picture: choose a photo.");
+const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
+const NO_WEBCAM = english("The webcam could not be used: allow it in the browser, or choose a photo.");
+
+const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
+
+/**
+ * Starts the photo input in its element. `upload(file)` resolves to {path}; `exampleUrl(name, size)` is the address of a
+ * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name}, {example}, null, or {refused} with a
+ * sentence; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of the state,
+ * and whether its tab is open.
+ */
+export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture, onMessage }) {
+  const find = (selector) => element.querySelector(selector);
+  const way = (name) => find(`[data-way=${name}]`);
+  const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
+  const webcam = createWebcam(find("video"));
+  const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
+  const local = new Map(); // from the path of an upload to the photo in this browser
+  let chosen = null; // the picture of the state
+  let picture = null; // the same, unless it was refused
+
+  const say = (sentence) => {
+    problem.textContent = sentence;
+    if (sentence) onMessage();
+  };
+
+  async function take(file) {
+    closeWebcam();
+    if (!file) return;
+    if (file.type && !file.type.startsWith("image/")) return choose({ refused: NO_PICTURE });
+    if (file.size > constants.maxUploadBytes) {
+      const megabytes = constants.maxUploadBytes / 1e6;
+      return choose({
+        refused: translate("The photo is larger than {megabytes} MB: choose a smaller copy.", { megabytes }),
+      });
+    }
+    const isCurrent = uploads.start();
+    say("");
+    const timer = setTimeout(() => isCurrent() && say(english("Uploading …")), SLOW_UPLOAD);
+    const sent = await upload(file).catch(() => null);
+    clearTimeout(timer);
+    if (!isCurrent()) return;
+    if (!sent?.path) return choose({ refused: NOT_UPLOADED });
+    say("");
+    local.set(sent.path, URL.createObjectURL(file));
+    onPicture({ upload: sent.path, name: file.name.slice(0, 100) });
+  }
+
+  function choose(next) {
+    uploads.start();
+    say("");
+    closeWebcam();
+    onPicture(next);
+  }
+
+  function openWebcam(isOpen) {
+    for (const name of ["shoot", "cancel"]) way(name).hidden = !isOpen;
+    for (const name of ["choose", "camera", "webcam"]) way(name).classList.toggle("away", isOpen);
+    element.classList.toggle("filming", isOpen);
+  }
+
+  async function startWebcam() {
+    say("");
+    try {
+      if (!(await webcam.start())) return;
+      openWebcam(true);
+      way("shoot").focus();
+    } catch {
+      closeWebcam();
+      say(NO_WEBCAM);
+    }
+  }
+
+  function closeWebcam() {
+    webcam.stop();
+    openWebcam(false);
+  }
+
+  for (const [name, selector] of [
+    ["choose", ".file"],
+    ["camera", ".camera-file"],
+  ]) {
+    const input = find(selector);
+    way(name).addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      take(input.files[0]);
+      input.value = ""; // the same file can be chosen again
+    });
+  }
+  way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
+  way("webcam").addEventListener("click", startWebcam);
+  way("shoot").addEventListener("click", async () => take(await webcam.shoot()));
+  way("cancel").addEventListener("click", closeWebcam);
+  find(".frame").addEventListener("click", ({ target }) => {
+    if (!remove.contains(target) && !picture && find("video").hidden) find(".file").click();
+  });
+  remove.addEventListener("click", () => {
+    choose(null);
+    way("choose").focus();
+  });
+  const buttons = examples.map(({ name, title }) => {
+    const small = make("img", { src: exampleUrl(name, "button"), alt: title, width: 44, height: 44, loading: "lazy" });
+    const button = make("button", { type: "button" }, small);
+    button.addEventListener("click", () => choose({ example: name }));
+    return button;
+  });
+  find("#photos").append(...buttons);
+
+  /** What the browser cannot show, such as HEIC, and an upload of before a reload: the server's small copy. */
+  function addressOf({ example, upload: path }) {
+    if (example) return exampleUrl(example, "preview");
+    const result = shownResult.latest();
+    return local.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
+  }
+
+  function show(next, isOpen = true) {
+    if (!isOpen || next !== chosen) closeWebcam(); // nobody sees it, or a newer picture has come
+    chosen = next;
+    picture = next?.refused ? null : next;
+    const example = examples.find(({ name }) => name === picture?.example);
+    const address = picture && addressOf(picture);
+    image.hidden = !address;
+    if (address && image.src !== address) image.src = address;
+    image.alt = example?.title ?? (picture ? english("Your photo") : "");
+    remove.hidden = !picture;
+    find(".invitation").hidden = Boolean(picture);
+    setText(find(".credit"), example ? `${translate(example.title)}: ${creditOf(example)}` : "");
+    buttons.forEach((button, i) => {
+      button.title = `${translate(examples[i].title)}. ${creditOf(examples[i])}`;
+      button.setAttribute("aria-pressed", String(examples[i].name === picture?.example));
+      if (examples[i] === example) reveal(button);
+    });
+  }
+
+  /** Moves the strip of examples, but not the page, until a button is in sight. */
+  function reveal(button) {
+    const strip = find("#photos");
+    const left = button.offsetLeft - buttons[0].offsetLeft;
+    if (left < strip.scrollLeft) strip.scrollLeft = left;
+    else strip.scrollLeft = Math.max(strip.scrollLeft, left + button.offsetWidth - strip.clientWidth);
+  }
+
+  image.addEventListener("error", () => {
+    if (!picture?.upload) return;
+    local.delete(picture.upload);
+    show(chosen);
+  });
+  shownResult.subscribe(element, () => show(chosen));
+
+  return { show, take };
+}
+
+// One photo from a webcam.
+
+const endTracks = (stream) => {
+  for (const track of stream?.getTracks() ?? []) track.stop();
+};
+
+/**
+ * `start()` shows the camera's picture in the video, and resolves to whether it was not stopped meanwhile; `shoot()`
+ * resolves to a file; `stop()` switches the camera off.
+ */
+export function createWebcam(video) {
+  const starts = createRequestIds();
+  let stream = null;
+
+  async function start() {
+    stop();
+    const isCurrent = starts.start();
+    try {
+      const asked = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" }, audio: false });
+      if (!isCurrent()) {
+        endTracks(asked);
+        return false;
+      }
+      stream = asked;
+      video.srcObject = stream;
+      video.hidden = false;
+      await video.play();
+    } catch (error) {
+      if (isCurrent()) throw error; // otherwise nobody waits for it any more
+    }
+    return isCurrent();
+  }
+
+  function stop() {
+    starts.start();
+    endTracks(stream);
+    stream = video.srcObject = null;
+    video.hidden = true;
+  }
+
+  async function shoot() {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
+    canvas.getContext("2d").drawImage(video, 0, 0);
+    const blob = await new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.92));
+    stop();
+    return new File([blob], "webcam.jpg", { type: "image/jpeg" });
+  }
+
+  return { start, shoot, stop };
+}
+
+// A photo dropped on or pasted into any part of the page.
+
+/** Calls `take(file)`, for as long as the element is on the page; `veil` shows while a file is dragged over it. */
+export function acceptGlobalDrop(element, veil, take) {
+  const listen = documentEvents(element);
+  let depth = 0; // of the elements that the dragged file has entered
+
+  const holdsFile = ({ dataTransfer }) => [...(dataTransfer?.types ?? [])].includes("Files");
+
+  function enter(change) {
+    depth = Math.max(0, depth + change);
+    veil.hidden = !depth;
+  }
+
+  listen("dragenter", (event) => holdsFile(event) && enter(1));
+  listen("dragleave", (event) => holdsFile(event) && enter(-1));
+  listen("dragover", (event) => holdsFile(event) && event.preventDefault());
+  listen("drop", (event) => {
+    if (!holdsFile(event)) return;
+    event.preventDefault();
+    enter(Number.NEGATIVE_INFINITY);
+    take(event.dataTransfer.files[0]);
+  });
+  listen("paste", (event) => {
+    const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
+    if (!file) return;
+    event.preventDefault();
+    take(file);
+  });
+}

@@ -1,0 +1,122 @@
+// @ts-check
+// One result for the page's state: requested whenever picture, model, patch size or fit change.
+
+import { english } from "../shared/language.js";
+import { newResult, RESTORE, resultStatus } from "../shared/pageState.js";
+import { createRequestIds, pause, sendRequest } from "../shared/requests.js";
+
+const PROMPTS = {
+  digits: english("Draw a digit, 0 to 9, to see the model’s prediction."),
+  photos: english("Drop, paste or take a photo to see the model’s prediction."),
+};
+
+const CACHED = 6; // results for the way back
+const LONGEST_PAUSE = 8000; // milliseconds
+export const LOST = english("The connection to the server was lost. Trying again …");
+
+/**
+ * `update(state, how)` requests the result of a state and publishes it, unless a newer state has come meanwhile; `retry()`
+ * sends the newest request again. `drawingOf(strokes)` gives a drawing's data URL. `opening` is the state whose result is
+ * on the stage already.
+ */
+export function createResults(server, { drawingOf, opening, firstPause = 1000 }) {
+  const ids = createRequestIds();
+  const cache = new Map(); // from a source to its payload, the latest last
+  /** The newest request, {key, state, restored, isDone}. @type {any} */
+  let newest = { key: keyOf(opening), state: opening, restored: false, isDone: true };
+  let shownKey = newest.key;
+  let shownPicture = pictureOf(opening);
+
+  /**
+   * @param {import("../shared/pageState.js").State} state
+   * @returns {import("../types").SourcePayload | null}
+   */
+  function sourceOf(state) {
+    const { picture, preset, patchSize, fit } = state[state.task];
+    if (!picture || picture.refused) return null;
+    return { ...pictureField(picture), preset, patch_size: patchSize, fit: fit ?? "crop", dropped: [] };
+  }
+
+  function pictureField(/** @type {import("../shared/pageState.js").Picture} */ { digit, strokes, example, upload }) {
+    if (strokes) return { drawing: drawingOf(strokes) };
+    return upload ? { upload } : { example: example ?? `digit-${digit}` };
+  }
+
+  function keyOf(state) {
+    return state && JSON.stringify([state.task, sourceOf(state), refusalOf(state)]);
+  }
+
+  function update(state, how) {
+    const key = keyOf(state);
+    const restored = how === RESTORE;
+    if (key !== newest.key) {
+      newest = { key, state, restored, isDone: false };
+      load();
+    } else {
+      newest = { ...newest, state, restored: restored || (newest.restored && !newest.isDone) };
+      if (restored && newest.isDone) show(null);
+    }
+  }
+
+  /** Shows the newest result; for null the one that is on the stage. */
+  function show(payload) {
+    newest.isDone = true;
+    const key = newest.key;
+    const isNewest = () => newest.key === key;
+    shownKey = key;
+    shownPicture = pictureOf(newest.state);
+    const onShown = () => isNewest() && publishStatus("done");
+    newResult.publish({ payload, view: newest.state.view, restored: newest.restored, isNewest, onShown });
+  }
+
+  /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */
+  function fail(status, sentence, canRetry = true) {
+    publishStatus(status, sentence, canRetry);
+    const { key, state, restored } = newest;
+    if (pictureOf(state) === shownPicture) return;
+    shownKey = shownPicture = null;
+    const isNewest = () => newest.key === key;
+    newResult.publish({ payload: { empty: true, message: sentence }, view: state.view, restored, isNewest });
+  }
+
+  const publishStatus = (state, sentence = "", canRetry = true) => resultStatus.publish({ state, sentence, canRetry });
+
+  async function load() {
+    const isCurrent = ids.start();
+    const { key, state } = newest;
+    const source = sourceOf(state);
+    const refused = refusalOf(state);
+    if (refused) return fail("failed", refused, false);
+    if (key === shownKey) return show(null);
+    if (!source) return show({ empty: true, message: PROMPTS[state.task] });
+    if (cache.has(key)) return show(cache.get(key));
+    publishStatus("pending");
+    for (let wait = firstPause; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+      const reply = await sendRequest(server, { kind: "result", source }, { isCurrent });
+      if (!isCurrent() || !reply) return;
+      if (reply.result) {
+        remember(key, reply.result);
+        show(reply.result);
+        return;
+      }
+      if (!reply.lost) return fail("failed", reply.error, reply.retry);
+      fail("lost", LOST);
+      await pause(wait);
+      if (!isCurrent()) return;
+    }
+  }
+
+  function remember(key, payload) {
+    cache.delete(key);
+    cache.set(key, payload);
+    if (cache.size > CACHED) cache.delete(cache.keys().next().value);
+  }
+
+  return { update, retry: () => newest.isDone || load() };
+}
+
+/** What tells one picture from another. */
+const pictureOf = (state) => state && JSON.stringify([state.task, state[state.task].picture]);
+
+/** Why the photo that the visitor chose is none; undefined for others. */
+const refusalOf = (/** @type {import("../shared/pageState.js").State} */ state) => state[state.task].picture?.refused;

@@ -1,0 +1,97 @@
+"""Serves the page's JavaScript as one file, and the languages, at an address that holds their hash.
+
+Gradio runs a component's `js_on_load` as the body of a function. Ours only imports that file and calls the `mount` that
+`COMPONENT/main.js` exports. An address is never reused for other content, so browsers may keep the file for good, and
+code of two releases never mixes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from vit_demo.web.frontend.javascript import bundle, sources
+from vit_demo.web.guard.compression import accepted_encoding, compressed
+
+LANGUAGES = Path(__file__).parents[1] / "languages"
+MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}
+
+PREFIX = "/gradio_api/vit_demo"
+"""Gradio's own prefix: with server-side rendering, no other path reaches Python."""
+
+SCRIPT = "page.js"
+STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
+"""The modules that start the page: the first two when the file is loaded, the components when Gradio mounts them."""
+
+NOT_FOUND = "There is no such file: reload the page."
+
+LOAD = """\
+const constants = CONSTANTS;
+const root = new URL(window.gradio_config?.root || ".", document.baseURI);
+const origin = root.hostname === location.hostname ? location.origin : root.origin; // as Gradio does behind a proxy
+const url = origin + root.pathname.replace(/\\/$/, "") + "PATH";
+const start = ({ modules }) =>
+  modules["COMPONENT/main.js"].mount({ element, props, trigger, server, watch, upload, ...constants });
+import(url).then(start, (error) => {
+  console.error(error);
+  element.textContent = `This part of the page could not be loaded from ${new URL(url).host}: reload the page.`;
+});
+"""
+
+
+@cache
+def files() -> dict[str, bytes]:
+    """The modules in one file, and the languages, such as `"languages/es.json"`. Nothing else is ever served."""
+    languages = sorted(LANGUAGES.glob("*.json"))
+    script = bundle(sources(), STARTS).encode()
+    return {SCRIPT: script} | {f"languages/{path.name}": path.read_bytes() for path in languages}
+
+
+@cache
+def version() -> str:
+    """A hash of the paths and contents of all files."""
+    digest = hashlib.sha256()
+    for name, content in files().items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def load_script(component: str, **constants: Any) -> str:
+    """The `js_on_load` of a component.
+
+    Args:
+        component: Its folder, such as `"stage"`.
+        **constants: JSON values that `mount` gets, too. They are part of the script because an update from Python makes
+            the browser forget a component's own properties, which a later mount would miss.
+    """
+    load = LOAD.replace("PATH", f"{PREFIX}/{version()}/{SCRIPT}").replace("COMPONENT", component)
+    return load.replace("CONSTANTS", json.dumps(constants))
+
+
+def script_tag() -> str:
+    """HTML for the page's head: the browser fetches the modules while Gradio is still starting."""
+    return f'<script type="module" src=".{PREFIX}/{version()}/{SCRIPT}"></script>'
+
+
+def routes() -> list[Route]:
+    """Where the files are served; the application that serves the page must have these routes."""
+    return [Route(f"{PREFIX}/{version()}/{{name:path}}", _serve)]
+
+
+async def _serve(request: Request) -> Response:
+    name = request.path_params["name"]
+    content = files().get(name)
+    if content is None:
+        return PlainTextResponse(NOT_FOUND, 404, {"cache-control": "no-store"})
+    headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
+    encoding = accepted_encoding(request.headers)
+    if encoding:
+        content, headers["content-encoding"] = compressed(content, encoding), encoding
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)

@@ -1,0 +1,161 @@
+// The paper: shows a drawing at the screen's density and turns pointer events into strokes.
+
+import { documentEvents } from "../shared/dom.js";
+import { drawStrokes } from "./strokes.js";
+
+const ANIMATION = 220; // milliseconds in which an example is written
+const NEAREST = 0.002; // closer points are left out
+
+/** Keeps a canvas showing strokes: `show(strokes)` at once, `write(strokes)` with an animation. */
+export function createPadCanvas(canvas) {
+  const context = canvas.getContext("2d");
+  let shown = [];
+  let animationId = 0; // an animation runs only while this still has the value it started with
+
+  function paint(progress = 1) {
+    const side = canvas.width;
+    context.clearRect(0, 0, side, side);
+    drawStrokes(context, shown, side, { progress });
+  }
+
+  function show(strokes) {
+    animationId++;
+    shown = strokes;
+    paint();
+  }
+
+  function write(strokes) {
+    show(strokes);
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const ownId = animationId;
+    const start = performance.now();
+    const step = (now) => {
+      if (animationId !== ownId) return; // another drawing is shown meanwhile
+      const progress = Math.min(1, Math.max(0, now - start) / ANIMATION);
+      paint(progress);
+      if (progress < 1) requestAnimationFrame(step);
+    };
+    paint(0);
+    requestAnimationFrame(step);
+  }
+
+  new ResizeObserver(() => {
+    const side = Math.round(canvas.clientWidth * devicePixelRatio);
+    if (!side || side === canvas.width) return;
+    canvas.width = canvas.height = side;
+    paint();
+  }).observe(canvas);
+
+  return { show, write };
+}
+
+/** Calls `begin(point)`, `extend(points)` and `end()` for one stroke at a time; a second finger is ignored. */
+export function listenToPointer(canvas, { begin, extend, end }) {
+  let active = null;
+  const position = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    if (active !== null || event.button !== 0) return;
+    active = event.pointerId;
+    canvas.setPointerCapture(active);
+    begin(position(event));
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (event.pointerId !== active) return;
+    // The browser sends one event for each frame; the points in between keep a fast curve round.
+    const events = event.getCoalescedEvents();
+    extend((events.length ? events : [event]).map(position));
+  });
+  // The capture is lost in every way that a stroke can end: pointer up, cancel, or the browser taking over.
+  canvas.addEventListener("lostpointercapture", (event) => {
+    if (event.pointerId !== active) return;
+    active = null;
+    end();
+  });
+}
+
+/** Adds points to a stroke, leaving out those that hardly moved. */
+export function extendStroke(stroke, points) {
+  for (const [x, y] of points) {
+    const [lastX, lastY] = stroke.points.at(-1);
+    if (Math.hypot(x - lastX, y - lastY) >= NEAREST) stroke.points.push([x, y]);
+  }
+}
+
+// A pen for the keyboard: arrow keys move it, Space puts it on the paper and lifts it, Escape lifts it. And Ctrl+Z.
+
+const STEP = 1 / 20; // of the paper's side
+const FINE = 1 / 80; // with Shift
+const ARROWS = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
+
+const isUndo = ({ ctrlKey, metaKey, shiftKey, key }) => (ctrlKey || metaKey) && !shiftKey && key.toLowerCase() === "z";
+
+/** Calls `begin(point)`, `extend(points)` and `end()` as a pointer would, and `undo()` and `clear()`; `nib` shows the pen. */
+export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }) {
+  let at = [0.5, 0.5];
+  let isDown = false;
+
+  function place() {
+    [nib.style.left, nib.style.top] = at.map((value) => `${100 * value}%`);
+    nib.classList.toggle("down", isDown);
+    nib.hidden = false;
+  }
+
+  function lift() {
+    if (!isDown) return;
+    isDown = false;
+    end();
+  }
+
+  function move([x, y], step) {
+    at = [at[0] + x * step, at[1] + y * step].map((value) => Math.min(0.95, Math.max(0.05, value)));
+    if (isDown) extend([at]);
+  }
+
+  function press() {
+    if (isDown) return lift();
+    isDown = true;
+    begin(at);
+  }
+
+  canvas.addEventListener("keydown", (event) => {
+    const { key, shiftKey } = event;
+    if (isUndo(event) || key === "Delete" || key === "Backspace") {
+      lift();
+      if (isUndo(event)) undo();
+      else clear();
+    } else if (key in ARROWS) move(ARROWS[key], shiftKey ? FINE : STEP);
+    else if (key === " ") press();
+    else if (key === "Escape") lift();
+    else return;
+    event.preventDefault();
+    if (key in ARROWS || key === " ") place();
+  });
+  canvas.addEventListener("blur", () => {
+    lift();
+    nib.hidden = true;
+  });
+  canvas.addEventListener("pointerdown", () => {
+    lift();
+    nib.hidden = true;
+  });
+}
+
+/** Calls `undo()` for Ctrl+Z on the page, as long as the pad is what was used last. */
+export function listenToUndo(pad, undo) {
+  const listen = documentEvents(pad);
+  let isLast = false;
+
+  for (const name of ["pointerdown", "focusin"]) {
+    listen(name, ({ target }) => {
+      isLast = pad.contains(target);
+    });
+  }
+  listen("keydown", (event) => {
+    if (!isLast || !isUndo(event) || event.defaultPrevented) return;
+    event.preventDefault();
+    undo();
+  });
+}

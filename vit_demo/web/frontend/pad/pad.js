@@ -1,0 +1,128 @@
+// The pad: one drawing, its history and the tools.
+
+import { languageChange, translate } from "../shared/language.js";
+import { modelInput } from "../shared/pageState.js";
+import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
+import { drawStrokes, exampleStrokes, PENS, rounded } from "./strokes.js";
+
+/**
+ * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
+ * undo and clear; the picture is {strokes}, {digit} or null. `show(picture)` puts another picture on the paper.
+ */
+export function createPad(element, { digits, onChange }) {
+  const find = (selector) => element.querySelector(selector);
+  const canvas = find(".paper");
+  const paper = createPadCanvas(canvas);
+  let picture; // undefined until the first is shown
+  let strokes = []; // of the picture, and of the stroke being drawn
+  let history = [];
+  let pen = "medium";
+  let live = null; // the stroke being drawn
+
+  const strokesOf = ({ digit, strokes: drawn }) => drawn ?? (digit === undefined ? [] : exampleStrokes(digits, digit));
+
+  function refresh() {
+    find(".hint").classList.toggle("faded", Boolean(strokes.length));
+    find("[data-action=undo]").disabled = !history.length;
+    find("[data-action=clear]").disabled = !strokes.length;
+    for (const button of element.querySelectorAll("[data-pen]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.pen === pen));
+    }
+    element.querySelectorAll(".example").forEach((button, digit) => {
+      button.setAttribute("aria-label", translate("Example {digit}", { digit }));
+    });
+  }
+
+  function put(next) {
+    picture = next;
+    strokes = strokesOf(next ?? {});
+    live = null;
+    refresh();
+  }
+
+  function replace(next, isStep) {
+    history.push(picture);
+    put(next);
+    paper.show(strokes);
+    onChange(picture, isStep);
+  }
+
+  function undo() {
+    if (!history.length) return;
+    put(history.pop());
+    paper.show(strokes);
+    onChange(picture, false);
+  }
+
+  function clear() {
+    if (strokes.length) replace(null, false);
+  }
+
+  function writeExample(digit) {
+    replace({ digit }, true);
+    paper.write(strokes);
+  }
+
+  const pointer = {
+    begin(point) {
+      // A stroke on an example starts a new drawing; the eraser changes the example.
+      const isNew = picture?.digit !== undefined && pen !== "eraser";
+      const before = isNew ? [] : strokesOf(picture ?? {});
+      live = before.length || pen !== "eraser" ? { width: PENS[pen], points: [point] } : null;
+      if (!live) return;
+      strokes = [...before, live];
+      refresh();
+      paper.show(strokes);
+    },
+    extend(points) {
+      if (!live) return; // it was undone while it was drawn, or erases nothing
+      extendStroke(live, points);
+      paper.show(strokes);
+    },
+    end() {
+      if (live) replace({ strokes: strokes.map((stroke) => rounded(stroke, stroke === live ? undefined : 0)) }, false);
+    },
+  };
+  listenToKeys(canvas, find(".nib"), { ...pointer, undo, clear }); // first: a pointer ends the keyboard's stroke
+  listenToPointer(canvas, pointer);
+
+  listenToUndo(element, undo);
+  find("[data-action=undo]").addEventListener("click", undo);
+  find("[data-action=clear]").addEventListener("click", clear);
+  for (const button of element.querySelectorAll("[data-pen]")) {
+    button.addEventListener("click", () => {
+      pen = button.dataset.pen;
+      refresh();
+    });
+  }
+
+  for (let digit = 0; digit < 10; digit++) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "example";
+    const small = document.createElement("canvas");
+    small.width = small.height = 96;
+    drawStrokes(small.getContext("2d"), exampleStrokes(digits, digit), small.width);
+    button.append(small);
+    button.addEventListener("click", () => writeExample(digit));
+    find(".digits").append(button);
+  }
+
+  /** Shows the digit that the model saw, which often explains a wrong prediction. */
+  function showModelInput({ digit }) {
+    find(".model-input").hidden = !digit;
+    if (digit) find(".model-input img").src = digit;
+  }
+  modelInput.subscribe(element, showModelInput);
+  showModelInput(modelInput.latest()); // the stage may have been first
+  languageChange.subscribe(element, refresh);
+
+  function show(next) {
+    if (next === picture) return;
+    history = [];
+    put(next);
+    paper.show(strokes);
+  }
+
+  return { show };
+}

@@ -1,0 +1,145 @@
+// A drawing is a list of strokes; a stroke is {width, points}, all lengths as fractions of the pad's side.
+// The screen at any density, undo and the picture for the model all use the same list. A stroke as wide as the eraser takes
+// away the ink of those before it.
+
+export const PENS = { thin: 0.055, medium: 1 / 12, thick: 0.115, eraser: 0.14 };
+const INK = "#16171b";
+
+/** Traces a smooth curve along the points: quadratic pieces that meet halfway between neighbours. */
+function tracePath(context, points, side) {
+  const at = ([x, y]) => [x * side, y * side];
+  context.beginPath();
+  context.moveTo(...at(points[0]));
+  for (let i = 1; i < points.length - 1; i++) {
+    const [x, y] = points[i];
+    const [nextX, nextY] = points[i + 1];
+    context.quadraticCurveTo(...at([x, y]), ...at([(x + nextX) / 2, (y + nextY) / 2]));
+  }
+  const [x, y] = at(points.at(-1));
+  // A dot needs some length, because a canvas draws no cap on a line of length 0.
+  context.lineTo(x + (points.length === 1 ? 0.01 : 0), y);
+}
+
+function pathLength(points) {
+  return points.slice(1).reduce((sum, [x, y], i) => sum + Math.hypot(x - points[i][0], y - points[i][1]), 0.001);
+}
+
+/** Draws strokes into a square of `side` device pixels, up to `progress` (0 to 1) of their whole length. */
+export function drawStrokes(context, strokes, side, { ink = INK, progress = 1 } = {}) {
+  let left = progress * strokes.reduce((sum, stroke) => sum + pathLength(stroke.points), 0);
+  context.lineCap = context.lineJoin = "round";
+  context.strokeStyle = ink;
+  for (const { width, points } of strokes) {
+    if (left <= 0) break;
+    context.globalCompositeOperation = width === PENS.eraser ? "destination-out" : "source-over";
+    context.lineWidth = width * side;
+    context.setLineDash(progress < 1 ? [left * side, 2 * side * points.length] : []);
+    tracePath(context, points, side);
+    context.stroke();
+    left -= pathLength(points);
+  }
+  context.setLineDash([]);
+  context.globalCompositeOperation = "source-over";
+}
+
+/** The strokes of an example digit, drawn with the medium pen. */
+export function exampleStrokes(digits, digit) {
+  return digits[digit].map((points) => ({ width: PENS.medium, points }));
+}
+
+const PICTURE_SIDE = 280;
+
+/** What the model gets: black ink on white paper, as a PNG data URL. */
+export function toDataUrl(strokes) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = PICTURE_SIDE;
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  drawStrokes(context, strokes, PICTURE_SIDE, { ink: "#000" });
+  context.globalCompositeOperation = "destination-over"; // the paper is below what the eraser left
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, PICTURE_SIDE, PICTURE_SIDE);
+  return canvas.toDataURL("image/png");
+}
+
+// A drawing as a short text: 12 bits for each coordinate, in base64 for addresses.
+//
+// A stroke is two bytes, the pen (4 bits) and the number of points (12 bits), and three bytes for each point.
+
+const MOST_CHARACTERS = 2000;
+
+const LEVELS = 4095;
+const MOST_BYTES = Math.floor((MOST_CHARACTERS * 3) / 4);
+/** Distances between points, as fractions of the pad's side, until a drawing is short enough. */
+const SPACINGS = [0, 0.02, 0.04, 0.08];
+
+/** The text of strokes {width, points} with these pen widths; null for a drawing that is too long for one. */
+export function encodeStrokes(strokes, widths) {
+  for (const spacing of SPACINGS) {
+    const thinned = strokes.map(({ width, points }) => ({ width, points: thin(points, spacing) }));
+    const bytes = thinned.flatMap((stroke) => strokeBytes(stroke, widths));
+    if (bytes.length <= MOST_BYTES) return toText(bytes);
+  }
+  return null;
+}
+
+/** The strokes of a text; null for any other text. */
+export function decodeStrokes(text, widths) {
+  if (text.length > MOST_CHARACTERS || !/^[\w-]+$/.test(text)) return null;
+  const bytes = fromText(text);
+  const strokes = [];
+  for (let at = 0; at < (bytes?.length ?? 0); ) {
+    const pen = bytes[at] >> 4;
+    const count = ((bytes[at] & 15) << 8) | bytes[at + 1];
+    const end = at + 2 + 3 * count;
+    if (!(pen < widths.length && count > 0 && end <= bytes.length)) return null;
+    const points = [];
+    for (at += 2; at < end; at += 3) {
+      const [a, b, c] = bytes.subarray(at, at + 3);
+      points.push([((a << 4) | (b >> 4)) / LEVELS, (((b & 15) << 8) | c) / LEVELS]);
+    }
+    strokes.push({ width: widths[pen], points });
+  }
+  return strokes.length ? strokes : null;
+}
+
+/** A finished stroke as its text describes it, so that a link restores the same picture to the pixel. */
+export function rounded({ width, points }, spacing = 0.008) {
+  return { width, points: thin(points, spacing).map((point) => point.map((value) => level(value) / LEVELS)) };
+}
+
+function thin(points, spacing) {
+  const kept = [points[0]];
+  for (const [x, y] of points.slice(1, -1)) {
+    const [lastX, lastY] = kept.at(-1);
+    if (Math.hypot(x - lastX, y - lastY) >= spacing) kept.push([x, y]);
+  }
+  return points.length > 1 ? [...kept, points.at(-1)] : kept;
+}
+
+const level = (value) => Math.round(LEVELS * Math.min(1, Math.max(0, value)));
+
+function strokeBytes({ width, points }, widths) {
+  const count = Math.min(points.length, LEVELS);
+  const bytes = [(Math.max(0, widths.indexOf(width)) << 4) | (count >> 8), count & 255];
+  for (const [x, y] of points.slice(0, count)) {
+    const [a, b] = [level(x), level(y)];
+    bytes.push(a >> 4, ((a & 15) << 4) | (b >> 8), b & 255);
+  }
+  return bytes;
+}
+
+const toText = (bytes) =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+
+function fromText(text) {
+  try {
+    return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) =>
+      character.charCodeAt(0),
+    );
+  } catch {
+    return null;
+  }
+}

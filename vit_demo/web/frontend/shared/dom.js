@@ -1,0 +1,159 @@
+// Small helpers for the page, and widgets in plain HTML: radio buttons that look like one bar, a select, sliders.
+
+import { translate } from "./language.js";
+
+/** Creates an element with properties and children. */
+export function make(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+const shownTexts = new WeakMap(); // element -> the text in the page's language
+
+/**
+ * Sets text, in the page's language if the catalogue has it; *stars* make words bold. Touches the page only when the text
+ * is new, and returns whether it was.
+ */
+export function setText(node, text) {
+  const shown = translate(text);
+  if (shownTexts.get(node) === shown) return false;
+  shownTexts.set(node, shown);
+  node.dataset.text = text; // for another language
+  node.replaceChildren(...shown.split("*").map((part, i) => (i % 2 ? make("b", { textContent: part }) : part)));
+  return true;
+}
+
+/** Pixels, RGBA, as a canvas. */
+export function pixelCanvas(pixels, width, height) {
+  const canvas = make("canvas", { width, height });
+  canvas.getContext("2d").putImageData(new ImageData(pixels, width, height), 0, 0);
+  return canvas;
+}
+
+/** Returns `listen(name, callback)` for events of the whole document, for as long as the element is on the page. */
+export function documentEvents(element) {
+  const stopped = new AbortController();
+  return (name, callback) =>
+    document.addEventListener(name, (event) => (element.isConnected ? callback(event) : stopped.abort()), {
+      signal: stopped.signal,
+    });
+}
+
+/** Shows or hides a thin progress bar; `progress` is 0 to 1, or null where it is not known. */
+export function setProgress(bar, visible, progress = null) {
+  bar.classList.toggle("on", visible);
+  bar.classList.toggle("unknown", progress === null);
+  bar.firstElementChild.style.width = `${100 * (progress ?? 1)}%`;
+}
+
+/** Writes to the clipboard and resolves to whether that worked; in a frame without that right, the way of older browsers. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = Object.assign(document.createElement("textarea"), { value: text });
+    document.body.append(area);
+    area.select();
+    const isCopied = document.execCommand("copy");
+    area.remove();
+    return isCopied;
+  }
+}
+
+export const MOST_SEGMENTS = 7;
+
+/** Fills `host` with one choice among `options`, a list of [value, label]; returns {set(value), enable(flag)}. */
+export function choice(host, name, group, options, onChange) {
+  const build = options.length > MOST_SEGMENTS ? selectChoice : segmentChoice;
+  return build(host, name, group, options, onChange);
+}
+
+/** Radio buttons in one bar. */
+export function segmentChoice(host, name, group, options, onChange) {
+  const bar = make("div", { className: "segments" });
+  bar.setAttribute("role", "radiogroup");
+  bar.setAttribute("aria-label", name);
+  bar.append(...options.map(([value, label]) => segment(group, value, label, onChange)));
+  const inputs = [...bar.querySelectorAll("input")];
+  host.replaceChildren(bar);
+  return {
+    set(value) {
+      inputs.forEach((input, i) => {
+        input.checked = options[i][0] === value;
+      });
+    },
+    enable(flag) {
+      for (const input of inputs) input.disabled = !flag;
+    },
+  };
+}
+
+/** A radio button with its label, and small lines below it. */
+function segment(name, value, label, onChange, lines = []) {
+  const input = make("input", { type: "radio", name, value });
+  input.dataset.value = value;
+  input.addEventListener("change", () => onChange(value));
+  const small = lines.map((textContent) => make("small", { textContent }));
+  if (lines.length) return make("label", {}, make("span", { textContent: label }), ...small, input);
+  const face = make("label", { textContent: label }, input);
+  face.dataset.label = label; // a hidden bold copy keeps the width, so that choosing moves nothing
+  return face;
+}
+
+function selectChoice(host, name, _group, options, onChange) {
+  const select = make("select", {}, ...options.map(([, label], i) => make("option", { value: i, textContent: label })));
+  select.setAttribute("aria-label", name);
+  select.addEventListener("change", () => onChange(options[select.selectedIndex][0]));
+  host.replaceChildren(select);
+  return {
+    set(value) {
+      select.selectedIndex = options.findIndex(([option]) => option === value);
+    },
+    enable(flag) {
+      select.disabled = !flag;
+    },
+  };
+}
+
+/** A slider with its value written beside it by `format(value)`. */
+export function slider(input, id, format, onChange) {
+  const host = input.parentElement;
+  const label = host.previousElementSibling;
+  label.htmlFor = input.id = id;
+  input.addEventListener("input", () => onChange(Number(input.value)));
+  return {
+    set(value, most = input.max) {
+      input.max = most;
+      input.value = value;
+      const range = Math.max(1, input.max - input.min);
+      input.style.setProperty("--filled", `${(100 * (value - input.min)) / range}%`);
+      setText(host.querySelector("span"), format(value));
+      input.setAttribute("aria-valuetext", format(value));
+    },
+    enable(flag) {
+      input.disabled = !flag;
+    },
+  };
+}
+
+/** As `segmentChoice`, in the host itself, for options that change: `set([value, label, small lines][], value)`. */
+export function createRadios(host, titleId, onChange) {
+  let shown = "";
+
+  host.setAttribute("role", "radiogroup");
+  host.setAttribute("aria-labelledby", titleId);
+  host.classList.add("segments");
+
+  function set(options, value) {
+    const key = JSON.stringify(options);
+    if (key !== shown) {
+      host.replaceChildren(...options.map(([each, label, lines]) => segment(host.id, each, label, onChange, lines)));
+      shown = key;
+    }
+    for (const input of host.querySelectorAll("input")) input.checked = input.value === String(value);
+  }
+
+  return { set };
+}

@@ -1,0 +1,46 @@
+// @ts-check
+// Rectangles and patches. A box is {left, top, width, height}; a grid {rows, columns}; a patch its index, row by row.
+
+/** The largest size [width, height] with the proportions of `size` that fits into `space`, in whole units. */
+export function fitInside([width, height], [spaceWidth, spaceHeight]) {
+  const scale = Math.min(spaceWidth / width, spaceHeight / height);
+  return [Math.round(width * scale), Math.round(height * scale)];
+}
+
+/** The part of a box between [left, top, right, bottom], each a share (0 to 1) of its sides. */
+export function partOf(box, [left, top, right, bottom]) {
+  return {
+    left: box.left + left * box.width,
+    top: box.top + top * box.height,
+    width: (right - left) * box.width,
+    height: (bottom - top) * box.height,
+  };
+}
+
+/** The patch under the point (x, y) when `grid` fills `box`; null outside of it. */
+export function patchAt(x, y, box, { rows, columns }) {
+  const row = Math.floor(((y - box.top) / box.height) * rows);
+  const column = Math.floor(((x - box.left) / box.width) * columns);
+  return row < 0 || column < 0 || row >= rows || column >= columns ? null : row * columns + column;
+}
+
+/** The box of a patch when `grid` fills `box`. */
+export function patchBox(patch, box, { rows, columns }) {
+  const [width, height] = [box.width / columns, box.height / rows];
+  return {
+    left: box.left + (patch % columns) * width,
+    top: box.top + Math.floor(patch / columns) * height,
+    width,
+    height,
+  };
+}
+
+/** The patch that lies [down, right] of another, held at the edges. */
+export function neighbour(patch, [down, right], { rows, columns }) {
+  const row = Math.min(rows - 1, Math.max(0, Math.floor(patch / columns) + down));
+  const column = Math.min(columns - 1, Math.max(0, (patch % columns) + right));
+  return row * columns + column;
+}
+
+/** The patch in the middle of a grid. */
+export const middlePatch = ({ rows, columns }) => Math.floor(rows / 2) * columns + Math.floor(columns / 2);

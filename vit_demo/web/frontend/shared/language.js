@@ -1,0 +1,153 @@
+// The language of the page. The English text in the code is the key of a catalogue, ../languages/LANGUAGE.json, which is
+// fetched when its language is chosen; English needs none.
+//
+// A text with values is made by `translate` each time it is shown. All other words stay English in HTML, in JavaScript
+// (marked by `english`, so that tests find them) and in what the server sends, and `header/main.js` replaces them on
+// the page. So a change of the language needs no reload, and the way back is exact.
+
+import { createChannel, readSetting, storeSetting } from "./pageState.js";
+
+export const LANGUAGES = { en: "English", es: "Español", zh: "中文", de: "Deutsch", fr: "Français" };
+
+/** The language, after it has changed; whoever shows texts with values writes them again. */
+export const languageChange = createChannel("en");
+
+const KEY = "vit_demo-language"; // in the browser's storage
+const SENTENCE_END = /(?<=[.!?]\*?) (?=[A-Z0-9“])/;
+const SERVER_NUMBER = /(?<![\w./,-])(?:\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w/]|[.,]\d)/g;
+
+let language = "en";
+let catalogue = new Map();
+let patterns = []; // of the sentences in which the server puts values
+let plurals = new Intl.PluralRules("en");
+let latest = 0; // a language that arrives after a later choice is not shown
+
+export const currentLanguage = () => language;
+
+/** Marks a text that is put on the page in English, and translated there. */
+export const english = (text) => text;
+
+/**
+ * A text in the page's language; English where the catalogue lacks it. `{name}` in it stands for `values.name`. A text of
+ * two forms, `one|other`, is in the form for `values.count`. Without values, it may be several sentences of the server.
+ *
+ * @param {string} text
+ * @param {Record<string, unknown> | null} [values]
+ */
+export function translate(text, values = null) {
+  const found = catalogue.get(text);
+  if (values) return fill(found === undefined ? englishForm(text, values) : formOf(found, values), values);
+  return found ?? matched(text) ?? text.split(SENTENCE_END).map(ofServer).join(" ");
+}
+
+const ofServer = (sentence) => catalogue.get(sentence) ?? matched(sentence) ?? sentence;
+
+const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+
+/** The form for a count; a catalogue has an object of forms by the categories of Intl.PluralRules. */
+const formOf = (found, { count }) =>
+  typeof found === "string" ? found : (found[plurals.select(count)] ?? found.other);
+
+function englishForm(text, { count }) {
+  const [one, other = one] = text.split("|");
+  return count === 1 ? one : other;
+}
+
+/** A sentence of the server with values, {0}, {1} and so on in its key. */
+function matched(text) {
+  for (const { pattern, translation } of patterns) {
+    const found = pattern.exec(text);
+    if (found) return fill(translation, found.slice(1).map(serverValue));
+  }
+  return null;
+}
+
+/** A value as it is in the server's sentence, with its numbers as the language writes them. */
+const serverValue = (value) =>
+  value.replace(SERVER_NUMBER, (text) => {
+    const digits = text.split(".")[1]?.length ?? 0;
+    return formatDecimals(Number(text.replaceAll(",", "")), digits, true);
+  });
+
+function patternOf([key, translation]) {
+  const parts = key.split(/\{\d+\}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return { pattern: new RegExp(`^${parts.join("(.+?)")}$`, "s"), translation };
+}
+
+/** Uses a catalogue from now on: an object from English texts to translations, strings or forms by plural category. */
+export function useCatalogue(name, texts) {
+  language = name;
+  catalogue = new Map(Object.entries(texts));
+  patterns = [...catalogue].filter(([key]) => key.includes("{0}")).map(patternOf);
+  plurals = new Intl.PluralRules(name);
+  languageChange.publish(name);
+}
+
+/** Changes the language, unless a later one is chosen; resolves to false if it is not there: then the page stays as it is. */
+async function setLanguage(name) {
+  const id = ++latest;
+  try {
+    const url = new URL(`../languages/${name}.json`, import.meta.url);
+    const texts = name === "en" ? {} : await (await fetch(url)).json();
+    if (id === latest) useCatalogue(name, texts);
+    return true;
+  } catch (error) {
+    console.error(error);
+    return id !== latest; // a later choice is what counts
+  }
+}
+
+/** As `setLanguage`, for a visitor's choice, which this browser keeps. */
+export async function chooseLanguage(name) {
+  if (!(await setLanguage(name))) return false;
+  if (language === name) storeSetting(KEY, name);
+  return true;
+}
+
+/** The visitor's choice, else the first language of the browser that there is, else English. */
+function preferred() {
+  const wanted = [readSetting(KEY), ...navigator.languages.map((each) => each.split("-")[0].toLowerCase())];
+  return wanted.find((each) => Object.hasOwn(LANGUAGES, each)) ?? "en";
+}
+
+const isServed = import.meta.url.startsWith("http"); // not in a notebook, which can fetch nothing
+
+/** Resolves when the page's first language is there. */
+export const languageReady = isServed && preferred() !== "en" ? setLanguage(preferred()) : Promise.resolve();
+
+const formatters = new Map();
+
+function formatter(options) {
+  const key = `${language} ${JSON.stringify(options)}`;
+  if (!formatters.has(key)) formatters.set(key, new Intl.NumberFormat(language, options));
+  return formatters.get(key);
+}
+
+/** A number with so many decimals, and a true minus sign. */
+export const formatDecimals = (value, digits, useGrouping = false) =>
+  formatter({ minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping })
+    .format(value)
+    .replace("-", "−");
+
+/** A number with so many significant digits, and a true minus sign. */
+export const formatSignificant = (value, digits) =>
+  formatter({ minimumSignificantDigits: digits, maximumSignificantDigits: digits, useGrouping: false })
+    .format(value)
+    .replace("-", "−");
+
+/** A whole number in groups of three digits. */
+export const formatInteger = (value) => formatter({}).format(value);
+
+const UNITS = [
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+];
+
+/** A large count with some significant digits and a unit: 5.72 M. Below 10,000 all digits. */
+export function formatCount(value, digits = 3) {
+  if (value < 10_000) return formatInteger(value);
+  const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995);
+  return `${formatSignificant(value / size, digits)}\u00a0${unit}`;
+}

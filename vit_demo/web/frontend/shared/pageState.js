@@ -1,0 +1,159 @@
+// @ts-check
+// The page's one state: the open tab, what each tab holds, and the view of the stage.
+//
+// A state is never changed in place, so parts that are the same object are the same.
+
+/**
+ * @typedef {{picture: number, patch: number}} Place Picture 1 is the second.
+ * @typedef {{preset: string, patchSize: number, method: string, label: number | null}} Column
+ * @typedef {object} View
+ * @property {string} section
+ * @property {string} method
+ * @property {number | null} block
+ * @property {number} head -1 for the mean of all
+ * @property {string} direction "from" or "to"
+ * @property {number | null} pinned a patch
+ * @property {number | null} label the index of a class
+ * @property {number[] | null} dropped patches in their order, or null for none
+ * @property {number} opacity
+ * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
+ *   `second` is an example, or one of the visitor's own, which no link holds.
+ * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour
+ * @property {Column[] | null} compare
+ * @property {{start: string, fields: Record<string, any>} | null} network what the visitor builds, as in views/build/view.js
+ */
+
+/**
+ * @typedef {"digits" | "photos"} Task
+ * @typedef {{width: number, points: number[][]}} Stroke
+ * @typedef {{digit?: number, strokes?: Stroke[], example?: string, upload?: string, name?: string, refused?: string}} Picture
+ *   A drawing is {digit} (an example) or {strokes}, a photo {example}, {upload, name} or {refused}, which is a sentence
+ *   about a file that cannot be used.
+ * @typedef {{picture: Picture | null, preset: string, patchSize: number, fit?: string}} Tab
+ * @typedef {{task: Task, digits: Tab, photos: Tab, view: View}} State The open tab, what each holds, and the view.
+ */
+
+/** @type {Task[]} */
+export const TASKS = ["digits", "photos"];
+
+/** How a change enters the browser's history: a step of its own, or part of the step before. */
+export const PUSH = "push";
+export const REPLACE = "replace";
+/** A change that came from the address or the history. */
+export const RESTORE = "restore";
+
+export function createPageState() {
+  const subscribers = new Set();
+  let state = /** @type {State} */ (/** @type {unknown} */ (null)); // until the page is opened
+
+  function set(next, how) {
+    state = next;
+    for (const subscriber of subscribers) {
+      if (subscriber.element.isConnected) subscriber.callback(state, how);
+      else subscribers.delete(subscriber);
+    }
+  }
+
+  /** Opens the page with a state; a component that is mounted again gets the one that there is. */
+  const open = (first) => set(state ?? first, RESTORE);
+
+  /** Opens a tab. A class and patches belong to the picture of their tab. */
+  function chooseTask(/** @type {Task} */ task) {
+    if (task === state.task) return;
+    set({ ...state, task, view: { ...state.view, pinned: null, label: null, dropped: null } }, PUSH);
+  }
+
+  /** Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped. */
+  function changeTab(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part, how = PUSH) {
+    if (isSubset(part, state[task])) return;
+    const isNewPicture = "picture" in part && task === state.task;
+    const view =
+      task !== state.task ? state.view : { ...state.view, dropped: null, ...(isNewPicture && { label: null }) };
+    set({ ...state, [task]: { ...state[task], ...part }, view }, how);
+  }
+
+  /** Changes the picture of a tab, and opens it. */
+  function showPicture(/** @type {Task} */ task, /** @type {Picture | null} */ picture) {
+    const view = { ...state.view, label: null, dropped: null, pinned: task === state.task ? state.view.pinned : null };
+    set({ ...state, task, [task]: { ...state[task], picture }, view }, PUSH);
+  }
+
+  function changeView(/** @type {Partial<View>} */ part, how = PUSH) {
+    if (isSubset(part, state.view)) return;
+    set({ ...state, view: { ...state.view, ...part } }, how);
+  }
+
+  return {
+    open,
+    chooseTask,
+    changeTab,
+    showPicture,
+    changeView,
+    restore: (next) => set(next, RESTORE),
+    get: () => state,
+    /** Calls back with each new state and how it came about, in the order of subscribing, while the element is on the page. */
+    subscribe: (element, callback) => subscribers.add({ element, callback }),
+  };
+}
+
+const isSubset = (part, whole) => Object.entries(part).every(([name, value]) => Object.is(whole[name], value));
+
+/** The state of this page; the components share it by importing it. */
+export const pageState = createPageState();
+
+// How the parts of the page talk to each other: the stage, the pad and the small photo import the same channels.
+
+/** `subscribe(element, callback)` calls back with what is published, for as long as the element is on the page. */
+export function createChannel(/** @type {any} */ latest = null) {
+  const subscribers = new Map();
+
+  function publish(value) {
+    latest = value;
+    for (const [element, callback] of subscribers) {
+      if (element.isConnected) callback(value);
+      else subscribers.delete(element);
+    }
+  }
+
+  return { publish, latest: () => latest, subscribe: (element, callback) => subscribers.set(element, callback) };
+}
+
+/**
+ * What the stage is to show: {payload, view, restored, isNewest(), onShown()}. Without a payload it keeps its result; `view` is that of the page's
+ * state, and `restored` tells whether it came from the address, so that it holds for another model, too. The stage calls
+ * `onShown()` when it shows it, and does not show what is no longer the newest.
+ */
+export const newResult = createChannel();
+
+/** How the request for the newest result goes: {state, sentence, canRetry}, see `createStatus` of `stage/sections.js`. */
+export const resultStatus = createChannel({ state: "done", sentence: "" });
+
+/** The visitor wants the newest result requested again. */
+export const retryResult = createChannel();
+
+/** The result on the stage, or null. */
+export const shownResult = createChannel();
+
+/** What the model saw of the result on the stage: {digit, photo}, each null where there is none. */
+export const modelInput = createChannel({ digit: null, photo: null });
+
+/** Patches that are clicked outside of the stage. */
+export const clickedPatch = createChannel();
+
+/** A choice that this browser stores; null for none, and where storage is closed to a page in a frame. */
+export function readSetting(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Stores a choice for later visits; where storage is closed it holds until the page is left. */
+export function storeSetting(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // Nothing else depends on it.
+  }
+}

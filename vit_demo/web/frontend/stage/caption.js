@@ -1,0 +1,157 @@
+// The caption of the picture: what is shown, the value under the pointer, and the way back to the default query.
+
+import { setText } from "../shared/dom.js";
+import { english, translate } from "../shared/language.js";
+import { defaultQueryName, formatProbability, percent, placeOf, queryName } from "./format.js";
+import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
+
+/**
+ * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
+ * `hasFailed(result, block)` tells whether a block's trace could not be loaded.
+ */
+export function createCaption(element, { hasFailed }) {
+  const find = (selector) => element.querySelector(selector);
+  const [subject, value, back, picture, outdated, news] = [
+    ".subject",
+    ".value",
+    ".back",
+    ".picture",
+    ".outdated",
+    ".news",
+  ].map(find);
+  const legend = createLegend(element.querySelector(".scale"));
+
+  let isAnnounced = false; // whether the next frame is read out
+  let status = ""; // of a map that is being computed, as it was read out
+
+  function update(drawing, entry, error) {
+    const { result, method, view, choices, chosenMethod } = drawing;
+    const subjectText = method.subject(result, view);
+    setText(subject, subjectText);
+    const words = error || valueText(drawing, entry);
+    setText(value, words);
+    announce(drawing, entry, subjectText, words);
+    const isOld = Boolean(entry && !entry.map && drawing.map);
+    find(".view").classList.toggle("old", isOld);
+    if (isOld) setText(outdated, translate("Still shown: *{method}*", { method: translate(method.label) }));
+    legend.update(drawing);
+    setText(back, result.hasClassToken ? english("← class token") : english("← all tokens"));
+    back.setAttribute(
+      "aria-label",
+      result.hasClassToken ? english("Back to class token") : english("Back to all tokens"),
+    );
+    back.classList.toggle("invisible", choices.pinned === null || !chosenMethod.uses.includes("patch"));
+    const spoken = translate("The picture under its heatmap: {subject}. Arrow keys choose a patch, Escape leaves it.", {
+      subject: subjectText.replaceAll("*", ""),
+    });
+    picture.setAttribute("aria-label", spoken);
+  }
+
+  /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
+  function announce({ result, method, view, chosenMethod, choices }, entry, subjectText, words) {
+    const isComputed = entry?.slow && !entry.map && !entry.error;
+    const next =
+      entry?.error || (isComputed ? translate("Computing {method}.", { method: translate(chosenMethod.label) }) : "");
+    if (next !== status) announceText(next || subjectText);
+    else if (isAnnounced) {
+      const place = choices.hovered === null ? subjectText : queryName(result, choices.hovered);
+      announceText(`${place}: ${words}.`);
+    }
+    status = next;
+    const isLoading = method.uses.includes("patch") && !view.isComplete && !hasFailed(result, choices.block);
+    isAnnounced = isAnnounced && isLoading; // what is loading is read out again once it is there
+  }
+
+  const announceText = (text) => setText(news, text.replaceAll("*", ""));
+
+  function valueText({ result, method, view, map, choices, chosenMethod }, entry) {
+    if (entry?.error) return entry.error;
+    if (entry?.slow && !entry.map) {
+      const progress = entry.progress === null ? "" : ` ${percent(100 * entry.progress)}`;
+      return `${translate("Computing *{method}* …", { method: translate(chosenMethod.label) })}${progress}`;
+    }
+    if (!map) return "";
+    if (method.uses.includes("patch") && !view.isComplete) {
+      const state = hasFailed(result, choices.block)
+        ? translate("The attention of this patch could not be loaded.")
+        : translate("The attention of this patch is loading.");
+      return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result) })}`;
+    }
+    if (choices.hovered === null) return peakText(method, map, result, view);
+    if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
+    return method.reading(result, view, choices.hovered, map[choices.hovered]);
+  }
+
+  function clear() {
+    for (const node of [subject, value]) setText(node, "");
+    legend.clear();
+    back.classList.add("invisible");
+  }
+
+  /** Reads out the next frame: the patch and its value. */
+  function announceNext() {
+    isAnnounced = true;
+  }
+
+  return { update, clear, announceNext };
+}
+
+/** The strongest value and its place; if it is below the floor of its unit, that nothing stands out. */
+function peakText(method, map, result, view) {
+  const style = method.style(result);
+  const peak = peakOf(map);
+  const place = placeOf(
+    result,
+    map.findIndex((value) => Math.abs(value) === peak),
+  );
+  const values = { peak: method.format(peak), floor: method.format(style.floor), place };
+  if (!isFaint(map, style))
+    return translate("strongest: {peak} at {place}", values) + restText(method, map, result, view);
+  return method.isShare
+    ? translate("nothing stands out: no patch gets more than an even share ({floor})", values)
+    : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);
+}
+
+/** Of a map whose values are shares of one whole, the part that is on no patch. */
+function restText({ isShare, format }, map, { numTokens, numPatches, dropped, hasClassToken }, { direction }) {
+  const numPrefix = numTokens - numPatches + dropped.length;
+  if (!isShare || direction === "to" || !numPrefix) return "";
+  const values = { rest: format(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
+  if (!hasClassToken) return ` · ${translate("registers: {rest}", values)}`;
+  return ` · ${numPrefix > 1 ? translate("class token and registers: {rest}", values) : translate("class token: {rest}", values)}`;
+}
+
+/** The colour scale as it is painted in the picture, with the values at its ends. */
+function createLegend(element) {
+  const [low, bar, high] = element.children;
+  let painted = "";
+
+  function update({ result, method, map, choices: { opacity } }) {
+    if (!map) return clear();
+    const style = method.style(result);
+    const end = scaleEnd(map, style);
+    setText(high, method.format(end));
+    setText(low, style.signed ? method.format(-end) : "0");
+    bar.classList.toggle("signed", style.signed);
+    const key = `${opacity} ${style.signed} ${result.pixelated}`;
+    if (key !== painted) bar.style.background = heatGradient(opacity, { ...style, paper: result.pixelated });
+    painted = key;
+  }
+
+  function clear() {
+    for (const node of [low, high]) setText(node, "");
+  }
+
+  return { update, clear };
+}
+
+/** The prediction in one line, for a phone, where its card is far below the picture. */
+export function setHeadline(node, result) {
+  const [first] = result?.predictions ?? [];
+  const words = () =>
+    translate("Prediction: *{label}* · {probability}", {
+      label: first.label,
+      probability: formatProbability(first.probability),
+    });
+  setText(node, first ? words() : "");
+}

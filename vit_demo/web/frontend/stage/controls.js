@@ -1,0 +1,178 @@
+// The controls below the picture.
+
+import { choice, documentEvents, MOST_SEGMENTS, make, segmentChoice, setText, slider } from "../shared/dom.js";
+import { currentLanguage, english, translate } from "../shared/language.js";
+import { percent } from "./format.js";
+import { recommendedMethods } from "./methods.js";
+
+/** Why a control has no effect on the maps of a method. */
+const REASONS = {
+  block: (method) => translate("{method} covers all blocks", { method }),
+  head: (method) => translate("{method} covers all heads", { method }),
+  direction: (method) => translate("{method} has no direction", { method }),
+};
+
+/** Puts the reason why a control does not apply in its place; none if it applies. */
+function explain(host, reason) {
+  host.title = reason;
+  host.classList.toggle("inapplicable", Boolean(reason));
+  host.dataset.why = reason;
+}
+
+/**
+ * Builds all controls. `idPrefix` is different for each stage of a page; `onChange(part)` gets the choices that change,
+ * `retry()` is called when a method is chosen, even the one that is shown. `sectionNames` are the sections of the stage.
+ * `update(choices, shape, result)` shows the choices for a network of that shape, {numBlocks, numHeads}.
+ */
+export function createControls(element, methods, idPrefix, { onChange, retry, sectionNames }) {
+  const control = (name) => element.querySelector(`[data-control=${name}]`);
+  const group = (name) => `${idPrefix}-${name}`;
+  const method = createMethodChoice(control("method"), control("all-methods"), methods, {
+    group,
+    sectionNames,
+    onChange,
+    retry,
+  });
+  const directions = [
+    ["from", english("attends to")],
+    ["to", english("attended to by")],
+  ];
+  const direction = choice(control("direction"), english("Direction"), group("direction"), directions, (value) =>
+    onChange({ direction: value }),
+  );
+  const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
+  const block = slider(control("block"), group("block"), ofAll, (value) => onChange({ block: value - 1 }));
+  const opacity = slider(control("opacity"), group("opacity"), percent, (value) => onChange({ opacity: value / 100 }));
+  let head = null;
+  let heads = ""; // for which the choice of a head was built
+
+  function offerHeads(count) {
+    const named = (h) => translate("head {head}", { head: h + 1 });
+    const each = Array.from({ length: count }, (_, h) => [h, count < MOST_SEGMENTS ? `${h + 1}` : named(h)]);
+    const options = [[-1, english("mean")], ...each];
+    head = choice(control("head"), english("Head"), group("head"), options, (value) => onChange({ head: value }));
+  }
+
+  const hosts = {
+    block: control("block").parentElement,
+    head: control("head"),
+    direction: control("direction"),
+  };
+
+  function update(choices, shape, result) {
+    const wanted = `${shape.numHeads} ${currentLanguage()}`;
+    if (wanted !== heads) offerHeads(shape.numHeads);
+    heads = wanted;
+    const { uses, label } = methods[choices.method];
+    method.update(choices, result);
+    direction.set(choices.direction);
+    block.set(choices.block + 1, shape.numBlocks);
+    opacity.set(Math.round(100 * choices.opacity));
+    head.set(choices.head);
+    opacity.enable(Boolean(result));
+    for (const [use, each] of Object.entries({ block, head, direction })) {
+      each.enable(Boolean(result) && uses.includes(use));
+      explain(hosts[use], uses.includes(use) ? "" : REASONS[use](translate(label)));
+    }
+  }
+
+  return { update };
+}
+
+// The choice of a method: the recommended ones first, then all of them, with what each costs.
+
+/** A plain choice that opens another section, where that section exists: [its name, words]. */
+const ELSEWHERE = ["features", english("Similar patches")];
+
+const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
+
+/**
+ * Fills `host` with the recommended methods and a button that opens `list`, where all methods are.
+ * `group(name)` names a group of radio buttons. `update(choices, result)` shows what is chosen.
+ */
+function createMethodChoice(host, list, methods, { group, sectionNames, onChange, retry }) {
+  const choose = (method) => onChange({ method });
+  const recommended = recommendedMethods(methods).map((name) => [name, methods[name].label]);
+  const plainHost = make("div", { className: "plain" });
+  const more = make("button", { type: "button", className: "quiet more-methods" });
+  const plain = segmentChoice(plainHost, english("Show"), group("recommended"), recommended, choose);
+  host.replaceChildren(plainHost);
+  if (sectionNames.includes(ELSEWHERE[0])) host.append(sectionButton(...ELSEWHERE, onChange));
+  host.append(more);
+
+  const rows = Object.entries(methods).map(([name, method]) => {
+    const input = make("input", { type: "radio", name: group("method") });
+    input.dataset.value = name;
+    input.addEventListener("change", () => choose(name));
+    const scope = method.classSpecific ? english("for a class") : english("same for every class");
+    const about = make("small", {}, scope, " · ", method.cost);
+    const words = make("span", {}, make("b", { textContent: method.label }), about);
+    const face = make("label", { className: "method" }, input, words);
+    return { name, method, input, face };
+  });
+  list.setAttribute("role", "radiogroup");
+  list.setAttribute("aria-label", english("All methods"));
+  list.id = group("all");
+  list.replaceChildren(...rows.map(({ face }) => face));
+  more.setAttribute("aria-controls", list.id);
+  openBeside(more, list);
+
+  // A choice sends failed requests again, even the choice of what is chosen.
+  for (const each of [plainHost, list]) {
+    each.addEventListener("click", (event) => event.target.matches("input") && retry());
+    each.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && retry());
+  }
+
+  function update(choices, result) {
+    const isPlain = recommended.some(([name]) => name === choices.method);
+    plain.set(choices.method);
+    const { label } = methods[choices.method];
+    setText(more, isPlain ? english("More") : translate("More: {method}", { method: translate(label) }));
+    more.classList.toggle("chosen", !isPlain);
+    const hasClasses = Boolean(result?.predictions.length);
+    for (const { name, method, input, face } of rows) {
+      input.checked = name === choices.method;
+      input.disabled = !result || (method.classSpecific && !hasClasses);
+      face.title = result && input.disabled ? NO_CLASSES : "";
+    }
+    for (const input of plainHost.querySelectorAll("input")) {
+      const { classSpecific, recommended: words } = methods[input.dataset.value];
+      input.disabled = !result || (classSpecific && !hasClasses);
+      input.parentElement.title = result && input.disabled ? NO_CLASSES : words;
+    }
+  }
+
+  return { update };
+}
+
+/** A button that opens a list over what is beside it; a choice, Escape, or the use of anything else closes it. */
+function openBeside(button, list) {
+  function open(isOpen) {
+    list.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  function leave() {
+    open(false);
+    button.focus({ preventScroll: true });
+  }
+
+  const isOutside = (node) => !list.contains(node) && !button.contains(node);
+  button.addEventListener("click", () => open(list.hidden));
+  list.addEventListener("click", ({ detail }) => detail && open(false)); // not the arrow keys' clicks
+  for (const each of [button, list]) {
+    each.addEventListener("focusout", ({ relatedTarget }) => relatedTarget && isOutside(relatedTarget) && open(false));
+    each.addEventListener("keydown", (event) => {
+      const isLeft = event.key === "Escape" || (event.key === "Enter" && each === list);
+      if (isLeft && !list.hidden) leave();
+    });
+  }
+  documentEvents(list)("pointerdown", ({ target }) => isOutside(target) && open(false));
+  open(false);
+}
+
+function sectionButton(section, words, onChange) {
+  const button = make("button", { type: "button", className: "quiet elsewhere-button", textContent: words });
+  button.addEventListener("click", () => onChange({ section }));
+  return button;
+}

@@ -1,0 +1,66 @@
+// @ts-check
+// Numbers as people read them.
+
+import { formatCount, formatDecimals, formatInteger, formatSignificant, translate } from "../shared/language.js";
+
+/** Keeps a number and its unit on one line. */
+const SPACE = "\u00a0";
+
+/** A percentage with so many decimals. */
+export const percent = (value, digits = 0) => translate("{number}\u00a0%", { number: formatDecimals(value, digits) });
+
+/** A probability: one decimal, and never a rounded 0 or 100. */
+export function formatProbability(value) {
+  if (value < 0.001) return `<${percent(0.1, 1)}`;
+  if (value < 1 && value >= 0.9995) return `>${percent(99.9, 1)}`;
+  return percent(100 * value, 1);
+}
+
+/** The result of a formula whose numbers are rounded: "≈ 12.3 %", "> 99.9 %". */
+export const relation = (text) => (/^[<>]/.test(text) ? `${text[0]} ${text.slice(1)}` : `≈ ${text}`);
+
+/** A share of attention, which is small on fine grids: two decimals below 1 %. */
+export function formatShare(value) {
+  if (value > 0 && value < 0.0001) return `<${percent(0.01, 2)}`;
+  return percent(100 * value, value < 0.01 ? 2 : 1);
+}
+
+const SMALLEST = 1e-6;
+
+/** A number without a unit: two or three significant digits. */
+export function formatNumber(value) {
+  const size = Math.abs(value);
+  if (size > 0 && size < SMALLEST) return `${value < 0 ? ">−" : "<"}${formatDecimals(SMALLEST, 6)}`;
+  return value === 0 ? "0" : formatSignificant(value, size < 1 ? 2 : 3);
+}
+
+/** Bytes in kB, MB or GB. */
+export const formatBytes = (value) => (value < 10_000 ? `${formatInteger(value)}${SPACE}B` : `${formatCount(value)}B`);
+
+/** An area under a curve; areas are compared with each other, so all have two decimals. */
+export const formatArea = (value) => formatDecimals(value, 2);
+
+// How the page names tokens, heads and classes.
+
+/** Without a class token nothing stands for the whole image, so the mean of all tokens does. */
+export const defaultQueryName = ({ hasClassToken }) =>
+  hasClassToken ? translate("class token") : translate("average of all tokens");
+
+export const placeOf = ({ columns }, patch) =>
+  translate("row {row}, column {column}", { row: Math.floor(patch / columns) + 1, column: (patch % columns) + 1 });
+
+export const queryName = (result, query) =>
+  query === null ? defaultQueryName(result) : translate("patch {place}", { place: placeOf(result, query) });
+
+export const blockName = ({ numBlocks }, block) =>
+  translate("block {block} of {blocks}", { block: block + 1, blocks: numBlocks });
+
+export const headName = ({ numHeads }, head) =>
+  head < 0
+    ? translate("mean of {count} head|mean of {count} heads", { count: numHeads })
+    : translate("head {head}", { head: head + 1 });
+
+/** The class that a heatmap is about: the chosen one if the model has it, else the predicted one. */
+export const targetOf = ({ predictions }, label) => predictions.find(({ index }) => index === label) ?? predictions[0];
+
+export const className = (result, { label }) => targetOf(result, label).label;

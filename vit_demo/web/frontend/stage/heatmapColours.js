@@ -1,0 +1,100 @@
+// A map as colours. Over a photo stronger is brighter; a drawing is ink on light paper, and stronger is deeper.
+//
+// A style is {signed, floor}: whether values below 0 have a colour of their own, and the least end of the scale, so that
+// a map without a meaningful value is faint. A grid is {rows, columns, pixelated}, pixelated for a drawing.
+
+import { constants } from "../shared/constants.js";
+import { make } from "../shared/dom.js";
+
+const PHOTO_GREY = 128; // what the legend lies over, as a photo can have any colour
+const LEGEND_STOPS = 16;
+
+/**
+ * The colour of a share of the scale's end, from 0 to 1 (from -1 if signed), as [red, green, blue] from 0 to 255 and alpha
+ * from 0 to 1. On paper nothing is painted at 0, and the root makes equal steps of the value equal steps of lightness; a
+ * photo is covered less where the map is weak, so that it stays recognizable.
+ */
+export function heatColour(share, opacity, { signed = false, paper = false } = {}) {
+  const value = Math.min(1, Math.max(signed ? -1 : 0, share));
+  const { photoScale, signedPhotoScale, paperScale, signedPaperScale } = constants; // each of [red, green, blue], evenly spaced
+  const scale = paper ? (signed ? signedPaperScale : paperScale) : signed ? signedPhotoScale : photoScale;
+  const strength = Math.abs(value);
+  const alpha = opacity * (paper ? Math.sqrt(strength) : 0.45 + 0.55 * strength);
+  return [...colourAt(scale, signed ? (value + 1) / 2 : value), alpha];
+}
+
+/** The largest value of a map without regard to its sign. */
+export const peakOf = (map) => map.reduce((peak, value) => Math.max(peak, Math.abs(value)), 0);
+
+/** The value at the strong end of a map's scale. */
+export const scaleEnd = (map, { floor = 0 } = {}) => Math.max(peakOf(map), floor, 1e-12);
+
+/** Whether a map has no value that matters, so that it is faint. */
+export const isFaint = (map, { floor = 0 } = {}) => peakOf(map) < floor;
+
+/** The pixels of a map, RGBA, one for each patch. */
+export function heatPixels(map, opacity, style = {}, paper = false) {
+  const pixels = new Uint8ClampedArray(4 * map.length);
+  const end = scaleEnd(map, style);
+  for (let i = 0; i < map.length; i++) {
+    const [red, green, blue, alpha] = heatColour(map[i] / end, opacity, { signed: style.signed, paper });
+    pixels.set([red, green, blue, 255 * alpha], 4 * i);
+  }
+  return pixels;
+}
+
+/** A map as a canvas with one pixel for each patch; the caller enlarges it. */
+export function heatCanvas(map, grid, opacity, canvas = document.createElement("canvas"), style = {}) {
+  canvas.width = grid.columns;
+  canvas.height = grid.rows;
+  const pixels = heatPixels(map, opacity, style, Boolean(grid.pixelated));
+  canvas.getContext("2d").putImageData(new ImageData(pixels, grid.columns, grid.rows), 0, 0);
+  return canvas;
+}
+
+/** The colours along the scale, from its low end to its high one, as CSS writes them. */
+export function heatStops(opacity, { signed = false, paper = false } = {}) {
+  return Array.from({ length: LEGEND_STOPS + 1 }, (_, i) => {
+    const place = i / LEGEND_STOPS;
+    return `rgb(${paintedColour(signed ? 2 * place - 1 : place, opacity, { signed, paper }).join(", ")})`;
+  });
+}
+
+/** The colour scale as a CSS gradient, as it is painted over paper, or over the grey of an average photo. */
+export const heatGradient = (opacity, style) => `linear-gradient(to right, ${heatStops(opacity, style).join(", ")})`;
+
+/** The colour that a share of the scale's end has in the picture, over paper or grey. */
+export function paintedColour(share, opacity, { signed, paper }) {
+  const [red, green, blue, alpha] = heatColour(share, opacity, { signed, paper });
+  const ground = paper ? constants.whiteOfPaper : PHOTO_GREY;
+  return [red, green, blue].map((part) => Math.round(ground + (part - ground) * alpha));
+}
+
+/** With few patches, their edges matter; with many, a smooth map reads better. */
+export const isCoarse = ({ numPatches }) => numPatches <= constants.coarsePatches;
+
+/** The colour at a place from 0 to 1 of a scale. */
+function colourAt(scale, place) {
+  const at = Math.min(1, Math.max(0, place)) * (scale.length - 1);
+  const below = Math.min(scale.length - 2, Math.floor(at));
+  return scale[below].map((from, i) => from + (scale[below + 1][i] - from) * (at - below));
+}
+
+// A drawing as ink on paper: the model sees white on black, but under a heatmap dark ink on light paper reads better.
+
+/** The grey that a brightness of the model's picture, 0 to 255, has on paper. */
+export function greyOnPaper(brightness) {
+  const { whiteOfPaper, blackOfInk } = constants;
+  return Math.round(whiteOfPaper + ((blackOfInk - whiteOfPaper) * brightness) / 255);
+}
+
+/** A decoded grey picture, white on black, as a canvas of the same size. */
+export function inkOnPaper(picture) {
+  const canvas = make("canvas", { width: picture.naturalWidth, height: picture.naturalHeight });
+  const context = canvas.getContext("2d");
+  context.drawImage(picture, 0, 0);
+  const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
+  for (let i = 0; i < pixels.data.length; i += 4) pixels.data.fill(greyOnPaper(pixels.data[i]), i, i + 3);
+  context.putImageData(pixels, 0, 0);
+  return canvas;
+}

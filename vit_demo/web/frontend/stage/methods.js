@@ -1,0 +1,263 @@
+// @ts-check
+// How each explanation method is shown. Python's registry decides which methods there are; a method without an entry here
+// is shown with general words. An entry may have:
+//   label       on its button; by default the method's title
+//   hasQuery    whether the map is about the patch under the pointer
+//   map         (result, view) => the value of each patch, computed in the browser; else the server computes it
+//   subject     (result, view) => the caption
+//   sentence    (result, view) => what one is looking at; *stars* make words bold
+//   reading     (result, view, patch, value) => what the value of one patch means
+//   format      (value) => the value with its unit
+// A view is what is shown: {block, head, direction, query, label}; query is a patch, or null for the class token, and
+// label the index of a class.
+
+import { english, translate } from "../shared/language.js";
+import {
+  blockName,
+  className,
+  formatNumber,
+  formatProbability,
+  formatShare,
+  headName,
+  placeOf,
+  queryName,
+  targetOf,
+} from "./format.js";
+import { attentionMap, rolloutMap } from "./result.js";
+
+const about = (result, view, method) => translate("for *{name}* · {method}", { name: className(result, view), method });
+
+const ENTRIES = {
+  attention: {
+    hasQuery: true,
+    map: attentionMap,
+    subject: (result, { block, head, query }) =>
+      `*${queryName(result, query)}* · ${blockName(result, block)} · ${headName(result, head)}`,
+    sentence: attentionSentence,
+    reading: attentionReading,
+    format: formatShare,
+  },
+  rollout: {
+    map: rolloutMap,
+    subject: (result) =>
+      `*${queryName(result, null)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
+    sentence: ({ numBlocks: blocks, hasClassToken }) =>
+      hasClassToken
+        ? translate(
+            "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each patch could have reached the output along all paths together.",
+            { blocks },
+          )
+        : translate(
+            "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch could have reached the output along all paths together.",
+            { blocks },
+          ),
+    reading: (_result, _view, _patch, value) =>
+      translate("*{share}* of the rollout comes from this patch", { share: formatShare(value) }),
+    format: formatShare,
+  },
+  norm_attention: {
+    subject: (result, { block }) =>
+      `*${queryName(result, null)}* · ${translate("norm-based attention")} · ${blockName(result, block)}`,
+    sentence: ({ hasClassToken }, { block }) =>
+      hasClassToken
+        ? translate(
+            "What each patch *adds* to the class token in block {block}: the length of the vector that all heads together bring from it, after the output projection. A patch that gets attention but has little to add gets little colour.",
+            { block: block + 1 },
+          )
+        : translate(
+            "What each patch *adds* to a token in block {block}, averaged over all tokens: the length of the vector that all heads together bring from it, after the output projection. A patch that gets attention but has little to add gets little colour.",
+            { block: block + 1 },
+          ),
+    reading: (_result, _view, _patch, value) =>
+      translate("adds a vector of length *{length}*", { length: formatNumber(value) }),
+  },
+  relevance: {
+    subject: (result, view) =>
+      about(result, view, translate("relevance through all {blocks} blocks", { blocks: result.numBlocks })),
+    sentence: (result, view) =>
+      translate(
+        "Which patches are evidence for *{name}*: the attention of all blocks, counted only where more of it would have raised the score of this class.",
+        { name: className(result, view) },
+      ),
+    reading: (result, view, _patch, value) =>
+      translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) }),
+  },
+  attnlrp: {
+    subject: (result, view) =>
+      about(result, view, translate("AttnLRP through all {blocks} blocks", { blocks: result.numBlocks })),
+    sentence: (result, view) =>
+      translate(
+        "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
+        { name: className(result, view) },
+      ),
+    reading(result, view, _patch, value) {
+      const values = { name: className(result, view), value: formatNumber(Math.abs(value)) };
+      return value < 0
+        ? translate("evidence against *{name}*: *{value}*", values)
+        : translate("contributes *{value}* to the score of *{name}*", values);
+    },
+  },
+  occlusion: {
+    subject: (result, view) => about(result, view, translate("each patch left out once")),
+    sentence: (result, view) =>
+      translate(
+        "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
+        { name: className(result, view) },
+      ),
+    reading: occlusionReading,
+  },
+  local_surrogate: {
+    subject: (result, view) => about(result, view, translate("hundreds of random subsets of the patches")),
+    sentence: (result, view) =>
+      translate(
+        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
+        { name: className(result, view) },
+      ),
+    reading: (result, view, _patch, value) =>
+      translate("adds *{value}* standard deviations to the score of {name}", {
+        name: className(result, view),
+        value: formatNumber(value),
+      }),
+  },
+};
+
+/** What a map costs, in words; the keys are those of the registry. */
+const COSTS = {
+  trace: english("no further run"),
+  forward: english("one more run"),
+  backward: english("one more run and its gradient"),
+  "many passes": english("hundreds of runs, some seconds"),
+};
+
+/**
+ * The methods of Python's registry with how each is shown, by name.
+ * `registered` is a list of Method.to_dict() of methods/registry.py, with `many_passes`.
+ */
+export function describeMethods(registered) {
+  return Object.fromEntries(registered.map((method) => [method.name, describe(method)]));
+}
+
+function describe(method) {
+  const { name, title, description, class_specific: classSpecific, floor, signed, unit } = method;
+  const entry = {
+    label: title,
+    hasQuery: false,
+    map: null,
+    subject: (result, view) => (classSpecific ? about(result, view, translate(title)) : translate(title)),
+    sentence: () => translate(description),
+    reading: (_result, _view, _patch, value) => `*${formatNumber(value)}*`,
+    format: formatNumber,
+    ...ENTRIES[name],
+  };
+  return {
+    ...entry,
+    classSpecific,
+    unit,
+    manyPasses: method.many_passes,
+    recommended: method.recommended,
+    cost: COSTS[method.cost] ?? method.cost,
+    faintReason: floor.reason,
+    isShare: floor.per_token,
+    uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],
+    /** How its maps are coloured; see heatmapColours.js. */
+    style: ({ numTokens }) => ({ signed, floor: floor.per_token ? floor.value / numTokens : floor.value }),
+  };
+}
+
+/** Which control of the page sets an option of a method, if any. */
+function controlOf({ name, kind }) {
+  if (kind === "block") return ["block"];
+  if (kind === "head") return ["head"];
+  return name === "direction" ? ["direction"] : [];
+}
+
+/** The names of the methods that are offered first, under plain words. */
+export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);
+
+/** What a click on a class shows while the heatmap does not depend on the class. */
+export function classMethod(methods) {
+  const offered = Object.keys(methods).filter((name) => methods[name].classSpecific);
+  return offered.find((name) => methods[name].recommended) ?? offered[0];
+}
+
+/** The fields of a request for the map that is chosen: only those that matter to its method. */
+export function mapFields(methods, result, { method, block, head, direction, pinned, label }) {
+  const { uses, classSpecific } = methods[method];
+  const fields = { method };
+  if (uses.includes("block")) fields.block = block;
+  if (uses.includes("head")) fields.head = head;
+  if (uses.includes("direction")) fields.direction = direction;
+  if (uses.includes("patch")) fields.query = pinned;
+  if (classSpecific) fields.label = targetOf(result, label).index;
+  return fields;
+}
+
+/** The class on which a heatmap is tested: the one it is about, and the predicted one for a map that is about none. */
+export const testedClass = (result, method, label) => targetOf(result, method.classSpecific ? label : null);
+
+/** Whether these fields describe the map that a method gives by default: the one that randomization is measured on. */
+export const isDefaultMap = (result, { block = result.numBlocks - 1, head = -1, query = null, direction = "from" }) =>
+  block === result.numBlocks - 1 && head < 0 && query === null && direction === "from";
+
+function attentionSentence(result, { block, head, direction, query }) {
+  const where =
+    head < 0
+      ? translate("block {block}, averaged over its {count} head|block {block}, averaged over its {count} heads", {
+          block: block + 1,
+          count: result.numHeads,
+        })
+      : translate("block {block}, head {head}", { block: block + 1, head: head + 1 });
+  if (query === null && !result.hasClassToken) {
+    return translate(
+      "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token. A token divides its attention among all tokens, itself included: 100 %.",
+      { where },
+    );
+  }
+  const values = { where, place: query === null ? "" : placeOf(result, query) };
+  if (direction === "to") {
+    return query === null
+      ? translate(
+          "What attends to the *class token* in {where}. The stronger its colour, the more of its own attention a patch gives to it.",
+          values,
+        )
+      : translate(
+          "What attends to the *patch at {place}* in {where}. The stronger its colour, the more of its own attention a patch gives to it.",
+          values,
+        );
+  }
+  return query === null
+    ? translate(
+        "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %. After the last block, the prediction is read from the class token.",
+        values,
+      )
+    : translate(
+        "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
+        values,
+      );
+}
+
+function attentionReading(_result, view, patch, value) {
+  const values = { share: formatShare(value) };
+  const isItself = view.query === patch;
+  if (view.query === null && view.direction === "from")
+    return translate("attends to this patch with *{share}*", values);
+  if (view.direction === "from") {
+    return isItself
+      ? translate("attends to itself with *{share}*", values)
+      : translate("attends to this patch with *{share}*", values);
+  }
+  return isItself
+    ? translate("is attended to by itself with *{share}*", values)
+    : translate("is attended to by this patch with *{share}*", values);
+}
+
+/** The value is a difference of log-probabilities; the two probabilities are easier to read. */
+function occlusionReading(result, view, _patch, value) {
+  const { label, probability } = targetOf(result, view.label);
+  const left = Math.min(1, probability * Math.exp(-value));
+  return translate("without this patch, {label} has *{left}* instead of {probability}", {
+    label,
+    left: formatProbability(left),
+    probability: formatProbability(probability),
+  });
+}

@@ -1,0 +1,211 @@
+// @ts-check
+// A result: the payload of one forward pass, decoded, with everything that can be drawn without another request.
+
+import { inkOnPaper } from "./heatmapColours.js";
+
+/**
+ * Decodes a payload and its picture.
+ * `image` is the address of what the model saw; `picture` is what is shown below the heatmap, with its address.
+ *
+ * @param {import("../types").ResultPayload} payload
+ */
+export async function openResult(payload) {
+  const seen = new Image();
+  seen.src = payload.image;
+  await seen.decode();
+  const picture = payload.pixelated ? inkOnPaper(seen) : seen;
+  const pictureUrl = payload.pixelated ? picture.toDataURL() : payload.image;
+  return { ...decodeResult(payload), picture, pictureUrl };
+}
+
+/** @param {import("../types").ResultPayload} payload */
+export function decodeResult(payload) {
+  const [rows, columns] = payload.grid;
+  const numPatches = rows * columns;
+  const { num_prefix_tokens: numPrefixTokens, dropped } = payload;
+  return {
+    run: payload.run,
+    source: payload.source, // what a request about this result repeats
+    image: payload.image,
+    size: payload.size,
+    pixelated: payload.pixelated,
+    photo: payload.photo,
+    rows,
+    columns,
+    numPatches,
+    numTokens: numPrefixTokens + numPatches - dropped.length,
+    numBlocks: payload.num_blocks,
+    numHeads: payload.num_heads,
+    traceBytes: payload.trace_bytes,
+    hasClassToken: payload.class_token,
+    dropped,
+    tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),
+    predictions: decodePredictions(payload.predictions), // of every class, most likely first
+    note: payload.note,
+    operations: payload.operations, // multiplications with an addition, of one pass
+    milliseconds: payload.milliseconds,
+    device: payload.device,
+    attentionMaps: decodeMaps(payload.attention_maps),
+    rollout: decodeMaps(payload.rollout),
+    traces: new Map(Object.entries(payload.trace ?? {}).map(([block, trace]) => [Number(block), decodeTrace(trace)])),
+    attentionCache: new Map(),
+  };
+}
+
+/** @param {import("../types").PredictionsPayload} predictions */
+function decodePredictions({ indices, probabilities, labels }) {
+  const [index, probability] = [decodeUint16(indices), decodeFloat32(probabilities)];
+  return labels.map((label, i) => ({ index: index[i], label, probability: probability[i] }));
+}
+
+/** The index of each patch's token; -1 for a dropped patch. */
+function tokensOfPatches(numPatches, numPrefixTokens, dropped) {
+  const isDropped = new Set(dropped);
+  let next = numPrefixTokens;
+  return Int32Array.from({ length: numPatches }, (_, patch) => (isDropped.has(patch) ? -1 : next++));
+}
+
+// Base64 from Python to typed arrays. Python and every browser's platform are little-endian.
+
+export function decodeBytes(text) {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+export const decodeFloat32 = (text) => new Float32Array(decodeBytes(text).buffer);
+
+export const decodeUint32 = (text) => new Uint32Array(decodeBytes(text).buffer);
+
+export const decodeInt16 = (text) => new Int16Array(decodeBytes(text).buffer);
+
+const decodeUint16 = (text) => new Uint16Array(decodeBytes(text).buffer);
+
+export function decodeFloat16(text) {
+  float16Table ??= Float32Array.from({ length: 1 << 16 }, (_, bits) => float16ToNumber(bits));
+  const table = float16Table;
+  return Float32Array.from(decodeUint16(text), (bits) => table[bits]);
+}
+
+/**
+ * All 65,536 half-precision numbers, so that decoding half a million of them is a look-up each.
+ * @type {Float32Array | undefined}
+ */
+let float16Table;
+
+function float16ToNumber(bits) {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0) return sign * 2 ** -24 * fraction;
+  if (exponent === 0x1f) return fraction ? Number.NaN : sign * Infinity;
+  return sign * 2 ** (exponent - 15) * (1 + fraction / 1024);
+}
+
+/** Maps [..., N] in levels, each a share of its own peak, and their peaks [...]: value = level / FULL_LEVEL * peak. */
+export const decodeMaps = ({ levels, peaks }) => ({ levels: decodeUint16(levels), peaks: decodeFloat32(peaks) });
+
+const FULL_LEVEL = 65535;
+
+/** The attention of one block: q (already scaled) and k of every head and token, and each row's log-sum-exp. */
+export const decodeTrace = ({ q, k, logsumexp }) => ({
+  q: decodeFloat16(q),
+  k: decodeFloat16(k),
+  logsumexp: decodeFloat32(logsumexp),
+});
+
+// Attention maps of a result, computed in the browser from what came with it.
+
+const CACHE_SIZE = 2000; // rows and columns, 3 KB each at 785 tokens
+
+/** Whether a view needs only the maps that are sent for every block; anything else needs the block's trace. */
+export const hasMap = (result, { query, direction }) =>
+  query === null && (direction === "from" || !result.hasClassToken);
+
+/** The attention of a view as one value for each patch; head -1 is the mean of all heads. */
+export function attentionMap(result, view) {
+  if (hasMap(result, view)) return classTokenMap(result, view.block, view.head);
+  const token = view.query === null ? 0 : result.tokenOf[view.query];
+  return toPatches(result, tokenAttention(result, view, token));
+}
+
+/** Attention from the class token to each patch (from the mean of all tokens, where there is no class token). */
+export function classTokenMap(result, block, head) {
+  return overHeads(result, head, result.numPatches, (h) =>
+    mapOfLevels(result.attentionMaps, block * result.numHeads + h, result.numPatches),
+  );
+}
+
+/** The maps that came as levels: those of every head of the first block, then of the next. */
+export const mapsOfLevels = (maps, numPatches) =>
+  Array.from(maps.peaks, (_, index) => mapOfLevels(maps, index, numPatches));
+
+function mapOfLevels({ levels, peaks }, index, numPatches) {
+  const values = levels.subarray(index * numPatches, (index + 1) * numPatches);
+  return Float32Array.from(values, (level) => (level / FULL_LEVEL) * peaks[index]);
+}
+
+export function rolloutMap({ rollout }) {
+  return Float32Array.from(rollout.levels, (level) => (level / FULL_LEVEL) * rollout.peaks[0]);
+}
+
+/** Attention from `token` to every token, exp(q_token . k_j - logsumexp_token). Sums to 1. */
+export function attentionRow({ q, k, logsumexp }, numTokens, head, token) {
+  const width = q.length / logsumexp.length;
+  const first = head * numTokens;
+  const row = new Float32Array(numTokens);
+  const query = q.subarray((first + token) * width, (first + token + 1) * width);
+  for (let j = 0, at = first * width; j < numTokens; j++) {
+    let sum = -logsumexp[first + token];
+    for (let d = 0; d < width; d++) sum += query[d] * k[at++];
+    row[j] = Math.exp(sum);
+  }
+  return row;
+}
+
+/** Attention from every token to `token`, exp(q_i . k_token - logsumexp_i). */
+export function attentionColumn({ q, k, logsumexp }, numTokens, head, token) {
+  const width = q.length / logsumexp.length;
+  const first = head * numTokens;
+  const column = new Float32Array(numTokens);
+  const key = k.subarray((first + token) * width, (first + token + 1) * width);
+  for (let i = 0, at = first * width; i < numTokens; i++) {
+    let sum = -logsumexp[first + i];
+    for (let d = 0; d < width; d++) sum += q[at++] * key[d];
+    column[i] = Math.exp(sum);
+  }
+  return column;
+}
+
+/** One row ("from") or column ("to") of a block whose trace is here, for all tokens, computed once. */
+function tokenAttention(result, { block, head, direction }, token) {
+  const { attentionCache: cache, numTokens } = result;
+  const key = `${block} ${head} ${direction} ${token}`;
+  if (!cache.has(key)) {
+    if (cache.size >= CACHE_SIZE) cache.clear();
+    const compute = direction === "from" ? attentionRow : attentionColumn;
+    const trace = result.traces.get(block);
+    cache.set(
+      key,
+      overHeads(result, head, numTokens, (h) => compute(trace, numTokens, h, token)),
+    );
+  }
+  return cache.get(key);
+}
+
+/** The values of one head, or for head -1 the mean over all heads. */
+function overHeads({ numHeads }, head, length, valuesOf) {
+  if (head >= 0) return valuesOf(head);
+  const mean = new Float32Array(length);
+  for (let h = 0; h < numHeads; h++) {
+    const values = valuesOf(h);
+    for (let i = 0; i < length; i++) mean[i] += values[i] / numHeads;
+  }
+  return mean;
+}
+
+/** Values of tokens as values of patches; a dropped patch has no token, so its attention is 0. */
+function toPatches({ tokenOf }, values) {
+  return Float32Array.from(tokenOf, (token) => (token < 0 ? 0 : values[token]));
+}

@@ -1,0 +1,122 @@
+// What one is looking at, how to look around, and how the map is computed: the section of the project's docs.
+
+import { setText } from "../../../shared/dom.js";
+import { english, translate } from "../../../shared/language.js";
+import { createTermList, createTooltip, setExplainedText } from "../../glossary.js";
+import { isFaint } from "../../heatmapColours.js";
+
+export const order = 20;
+export const offline = true;
+
+export const html = `
+  <section class="card about">
+    <h2>What you are looking at</h2>
+    <p class="sentence"></p>
+    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span></p>
+    <p class="hint mouse"></p>
+    <p class="hint touch"></p>
+    <div class="further">
+    <details class="terms">
+      <summary>What the words mean</summary>
+      <dl></dl>
+    </details>
+    <details class="method-docs">
+      <summary>How is this computed?</summary>
+      <div class="text" tabindex="0" role="region" aria-label="How this map is computed"></div>
+    </details>
+    </div>
+  </section>`;
+
+export function create(card, { request }) {
+  const find = (selector) => card.querySelector(selector);
+  const tooltip = createTooltip(card);
+  const docs = createMethodDocs(find(".method-docs"), request);
+
+  function show(result) {
+    createTermList(find(".terms dl")); // in the language of now
+    if (result) return;
+    setText(find(".sentence"), english("Nothing yet. The colours will show what the model attends to."));
+    for (const name of [".dependence", ".cost"]) setText(find(name), "");
+  }
+
+  function draw({ result, method, view, map, choices, chosenMethod }) {
+    const isFaintMap = map && isFaint(map, method.style(result));
+    const faint = isFaintMap ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
+    setExplainedText(find(".sentence"), method.sentence(result, view) + faint, tooltip);
+    const dependence = method.classSpecific ? english("depends on the class") : english("the same for every class");
+    setText(find(".dependence"), dependence);
+    setText(find(".cost"), method.cost);
+    const { mouse, touch } = hints(choices, chosenMethod, result);
+    setText(find(".hint.mouse"), mouse);
+    setText(find(".hint.touch"), touch);
+    docs.setMethod(choices.method);
+  }
+
+  return { show, draw, retry: docs.load };
+}
+
+/** What pointing at a patch does now, for a mouse and for a finger. */
+function hints({ dropping }, { uses }, { hasClassToken }) {
+  if (dropping) {
+    return {
+      mouse: english(
+        "Click a patch, or brush over several, to remove them; do it again to restore them. Arrow keys and Enter do the same.",
+      ),
+      touch: english("Tap a patch, or brush over several, to remove them; do it again to restore them."),
+    };
+  }
+  if (!uses.includes("patch")) {
+    return {
+      mouse: english("Point at a patch to read its value, or move there with the arrow keys."),
+      touch: english("Tap a patch to read its value."),
+    };
+  }
+  return hasClassToken
+    ? {
+        mouse: english(
+          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to the class token.",
+        ),
+        touch: english("Tap a patch to see what it attends to. Tap it again to return to the class token."),
+      }
+    : {
+        mouse: english(
+          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to all tokens.",
+        ),
+        touch: english("Tap a patch to see what it attends to. Tap it again to return to all tokens."),
+      };
+}
+
+/** Loads the section about a method when it is opened, and again when a request failed. */
+export function createMethodDocs(panel, request) {
+  const text = panel.querySelector(".text");
+  const sections = new Map(); // method -> HTML
+  let current = "";
+  let written = ""; // the method whose section is on the page
+
+  async function load() {
+    const method = current;
+    if (!panel.open || written === method) return;
+    if (!sections.has(method)) {
+      const isCurrent = () => current === method && panel.open;
+      const reply = await request({ kind: "method_docs", method }, { isCurrent });
+      if (!reply) return;
+      if (reply.error) {
+        written = "";
+        text.replaceChildren(reply.error);
+        return;
+      }
+      sections.set(method, reply.result.html);
+    }
+    text.innerHTML = sections.get(method);
+    written = method;
+  }
+
+  function setMethod(method) {
+    if (method === current) return;
+    current = method;
+    load();
+  }
+
+  panel.addEventListener("toggle", load);
+  return { setMethod, load };
+}

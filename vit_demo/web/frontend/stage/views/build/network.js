@@ -1,0 +1,203 @@
+// The size of a Vision Transformer, counted from its configuration: the same numbers as those of the Python modules.
+
+import { english, formatInteger, translate } from "../../../shared/language.js";
+
+/** The largest value of each field, so that every count stays an exact integer. */
+export const LIMITS = {
+  image_size: 2048,
+  patch_size: 2048,
+  in_channels: 64,
+  num_classes: 100_000,
+  embed_dim: 8192,
+  depth: 128,
+  num_heads: 512,
+};
+
+/** The least value and the sentence for a field that has none of its values. */
+const RANGES = {
+  image_size: [1, english("The image size must be a whole number from {least} to {most}.")],
+  patch_size: [1, english("The patch size must be a whole number from {least} to {most}.")],
+  in_channels: [1, english("The number of channels must be a whole number from {least} to {most}.")],
+  num_classes: [0, english("The number of classes must be a whole number from {least} to {most}.")],
+  embed_dim: [1, english("The width must be a whole number from {least} to {most}.")],
+  depth: [1, english("The depth must be a whole number from {least} to {most}.")],
+  num_heads: [1, english("The number of heads must be a whole number from {least} to {most}.")],
+};
+
+/**
+ * The network that a visitor builds, {config, patchSize}, from {start, fields}: the title of a starting point, and the fields
+ * that were changed. A flexible network keeps its stored kernel: only the patch size at which it runs changes.
+ */
+export function networkOf({ start, fields }, { defaults, networks }) {
+  const from = networks.find(({ title }) => title === start);
+  const { patch_size: wanted, ...others } = fields;
+  const config = { ...defaults, ...from.config, ...others };
+  if (wanted !== undefined && config.pos_embed_grid === null) config.patch_size = wanted;
+  return { config, patchSize: wanted ?? from.patch_size };
+}
+
+/**
+ * What is wrong with a network, in one sentence; "" if nothing is.
+ * `config` has the fields of Python's ViTConfig; `patchSize` is the one at which the network runs.
+ */
+export function problemOf(config, patchSize) {
+  for (const [field, [least, sentence]] of Object.entries(RANGES)) {
+    const value = field === "patch_size" ? patchSize : config[field];
+    if (!Number.isInteger(value) || value < least || value > LIMITS[field]) {
+      return translate(sentence, { least, most: formatInteger(LIMITS[field]) });
+    }
+  }
+  const { image_size: size, embed_dim: width, num_heads: heads, pool, class_token: classToken } = config;
+  if (size % patchSize) {
+    return translate("{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}.", {
+      size,
+      patchSize,
+    });
+  }
+  if (size % config.patch_size) {
+    return translate(
+      "The stored kernel of {kernel} pixels does not divide an image of {size}: change the image size.",
+      {
+        kernel: config.patch_size,
+        size,
+      },
+    );
+  }
+  if (width % heads) {
+    return translate("A width of {width} cannot be shared equally by {heads} heads: choose a multiple of {heads}.", {
+      width,
+      heads,
+    });
+  }
+  if (pool.startsWith("cls") && !classToken) {
+    return translate("The head cannot read a class token where there is none: add one.");
+  }
+  if (pool === "cls+next" && !config.num_registers) {
+    return translate(
+      "The head cannot read the token after the class token where there are no registers: choose another pooling.",
+    );
+  }
+  return "";
+}
+
+/** The fields of a network that other counts need. */
+function derived(config, patchSize) {
+  const grid = config.image_size / patchSize;
+  const prefix = Number(config.class_token) + config.num_registers;
+  return {
+    grid,
+    patches: grid * grid,
+    tokens: prefix + grid * grid,
+    prefix,
+    headDim: config.embed_dim / config.num_heads,
+    hidden: Math.floor(config.embed_dim * config.mlp_ratio),
+    features: config.embed_dim * (config.pool.includes("+") ? 2 : 1),
+    storedGrid: config.pos_embed_grid ?? Math.floor(config.image_size / config.patch_size),
+  };
+}
+
+/**
+ * The stages of a valid network, from the picture to the logits, each {name, shape, parameters, operations, inner, times}:
+ * `shape` is what it returns for one picture, `inner` are shapes within it as [name, shape], `times` how often it is
+ * repeated; its counts are those of all repetitions. Operations are multiply-accumulates of one forward pass in matrix
+ * products and convolutions.
+ */
+export function stagesOf(config, patchSize) {
+  const { embed_dim: width, depth, num_heads: heads, in_channels: channels, num_classes: classes } = config;
+  const { patches, tokens, prefix, headDim, hidden, features, storedGrid } = derived(config, patchSize);
+  const norm = 2 * width;
+  const scale = config.layer_scale === null ? 0 : width;
+  const perHead = config.projection === "per_head";
+  const qkvWeights = 3 * width * (perHead ? headDim : width);
+  const qkvBias = perHead || config.qkv_bias ? 3 * width : 0;
+  const projection = perHead ? 0 : width * width;
+  const positions = storedGrid ** 2 + (config.pos_embed_prefix ? prefix : 0);
+  const attention = {
+    parameters: norm + qkvWeights + qkvBias + (perHead ? 0 : projection + width) + scale,
+    operations: tokens * (qkvWeights + projection) + 2 * tokens * tokens * width,
+  };
+  const mlp = {
+    parameters: norm + 2 * width * hidden + hidden + width + scale,
+    operations: 2 * tokens * width * hidden,
+  };
+  const stage = (name, shape, parameters = 0, operations = 0, rest = {}) => ({
+    name,
+    shape: [1, ...shape],
+    parameters: parameters * (rest.times ?? 1),
+    operations: operations * (rest.times ?? 1),
+    inner: [],
+    times: 1,
+    ...rest,
+  });
+  const sequence = [tokens, width];
+  return [
+    stage(english("Picture"), [channels, config.image_size, config.image_size]),
+    stage(
+      english("Patch embedding"),
+      [patches, width],
+      channels * config.patch_size ** 2 * width + width,
+      patches * channels * patchSize ** 2 * width,
+    ),
+    stage(
+      prefix ? english("Class token and positions") : english("Positions"),
+      sequence,
+      prefix * width + (config.pos_embed === "learned" ? positions * width : 0),
+    ),
+    stage(english("Attention"), sequence, attention.parameters, attention.operations, {
+      times: depth,
+      inner: [
+        [english("queries, keys, values, each"), [1, heads, tokens, headDim]],
+        [english("attention weights"), [1, heads, tokens, tokens]],
+      ],
+    }),
+    stage("MLP", sequence, mlp.parameters, mlp.operations, {
+      times: depth,
+      inner: [[english("hidden"), [1, tokens, hidden]]],
+    }),
+    stage(
+      config.final_norm ? english("Norm and pooling") : english("Pooling"),
+      [features],
+      config.final_norm ? norm : 0,
+    ),
+    ...(classes ? [stage(english("Classifier head"), [classes], (features + 1) * classes, features * classes)] : []),
+  ];
+}
+
+/** The totals of a valid network: parameters, operations, tokens, and bytes of the attention weights in float32. */
+export function totalsOf(config, patchSize) {
+  const stages = stagesOf(config, patchSize);
+  const sum = (field) => stages.reduce((total, stage) => total + stage[field], 0);
+  const { tokens } = derived(config, patchSize);
+  const attentionBytes = 4 * config.num_heads * tokens * tokens;
+  return { parameters: sum("parameters"), operations: sum("operations"), tokens, attentionBytes };
+}
+
+export const formatShape = (shape) => `[${shape.join(", ")}]`;
+
+// A network as Python code.
+
+/** The code that makes the network: the fields that differ from the defaults of ViTConfig. */
+export function pythonCode(config, patchSize, defaults) {
+  const changed = Object.entries(config).filter(([name, value]) => value !== defaults[name]);
+  const fields = changed.map(([name, value]) => `    ${name}=${literal(value)},\n`).join("");
+  const call = fields ? `ViTConfig(\n${fields})` : "ViTConfig()";
+  const resampled = patchSize === config.patch_size ? "" : `, patch_size=${patchSize}`;
+  return [
+    "import torch",
+    "from vit_demo.model import ViT, ViTConfig",
+    "",
+    `config = ${call}`,
+    "model = ViT(config).eval()",
+    `images = torch.randn(1, ${config.in_channels}, ${config.image_size}, ${config.image_size})`,
+    `print(model(images${resampled}).shape)`,
+    "",
+  ].join("\n");
+}
+
+function literal(value) {
+  if (value === null) return "None";
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (typeof value === "string") return `"${value}"`;
+  return String(value);
+}

@@ -1,0 +1,235 @@
+// "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
+
+import { copyText, make, setText } from "../../../shared/dom.js";
+import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
+import { formatBytes } from "../../format.js";
+import { formatShape, LIMITS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
+
+export const order = 80;
+
+export const sections = ["build"];
+
+export const html = `
+  <section class="card build">
+    <h2>Build a Vision Transformer</h2>
+    <p class="intro">Start from a network you know, change a number, and see what it costs. Nothing is trained here: the
+      counts follow from the shape alone.</p>
+    <div class="columns">
+      <div>
+        <form class="fields" autocomplete="off"></form>
+        <p class="problem" role="alert"></p>
+      </div>
+      <div class="outcome">
+        <dl class="totals"></dl>
+        <ol class="stages"></ol>
+        <p class="hint">Operations are the multiply-accumulates of one forward pass with one picture, in matrix products and
+          convolutions; a count of floating-point operations is twice as large. Attention weights are those of one block in
+          float32; the fused kernel used here computes them in pieces and never stores them all.</p>
+        <div class="code">
+          <button type="button" class="quiet copy">Copy as Python</button>
+          <span class="news" role="status"></span>
+          <pre tabindex="0" aria-label="The network as Python code"></pre>
+        </div>
+      </div>
+    </div>
+  </section>`;
+
+const TOTALS = [
+  ["parameters", english("Parameters"), formatCount],
+  ["operations", english("Operations"), formatCount],
+  ["tokens", english("Tokens"), formatCount],
+  ["attentionBytes", english("Attention weights"), formatBytes],
+];
+
+export function create(card, { change, startingPoints }) {
+  const find = (selector) => card.querySelector(selector);
+  const { defaults, networks } = startingPoints;
+  const first = { start: networks[0].title, fields: {} };
+  const form = createForm(find(".fields"), networks, choose);
+  const totals = TOTALS.map(([name, title, format]) => {
+    const value = make("dd");
+    find(".totals").append(make("div", {}, make("dt", { textContent: title }), value));
+    return { name, value, format };
+  });
+  let shown = null;
+
+  /** Shows a visitor's choice at once: there may be no picture, and then no frame is drawn. */
+  function choose(network) {
+    show(network);
+    change({ network });
+  }
+
+  function draw({ choices }) {
+    const network = networks.some(({ title }) => title === choices.network?.start) ? choices.network : first;
+    if (network !== shown) show(network);
+  }
+
+  function show(network) {
+    shown = network;
+    const { config, patchSize } = networkOf(network, startingPoints);
+    form.show(network, { config, patchSize });
+    const problem = problemOf(config, patchSize);
+    setText(find(".problem"), problem);
+    card.classList.toggle("invalid", Boolean(problem));
+    find(".copy").disabled = Boolean(problem);
+    setText(find(".code .news"), "");
+    if (problem) return;
+    const found = totalsOf(config, patchSize);
+    for (const { name, value, format } of totals) {
+      setText(value, format(found[name]));
+      value.title = formatInteger(found[name]);
+    }
+    const stages = stagesOf(config, patchSize);
+    find(".stages").replaceChildren(...stages.map((stage) => stageRow(stage, found)));
+    find("pre").textContent = pythonCode(config, patchSize, defaults);
+  }
+
+  find(".copy").addEventListener("click", async () => {
+    const copied = await copyText(find("pre").textContent);
+    if (!copied) getSelection().selectAllChildren(find("pre"));
+    setText(find(".code .news"), copied ? english("Copied.") : english("The code is selected: press Ctrl+C."));
+  });
+  find(".fields").addEventListener("submit", (event) => event.preventDefault());
+  show(first);
+  languageChange.subscribe(card, () => show(shown));
+
+  return { draw, drawEmpty: draw };
+}
+
+function stageRow({ name, shape, parameters, operations, inner, times }, totals) {
+  const heading = make("b", { textContent: name });
+  if (times > 1) heading.append(make("small", { textContent: ` × ${times}` }));
+  const shapes = make("span", { className: "shapes" }, make("code", { textContent: formatShape(shape) }));
+  for (const [what, inside] of inner) {
+    shapes.append(make("small", {}, what, " ", make("code", { textContent: formatShape(inside) })));
+  }
+  return make(
+    "li",
+    {},
+    make("div", { className: "stage-name" }, heading, shapes),
+    share(translate("{number} parameters", { number: formatCount(parameters) }), parameters, totals.parameters),
+    share(translate("{number} operations", { number: formatCount(operations) }), operations, totals.operations),
+  );
+}
+
+/** A count with a bar for its share of the total; empty for none. */
+function share(words, value, total) {
+  if (!value) return make("div", { className: "share" });
+  const bar = make("i");
+  bar.style.width = `${(100 * value) / total}%`;
+  const number = make("span", { className: "number", textContent: words });
+  number.title = formatInteger(value);
+  return make("div", { className: "share" }, number, make("span", { className: "track" }, bar));
+}
+
+// The form of the section Build: a starting point, and the fields of the configuration that a visitor may change.
+
+const NUMBERS = [
+  ["image_size", english("Image size"), english("pixels")],
+  ["patch_size", english("Patch size"), english("pixels")],
+  ["in_channels", english("Channels"), english("1 or 3")],
+  ["num_classes", english("Classes"), english("0 for none")],
+  ["embed_dim", english("Width"), english("per token")],
+  ["depth", english("Depth"), english("blocks")],
+  ["num_heads", english("Heads"), english("per block")],
+];
+
+const CHOICES = [
+  [
+    "pool",
+    english("The head reads"),
+    [
+      ["cls", english("the class token")],
+      ["mean", english("the mean of the patches")],
+      ["all", english("the mean of all tokens")],
+      ["cls+mean", english("class token and mean, side by side")],
+      ["cls+next", english("class token and the token after it")],
+    ],
+  ],
+  [
+    "class_token",
+    english("Class token"),
+    [
+      [true, english("yes")],
+      [false, english("no")],
+    ],
+  ],
+  [
+    "pos_embed",
+    english("Positions"),
+    [
+      ["learned", english("learned")],
+      ["sincos", english("sines and cosines")],
+    ],
+  ],
+];
+
+let forms = 0;
+
+/**
+ * Fills a form. `onChange(network)` is called with {start, fields}: the title of a starting point, and the fields by name
+ * that the visitor has changed. `show(network, {config, patchSize})` writes them into the fields.
+ */
+function createForm(form, networks, onChange) {
+  const id = `build-${++forms}`;
+  let current = null;
+  const start = make("select", { id: `${id}-start` }, ...groups(networks));
+  start.addEventListener("change", () => onChange({ start: start.value, fields: {} }));
+  form.append(field(start, english("Start from")));
+
+  const inputs = NUMBERS.map(([name, title, unit]) => {
+    const input = make("input", {
+      id: `${id}-${name}`,
+      type: "number",
+      inputMode: "numeric",
+      min: 0,
+      max: LIMITS[name],
+    });
+    input.addEventListener("input", () =>
+      onChange(changed(name, input.value === "" ? Number.NaN : Number(input.value))),
+    );
+    form.append(field(input, title, unit));
+    return { name, input };
+  });
+  const selects = CHOICES.map(([name, title, options]) => {
+    const select = make(
+      "select",
+      { id: `${id}-${name}` },
+      ...options.map(([, label], i) => make("option", { value: i, textContent: label })),
+    );
+    select.addEventListener("change", () => onChange(changed(name, options[select.selectedIndex][0])));
+    form.append(field(select, title));
+    return { name, select, options };
+  });
+
+  const changed = (name, value) => ({ ...current, fields: { ...current.fields, [name]: value } });
+
+  function show(network, { config, patchSize }) {
+    current = network;
+    start.value = network.start;
+    for (const { name, input } of inputs) {
+      const value = name === "patch_size" ? patchSize : config[name];
+      // A field that is being emptied stays empty.
+      if (!Number.isNaN(value) && Number(input.value) !== value) input.value = value;
+    }
+    for (const { name, select, options } of selects) {
+      select.selectedIndex = options.findIndex(([value]) => value === config[name]);
+    }
+  }
+
+  return { show };
+}
+
+function groups(networks) {
+  const names = [...new Set(networks.map(({ group }) => group))];
+  return names.map((label) => {
+    const titles = networks.filter(({ group }) => group === label).map(({ title }) => title);
+    return make("optgroup", { label }, ...titles.map((title) => make("option", { value: title, textContent: title })));
+  });
+}
+
+function field(control, title, unit = "") {
+  const label = make("label", { htmlFor: control.id, textContent: title });
+  if (unit) label.append(make("small", { textContent: unit }));
+  return make("div", { className: "field" }, label, control);
+}

@@ -1,0 +1,210 @@
+// One column of a comparison: its choices, its picture, and what is known about it.
+
+import { make, setProgress, setText } from "../../../shared/dom.js";
+import { middlePatch, neighbour } from "../../../shared/geometry.js";
+import { english, formatCount, translate } from "../../../shared/language.js";
+import { MOST_COLUMNS } from "../../../shared/link.js";
+import { formatArea, formatBytes, formatProbability, placeOf, targetOf } from "../../format.js";
+import { scaleEnd } from "../../heatmapColours.js";
+import { testedClass } from "../../methods.js";
+import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
+
+const OPACITY = 0.8;
+const NONE = new Set();
+
+const HTML = `
+  <div class="choices">
+    <label>Model <select data-compare="preset"></select></label>
+    <label>Patch size <select data-compare="patchSize"></select></label>
+    <label>Method <select data-compare="method"></select></label>
+    <label>Class <select data-compare="label"></select></label>
+  </div>
+  <div class="pane">
+    <canvas tabindex="0" role="application"></canvas>
+    <p class="error" role="status"></p>
+    <div class="progress" aria-hidden="true"><i></i></div>
+  </div>
+  <p class="at"></p>
+  <dl></dl>
+  <button type="button" class="quiet remove">Remove</button>`;
+
+/** `onChange(part)` gets a choice, `onHover(patch, result)` a patch or null, `onRemove()` a click on "Remove". */
+export function createColumn(methods, { onChange, onHover, onRemove }) {
+  const element = make("section", { className: "column", innerHTML: HTML });
+  const find = (selector) => element.querySelector(selector);
+  const [canvas, pane] = [find("canvas"), find(".pane")];
+  const selects = Object.fromEntries([...element.querySelectorAll("select")].map((one) => [one.dataset.compare, one]));
+  let shown = null; // what `show` was called with
+
+  for (const [name, select] of Object.entries(selects)) {
+    select.addEventListener("change", () => onChange({ [name]: JSON.parse(select.value) }));
+  }
+  find(".remove").addEventListener("click", onRemove);
+  const hover = (patch) => onHover(patch, shown?.result ?? null);
+  listenToPatches(canvas, () => shown?.result ?? null, {
+    hover,
+    click: hover,
+    press() {},
+    leave: () => hover(null),
+    move(step) {
+      const { result, hovered } = shown;
+      hover(hovered === null ? middlePatch(result) : neighbour(hovered, step, result));
+    },
+  });
+
+  /**
+   * Shows a column: `choices` {preset, patchSize, method, label}, `number` from 1, `models` of its menu, `result` or null, `map` or null, the
+   * `end` of the colour scale, the `hovered` patch or null, `areas` {deletion, insertion} or null, `error`, and `progress`:
+   * null if nothing is computed, else {share}.
+   */
+  function show(next) {
+    shown = next;
+    const { choices, number, models, result, error, progress, canRemove } = next;
+    element.setAttribute("aria-label", translate("Column {number}", { number }));
+    fill(
+      selects.preset,
+      models.map(({ name, title }) => [name, title]),
+      choices.preset,
+    );
+    const sizes = models.find(({ name }) => name === choices.preset)?.sizes ?? [{ size: choices.patchSize }];
+    fill(
+      selects.patchSize,
+      sizes.map(({ size }) => [size, `${size} px`]),
+      choices.patchSize,
+    );
+    fill(
+      selects.method,
+      Object.entries(methods).map(([name, { label }]) => [name, label]),
+      choices.method,
+    );
+    const classes = (result?.predictions ?? []).map(({ index, label }) => [index, label]);
+    classes.sort(([, one], [, other]) => one.localeCompare(other));
+    fill(selects.label, [[null, translate("predicted class")], ...classes], choices.label);
+    selects.label.disabled = !methods[choices.method].classSpecific;
+    selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
+    find(".remove").hidden = !canRemove;
+    setText(find(".error"), error);
+    setProgress(find(".progress"), Boolean(progress), progress?.share ?? null);
+    element.classList.toggle("pending", Boolean(progress));
+    paint();
+    describe();
+  }
+
+  function paint() {
+    const { result, map, end, hovered, choices } = shown;
+    canvas.style.visibility = result ? "" : "hidden";
+    if (!result) return;
+    const style = { ...methods[choices.method].style(result), floor: end };
+    const size = fitCanvas(canvas, pane, result.size);
+    paintResult(canvas, size, result, { map, style, opacity: OPACITY, queried: null, hovered, dropped: NONE });
+  }
+
+  function describe() {
+    const { result, map, hovered, choices, areas, number } = shown;
+    const method = methods[choices.method];
+    const first = result?.predictions[0];
+    const rows = result
+      ? [
+          [
+            english("Prediction"),
+            first ? `${first.label}, ${formatProbability(first.probability)}` : translate("no classes"),
+          ],
+          [english("Grid"), `${result.rows} × ${result.columns}`],
+          [english("Tokens"), `${result.numTokens}`],
+          [english("Operations"), formatCount(result.operations)],
+          [english("Attention of a block"), formatBytes(attentionBytes(result))],
+          ...(first ? [[english("Tested on"), testedClass(result, method, choices.label).label]] : []),
+          [english("Deletion ↓"), areas ? formatArea(areas.deletion) : "–"],
+          [english("Insertion ↑"), areas ? formatArea(areas.insertion) : "–"],
+        ]
+      : [];
+    const lines = rows.flatMap(([term, value]) => [
+      make("dt", { textContent: term }),
+      make("dd", { textContent: value, title: value }),
+    ]);
+    find("dl").replaceChildren(...lines);
+    const isRead = result && map && hovered !== null;
+    setText(find(".at"), isRead ? `${placeOf(result, hovered)}: *${method.format(map[hovered])}*` : "");
+    const target = method.classSpecific && first ? ` (${targetOf(result, choices.label).label})` : "";
+    const words = translate("Column {number}: {method}. Arrow keys read its patches.", {
+      number,
+      method: translate(method.label) + target,
+    });
+    canvas.setAttribute("aria-label", words);
+  }
+
+  return { element, show, repaint: () => shown && paint() };
+}
+
+const sameForEvery = ({ label }) => translate("{method} is the same for every class", { method: translate(label) });
+
+/** Offers [value, words] in a select, touching the page only where something is new. */
+function fill(select, options, value) {
+  const key = JSON.stringify(options);
+  if (select.dataset.key !== key) {
+    select.dataset.key = key;
+    select.replaceChildren(
+      ...options.map(([each, textContent]) => make("option", { value: JSON.stringify(each), textContent })),
+    );
+  }
+  select.value = JSON.stringify(value);
+}
+
+// The columns of a comparison: {preset, patchSize, method, label}; label is the index of a class, null for the predicted one.
+
+export const FEWEST = 2;
+export const MOST = MOST_COLUMNS;
+
+const FIRST = 3;
+
+/** The columns to begin with: the picture on the stage, and the same model at its nearest other patch sizes. */
+export function firstColumns({ preset, patch_size: current }, sizes, method) {
+  const distance = (size) => Math.abs(Math.log(size / current)); // of 2, 4 and 14, 2 is nearest to 4
+  const nearest = sizes.filter((size) => size !== current).sort((a, b) => distance(a) - distance(b));
+  const shown = [current, ...nearest.slice(0, FIRST - 1)].sort((a, b) => a - b);
+  return shown.map((patchSize) => ({ preset, patchSize, method, label: null }));
+}
+
+/**
+ * The columns that a visitor or a link chose, as far as their models, sizes and methods exist; null for fewer than two.
+ * `models` are those of the picture on the stage.
+ */
+export function offeredColumns(chosen, models, methods) {
+  const exists = ({ preset, patchSize, method }) =>
+    Object.hasOwn(methods, method) &&
+    models.find(({ name }) => name === preset)?.sizes.some(({ size }) => size === patchSize);
+  const columns = (chosen ?? []).filter(exists);
+  return columns.length < FEWEST ? null : columns;
+}
+
+/** What a request about a column repeats: the same picture in another model or at another patch size. */
+export const sourceOf = (source, { preset, patchSize }) => ({
+  ...source,
+  preset,
+  patch_size: patchSize,
+  dropped: [],
+});
+
+/** Another model for a column, at the same patch size if it has that; a class of one model is none of another. */
+export function withModel(column, { name, sizes, default_patch_size: usual }) {
+  const hasSize = sizes.some(({ size }) => size === column.patchSize);
+  return { ...column, preset: name, patchSize: hasSize ? column.patchSize : usual, label: null };
+}
+
+/** One end of the colour scale for all maps with the same unit: a Map from the unit; `maps` is a list of {unit, map, style}. */
+export function scaleEnds(maps) {
+  const ends = new Map();
+  for (const { unit, map, style } of maps) ends.set(unit, Math.max(ends.get(unit) ?? 0, scaleEnd(map, style)));
+  return ends;
+}
+
+/** The patch of one grid that holds the middle of a patch of another, when both cover the same picture. */
+export function samePlace(patch, from, to) {
+  const row = Math.floor(patch / from.columns);
+  const column = patch % from.columns;
+  const along = (place, count, wanted) => Math.min(wanted - 1, Math.floor(((place + 0.5) * wanted) / count));
+  return along(row, from.rows, to.rows) * to.columns + along(column, from.columns, to.columns);
+}
+
+/** Bytes of one block's attention weights in float32, were they stored. */
+export const attentionBytes = ({ numHeads, numTokens }) => 4 * numHeads * numTokens ** 2;

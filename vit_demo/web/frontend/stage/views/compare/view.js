@@ -1,0 +1,247 @@
+// Compare: the same picture in two to four columns, under other patch sizes, models, methods or classes.
+
+import { setText } from "../../../shared/dom.js";
+import { english, translate } from "../../../shared/language.js";
+import { mapFields } from "../../methods.js";
+import { decodeFloat32, openResult } from "../../result.js";
+import {
+  createColumn,
+  FEWEST,
+  firstColumns,
+  MOST,
+  offeredColumns,
+  samePlace,
+  scaleEnds,
+  sourceOf,
+  withModel,
+} from "./column.js";
+
+export const order = 60;
+
+export const sections = ["compare"];
+
+export const html = `
+  <section class="card compare">
+    <h2>Compare</h2>
+    <p class="intro">The same picture side by side. Maps with the same unit share one colour scale, and pointing at a patch
+      shows the same place in every column.</p>
+    <div class="tools">
+      <button type="button" class="quiet add">Add a column</button>
+      <button type="button" class="quiet reset">Reset</button>
+      <button type="button" class="quiet measure">Measure deletion and insertion</button>
+      <p class="scales"></p>
+    </div>
+    <div class="columns"></div>
+  </section>`;
+
+export function create(card, { request, methods, curves, change }) {
+  const find = (selector) => card.querySelector(selector);
+  let whole = null; // the result that the stage shows
+  let models = null; // those of the menu, and one of the visitor's own that the stage shows
+  let columns = []; // {choices, view, result, map, areas, error, progress, token}
+  let hovered = null; // {patch, result}
+  let chosen = null; // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
+  let isOpen = false;
+  let frame = 0;
+
+  function schedule() {
+    if (!frame) frame = requestAnimationFrame(render);
+  }
+
+  function render() {
+    frame = 0;
+    const maps = columns.filter(({ map }) => map).map((column) => describe(column));
+    const ends = scaleEnds(maps);
+    columns.forEach((column, i) => {
+      const { choices, result } = column;
+      column.view.show({
+        ...column,
+        number: i + 1,
+        models: offered(choices),
+        end: ends.get(methods[choices.method].unit) ?? 0,
+        hovered: hovered && result ? samePlace(hovered.patch, hovered.result, result) : null,
+        canRemove: columns.length > FEWEST,
+      });
+    });
+    find(".add").disabled = !columns.length || columns.length >= MOST;
+    find(".measure").disabled = !columns.length || columns.some(({ result, progress }) => !result || progress);
+    const words = maps.map(({ unit, style, format }) => [
+      unit,
+      style.signed
+        ? translate("colours from *−{end}* to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) })
+        : translate("colours from 0 to *{end}*: {unit}", { end: format(ends.get(unit)), unit: translate(unit) }),
+    ]);
+    const nothing = english("Draw a digit or choose a photo.");
+    setText(find(".scales"), whole ? [...new Map(words).values()].join(" · ") : nothing);
+  }
+
+  function describe({ choices: { method }, map, result }) {
+    const { unit, style, format } = methods[method];
+    return { unit, map, style: style(result), format };
+  }
+
+  /** The models for the visitor's picture; one that is chosen is always among them. */
+  function offered({ preset }) {
+    const task = models?.find(({ name }) => name === whole.source.preset)?.task;
+    return (models ?? []).filter((model) => model.name === preset || (model.on_machine && model.task === task));
+  }
+
+  function addColumn(choices) {
+    const column = { choices, result: null, map: null, areas: null, error: "", progress: null, token: null };
+    column.view = createColumn(methods, {
+      onChange: (part) => choose(column, part),
+      onHover(patch, result) {
+        hovered = patch === null ? null : { patch, result };
+        schedule();
+      },
+      onRemove() {
+        removeColumn(column);
+        publish();
+      },
+    });
+    columns.push(column);
+    find(".columns").append(column.view.element);
+    load(column);
+  }
+
+  function removeColumn(column) {
+    column.token = null;
+    columns = columns.filter((each) => each !== column);
+    column.view.element.remove();
+    schedule();
+  }
+
+  function choose(column, part) {
+    const model = "preset" in part && models.find(({ name }) => name === part.preset);
+    column.choices = model ? withModel(column.choices, model) : { ...column.choices, ...part };
+    load(column);
+    publish();
+  }
+
+  /** Makes the columns part of the page's state, and so of its address. */
+  function publish() {
+    chosen = columns.map(({ choices }) => choices);
+    change({ compare: chosen });
+  }
+
+  /** Loads a column's result, if it is another one, and its map; what was shown stays until then. */
+  async function load(column) {
+    const token = {};
+    Object.assign(column, { token, areas: null, error: "", progress: { share: null } });
+    schedule();
+    const isCurrent = () => column.token === token;
+    const onProgress = (share) => {
+      column.progress = { share };
+      schedule();
+    };
+    const result = await resultOf(column, { isCurrent, onProgress });
+    if (!isCurrent()) return;
+    const hasClass = result.predictions?.some(({ index }) => index === column.choices.label);
+    if (!hasClass) column.choices = { ...column.choices, label: null }; // another model's, or of another picture
+    const { choices } = column;
+    const map = result.error ? null : await mapOf(choices, result, { isCurrent, onProgress });
+    if (!isCurrent()) return;
+    const error = result.error ?? map.error ?? "";
+    Object.assign(column, error ? { error } : { result, map }, { progress: null });
+    schedule();
+  }
+
+  async function resultOf({ choices, result }, options) {
+    const isSame = (one) => one?.source.preset === choices.preset && one.source.patch_size === choices.patchSize;
+    if (isSame(result)) return result;
+    const known = [whole, ...columns.map((column) => column.result)].find(isSame);
+    if (known) return known;
+    const reply = await request({ kind: "result", source: sourceOf(whole.source, choices) }, options);
+    if (!reply?.result) return { error: reply?.error ?? "" };
+    return reply.result.empty ? { error: reply.result.message } : openResult(reply.result);
+  }
+
+  async function mapOf({ method, label }, result, options) {
+    const { classSpecific, map } = methods[method];
+    if (classSpecific && !result.predictions.length) {
+      return { error: english("This model has no classes: choose another method.") };
+    }
+    const view = { method, block: result.numBlocks - 1, head: -1, direction: "from", query: null, pinned: null, label };
+    if (map) return map(result, view);
+    const fields = mapFields(methods, result, view);
+    const reply = await request({ kind: "map", source: result.source, ...fields }, options);
+    return reply?.result ? decodeFloat32(reply.result.map) : { error: reply?.error ?? "" };
+  }
+
+  async function measure() {
+    await Promise.all(columns.map(measureOne));
+  }
+
+  async function measureOne(column) {
+    const token = {};
+    Object.assign(column, { token, progress: { share: null } });
+    schedule();
+    const isCurrent = () => column.token === token;
+    const { choices, result } = column;
+    const view = { ...choices, block: result.numBlocks - 1, head: -1, direction: "from", pinned: null };
+    const onProgress = (share) => {
+      column.progress = { share };
+      schedule();
+    };
+    const fields = { ...mapFields(methods, result, view), baseline: "mean" };
+    const reply = await curves.ofMap(result, fields, { isCurrent, onProgress });
+    if (!isCurrent()) return;
+    const { deletion, insertion } = reply?.result ?? {};
+    const found = reply?.result ? { deletion: deletion.area, insertion: insertion.area } : null;
+    Object.assign(column, { areas: found, error: reply?.error ?? "", progress: null });
+    schedule();
+  }
+
+  /** Loads the menu, again if the stage shows a model that was not there before. */
+  async function loadModels(preset) {
+    const isKnown = ({ name, on_machine: isHere }) => name === preset && isHere;
+    if (models?.some(isKnown)) return;
+    models = (await request({ kind: "models" }))?.result?.models ?? models;
+    if (!models || models.some(isKnown)) return;
+    const own = (await request({ kind: "model", name: preset }))?.result;
+    if (own) models = [...models.filter(({ name }) => name !== preset), { ...own, on_machine: true }];
+  }
+
+  /** Begins again with the picture on the stage; columns that the visitor has chosen are kept for a new picture. */
+  async function begin() {
+    if (!isOpen || !whole) return;
+    const asked = whole;
+    const { preset } = asked.source;
+    await loadModels(preset);
+    if (whole !== asked) return;
+    const sizes = models?.find(({ name }) => name === preset)?.sizes.map(({ size }) => size) ?? [];
+    const next = offeredColumns(chosen, offered({ preset }), methods) ?? firstColumns(whole.source, sizes, "attention");
+    for (const column of [...columns]) removeColumn(column);
+    hovered = null;
+    for (const choices of next) addColumn(choices);
+  }
+
+  function show(_result, result) {
+    if (result === whole) return schedule();
+    whole = result ?? null;
+    if (whole) begin();
+    else for (const column of [...columns]) removeColumn(column);
+    schedule();
+  }
+
+  /** Called for each frame while the section is open. */
+  function draw({ choices: { compare } }) {
+    if (isOpen && JSON.stringify(compare) === JSON.stringify(chosen)) return;
+    isOpen = true;
+    chosen = compare;
+    begin();
+  }
+
+  find(".add").addEventListener("click", () => {
+    addColumn({ ...columns.at(-1).choices });
+    publish();
+  });
+  find(".reset").addEventListener("click", () => {
+    change({ compare: null });
+    chosen = null;
+    begin();
+  });
+  find(".measure").addEventListener("click", measure);
+  new ResizeObserver(schedule).observe(card);
+  return { show, draw };
+}

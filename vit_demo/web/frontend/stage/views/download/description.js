@@ -1,0 +1,164 @@
+// What a saved map is, in words, as data and as code that computes it again.
+
+import { translate } from "../../../shared/language.js";
+import { formatArea, formatProbability, targetOf } from "../../format.js";
+import { mapFields, testedClass } from "../../methods.js";
+import { BASELINES } from "../../onDemand.js";
+
+const SENT_PRECISION = "attention within 0.0001, other maps float32";
+
+const plain = (text) => text.replaceAll("*", "");
+
+const predictionOf = ({ label, probability }) =>
+  translate("prediction {label}, {probability}", { label, probability: formatProbability(probability) });
+
+/** The caption of a saved picture: lines of text. */
+export function captionOf(saved) {
+  const { result, method, view, map } = saved;
+  const { preset, patch_size: patchSize } = result.source;
+  const first = result.predictions[0];
+  const prediction = first ? ` · ${predictionOf(first)}` : "";
+  const peak = map.reduce((best, value) => Math.max(best, Math.abs(value)), 0);
+  return [
+    `${translate(method.label)} · ${plain(method.subject(result, view))}`,
+    translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) + prediction,
+    translate("largest value {value} ({unit})", { value: plain(method.format(peak)), unit: translate(method.unit) }),
+    ...measuredOf(saved).map(faithfulnessLine),
+  ];
+}
+
+const faithfulnessLine = ({ baseline, deletion, insertion }) => {
+  const side = ({ area, random_area: random }) =>
+    translate("{area} (random order {random})", { area: formatArea(area), random: formatArea(random) });
+  const words = BASELINES.find(([name]) => name === baseline)[1];
+  return translate("faithfulness: deletion {deletion}, insertion {insertion}; removed patches become: {words}", {
+    deletion: side(deletion),
+    insertion: side(insertion),
+    words: translate(words),
+  });
+};
+
+/** What the visitor has measured of this map, for each replacement of removed patches. */
+function measuredOf(saved) {
+  const { result, view, curves } = saved;
+  if (!result.predictions.length) return [];
+  const { index: label } = testedClass(result, saved.method, view.label);
+  return curves.measured(result, { label, ...fieldsOf(saved).fields });
+}
+
+/** The fields of a map as they are in a request, and the class by name. */
+export function fieldsOf({ result, view, methods, name }) {
+  const fields = mapFields(methods, result, { ...view, method: name, pinned: view.query });
+  const target = methods[name].classSpecific ? targetOf(result, view.label).label : null;
+  return { fields, target };
+}
+
+/**
+ * Everything about a map that a program needs: plain values for JSON; `map` is a list of rows. `exact` are the package's
+ * values; null where there is no server to ask, and the map has the precision in which it was sent.
+ */
+export function valuesOf(saved, exact) {
+  const { result, method } = saved;
+  const map = exact ?? saved.map;
+  const { fields, target } = fieldsOf(saved);
+  const { preset, patch_size, fit, dropped } = result.source;
+  const faithfulness = measuredOf(saved).map(({ baseline, deletion, insertion }) => {
+    const random = { deletion: deletion.random_area, insertion: insertion.random_area };
+    return { removed: baseline, deletion: deletion.area, insertion: insertion.area, random };
+  });
+  const rows = Array.from({ length: result.rows }, (_, row) =>
+    [...map.slice(row * result.columns, (row + 1) * result.columns)].map((value) =>
+      Number.isFinite(value) ? value : null,
+    ),
+  );
+  return {
+    preset,
+    patch_size,
+    fit,
+    dropped,
+    ...fields,
+    label: target,
+    title: method.label,
+    unit: method.unit,
+    class_specific: method.classSpecific,
+    ...(faithfulness.length ? { faithfulness } : {}),
+    predictions: result.predictions.map(({ label, probability }) => ({ label, probability })),
+    rows: result.rows,
+    columns: result.columns,
+    precision: exact ? "float32" : SENT_PRECISION,
+    map: rows,
+  };
+}
+
+const pictureOf = ({ result: { source, predictions, pixelated } }) =>
+  source.example ?? (pixelated ? `drawing-${predictions[0]?.label ?? ""}` : "photo");
+
+const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(/^-|-$/g, "");
+
+/** The name of a saved map without its extension: picture, method, block, head and query (from 1, as on the page), model. */
+export function nameOf(saved) {
+  const { result, name } = saved;
+  const { fields, target } = fieldsOf(saved);
+  const { preset, patch_size: size } = result.source;
+  const parts = [pictureOf(saved), name];
+  if (target !== null) parts.push(target);
+  if ("block" in fields) parts.push(`block${fields.block + 1}`);
+  if ("head" in fields) parts.push(fields.head < 0 ? "mean" : `head${fields.head + 1}`);
+  if (fields.query !== undefined && fields.query !== null)
+    parts.push(`row${Math.floor(fields.query / result.columns) + 1}`, `col${(fields.query % result.columns) + 1}`);
+  if (fields.direction === "to") parts.push("to");
+  return [...parts, preset, String(size)].map(fileSafe).join("-");
+}
+
+/** The name of the file with the model's input; code and command read it. */
+export const nameOfInput = (saved) =>
+  `${fileSafe(pictureOf(saved))}-input-${fileSafe(saved.result.source.preset)}-${saved.result.source.patch_size}.png`;
+
+/** How that file becomes the input again: as it is. */
+const fitOf = ({ fit }) => (fit === "crop" ? "squash" : fit);
+
+/** Python code that computes the map. */
+export function pythonOf(saved) {
+  const { result, name } = saved;
+  const { fields, target } = fieldsOf(saved);
+  const { preset, patch_size: size, dropped } = result.source;
+  const place = (patch) => `(${Math.floor(patch / result.columns)}, ${patch % result.columns})`;
+  const options = [`"${name}"`];
+  if (target !== null) options.push(`label=${JSON.stringify(target)}`);
+  if ("block" in fields) options.push(`block=${fields.block}`);
+  if ("head" in fields) options.push(`head=${fields.head < 0 ? "None" : fields.head}`);
+  if (fields.query !== undefined && fields.query !== null) options.push(`query=${place(fields.query)}`);
+  if (fields.direction === "to") options.push('direction="to"');
+  const without = dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "";
+  const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
+  return `import vit_demo
+
+image = "${nameOfInput(saved)}"  # Download, "Input picture"
+ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit})
+${without}values = ex.heatmap(${options.join(", ")})
+ex.overlay(values, method="${name}").save("${name}.png")
+`;
+}
+
+/** The shell command for the map, or null if patches were dropped, which the command line cannot do. */
+export function commandOf(saved) {
+  const { result, name } = saved;
+  const { fields, target } = fieldsOf(saved);
+  const { preset, patch_size: size, dropped } = result.source;
+  if (dropped.length) return null;
+  const label =
+    target === null ? "" : ` --label ${/^\w+$/.test(target) ? target : `'${target.replaceAll("'", "'\\''")}'`}`;
+  const how = result.pixelated ? "" : ` --fit ${fitOf(result.source)}`;
+  const options = how + label + mapOptionsOf(result, fields);
+  return `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
+}
+
+/** The options of the command line that differ from its defaults: the last block, the mean of its heads, no query. */
+function mapOptionsOf(result, { block = result.numBlocks - 1, head = -1, query = null, direction = "from" }) {
+  const options = [];
+  if (block !== result.numBlocks - 1) options.push(`--block ${block}`);
+  if (head >= 0) options.push(`--head ${head}`);
+  if (query !== null) options.push(`--query ${Math.floor(query / result.columns)},${query % result.columns}`);
+  if (direction === "to") options.push("--direction to");
+  return options.map((option) => ` ${option}`).join("");
+}

@@ -1,0 +1,149 @@
+// A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
+
+import { make } from "../../../shared/dom.js";
+import { currentLanguage, translate } from "../../../shared/language.js";
+import { percent } from "../../format.js";
+import { heatCanvas, heatStops, isCoarse, scaleEnd } from "../../heatmapColours.js";
+import { paintResult } from "../../pictureCanvas.js";
+import { captionOf } from "./description.js";
+
+const SIDE = 896; // pixels of the longer side of a saved picture
+const LINE = 30; // pixels of a line of its caption
+const MARGIN = 20;
+const CLASSES = 5; // in the table of a report
+const BAR = 12; // pixels of the height of the colour bar
+const FONT = "system-ui, -apple-system, sans-serif";
+
+const sizeOf = ({ size: [width, height] }) => {
+  const scale = SIDE / Math.max(width, height);
+  return [Math.round(width * scale), Math.round(height * scale)];
+};
+
+/** The picture under its map as a canvas, without a caption. */
+function pictureOf({ result, map, style, opacity, dropped }) {
+  const [width, height] = sizeOf(result);
+  const canvas = make("canvas", { width, height });
+  paintResult(canvas, [width, height], result, { map, style, opacity, queried: null, hovered: null, dropped });
+  return canvas;
+}
+
+/** The colour bar of a map: the colours along it, and the values at its ends. */
+function barOf({ result, method, map, style, opacity }) {
+  const end = scaleEnd(map, style);
+  const format = (value) => method.format(value).replaceAll("*", "");
+  const colours = heatStops(opacity, { ...style, paper: result.pixelated });
+  return { colours, low: style.signed ? format(-end) : "0", high: format(end) };
+}
+
+/** Resolves to a PNG, a Blob. */
+export function pngOf(saved) {
+  const picture = pictureOf(saved);
+  const lines = captionOf(saved);
+  const top = picture.height + MARGIN + LINE; // of the caption, below the colour bar
+  const canvas = make("canvas", { width: picture.width, height: top + MARGIN + LINE * lines.length });
+  const context = canvas.getContext("2d");
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(picture, 0, 0);
+  context.fillStyle = "#17181c";
+  paintBar(context, barOf(saved), picture);
+  lines.forEach((line, i) => {
+    context.font = `${i ? 400 : 600} 21px ${FONT}`;
+    context.fillText(line, MARGIN, top + LINE * (i + 0.72), canvas.width - 2 * MARGIN);
+  });
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+function paintBar(context, { colours, low, high }, { width, height }) {
+  context.font = `400 18px ${FONT}`;
+  const [left, right] = [
+    MARGIN + context.measureText(low).width + 10,
+    width - MARGIN - context.measureText(high).width - 10,
+  ];
+  const gradient = context.createLinearGradient(left, 0, right, 0);
+  for (const [i, colour] of colours.entries()) gradient.addColorStop(i / (colours.length - 1), colour);
+  context.fillText(low, MARGIN, height + MARGIN + 12);
+  context.fillText(high, right + 10, height + MARGIN + 12);
+  context.save();
+  context.fillStyle = gradient;
+  context.fillRect(left, height + MARGIN, right - left, BAR);
+  context.restore();
+}
+
+/** An SVG: the picture and the map as images of their own, the caption as text. */
+export function svgOf(saved) {
+  const { result, map, style, opacity } = saved;
+  const [width, height] = sizeOf(result);
+  const lines = captionOf(saved);
+  const top = height + MARGIN + LINE; // of the caption, below the colour bar
+  const heat = heatCanvas(map, result, opacity, undefined, style).toDataURL();
+  const sharp = ' style="image-rendering: pixelated"';
+  const image = (url, isSharp) =>
+    `<image href="${url}" width="${width}" height="${height}" preserveAspectRatio="none"${isSharp ? sharp : ""}/>`;
+  const texts = lines.map(
+    (line, i) =>
+      `<text x="${MARGIN}" y="${top + LINE * (i + 0.72)}" font-weight="${i ? 400 : 600}">${escapeXml(line)}</text>`,
+  );
+  const { colours, low, high } = barOf(saved);
+  const stops = colours.map((colour, i) => `<stop offset="${i / (colours.length - 1)}" stop-color="${colour}"/>`);
+  const end = (x, anchor, text) =>
+    `<text x="${x}" y="${height + MARGIN + 12}" font-size="18" text-anchor="${anchor}">${escapeXml(text)}</text>`;
+  const total = top + MARGIN + LINE * lines.length;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${total}" font-family="${FONT}" font-size="21">
+<rect width="${width}" height="${total}" fill="#fff"/>
+${image(result.pictureUrl, result.pixelated)}
+${image(heat, isCoarse(result))}
+<defs><linearGradient id="scale">${stops.join("")}</linearGradient></defs>
+<rect x="${MARGIN + 100}" y="${height + MARGIN}" width="${width - 2 * MARGIN - 200}" height="${BAR}" fill="url(#scale)"/>
+${end(MARGIN + 92, "end", low)}
+${end(width - MARGIN - 92, "start", high)}
+${texts.join("\n")}
+</svg>
+`;
+}
+
+/** A page with the picture, the map, the predictions and the code; it loads nothing. */
+export function reportOf(saved, python) {
+  const { result } = saved;
+  const [title, ...rest] = captionOf(saved).map(escapeXml);
+  const rows = result.predictions
+    .slice(0, CLASSES)
+    .map(({ label, probability }) => `<tr><th>${escapeXml(label)}</th><td>${percent(100 * probability, 2)}</td></tr>`);
+  const { colours, low, high } = barOf(saved);
+  const bar = `<p class="scale">${escapeXml(low)} <i style="background: linear-gradient(to right, ${colours.join(", ")})"></i> ${escapeXml(high)}</p>`;
+  const picture = (url, name) => `<figure><img src="${url}" alt="${name}"><figcaption>${name}</figcaption></figure>`;
+  return `<!DOCTYPE html>
+<html lang="${currentLanguage()}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>vit_demo: ${title}</title>
+<style>
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 ${FONT}; color: #17181c; }
+.pictures { display: flex; flex-wrap: wrap; gap: 1.5rem; }
+figure { margin: 0; } img { width: 20rem; max-width: 100%; border-radius: 12px;${result.pixelated ? " image-rendering: pixelated;" : ""} }
+.scale { display: flex; align-items: center; gap: 0.5rem; max-width: 41.5rem; } .scale i { flex: 1; height: 12px; }
+figcaption, p { color: #55585f; } th { padding-right: 2rem; text-align: left; font-weight: 400; } td { text-align: right; }
+pre { padding: 1rem; overflow-x: auto; border-radius: 12px; background: #f1f1f3; }
+</style>
+</head>
+<body>
+<h1>${title}</h1>
+${rest.map((line) => `<p>${line}</p>`).join("\n")}
+<div class="pictures">
+${picture(result.pictureUrl, escapeXml(translate("Picture")))}
+${picture(pictureOf(saved).toDataURL(), title)}
+</div>
+${bar}
+<h2>${escapeXml(translate("Prediction"))}</h2>
+<table>${rows.join("")}</table>
+<h2>Python</h2>
+<pre>${escapeXml(python)}</pre>
+</body>
+</html>
+`;
+}
+
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const escapeXml = (text) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]);

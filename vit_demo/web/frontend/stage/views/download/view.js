@@ -1,0 +1,148 @@
+// Download: the picture under its heatmap, its numbers, what the model saw, and code that computes the map again.
+
+import { copyText, make, setText } from "../../../shared/dom.js";
+import { english, translate } from "../../../shared/language.js";
+import { decodeFloat32 } from "../../result.js";
+import { commandOf, fieldsOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
+import { npz } from "./npz.js";
+import { pngOf, reportOf, svgOf } from "./pictures.js";
+
+export const order = 55;
+
+export const offline = true;
+
+/** What can be saved: [name, words, what it is]. */
+const FILES = [
+  ["png", "PNG", english("the heatmap with its caption and colour bar")],
+  ["svg", "SVG", english("the same, to be edited")],
+  ["report", english("HTML report"), english("with prediction and code; it loads nothing")],
+  ["json", "JSON", english("the map’s values, the method, the class and the model")],
+  ["npz", "NPZ", english("the map and the probabilities of all classes, for NumPy")],
+  ["input", english("Input picture"), english("what the model saw, pixel by pixel")],
+];
+
+export const html = `
+  <section class="card download">
+    <h2>Download</h2>
+    <div class="buttons">
+      <details class="files">
+        <summary class="quiet">Download</summary>
+        <ul></ul>
+      </details>
+      <button type="button" class="quiet" data-download="python">Copy as Python</button>
+      <button type="button" class="quiet" data-download="command">Copy as command</button>
+    </div>
+    <p class="hint" role="status"></p>
+  </section>`;
+
+const LIFETIME = 60_000; // milliseconds that a browser gets to save a file
+const HINT = english("JSON and NPZ hold the package’s own float32 values.");
+const NO_SERVER = english("Here the values are those that came with the picture: attention within 0.0001.");
+const NO_COMMAND = english("The command line cannot remove patches: copy the Python code instead.");
+
+export function create(card, { request, methods, curves }) {
+  const hint = card.querySelector("[role=status]");
+  const menu = card.querySelector(".files");
+  menu.querySelector("ul").replaceChildren(
+    ...FILES.map(([name, words, about]) => {
+      const button = make(
+        "button",
+        { type: "button" },
+        make("b", { textContent: words }),
+        make("small", { textContent: about }),
+      );
+      button.dataset.download = name;
+      button.setAttribute("aria-label", words);
+      return make("li", {}, button);
+    }),
+  );
+  const buttons = [...card.querySelectorAll("button")];
+  let shown = null; // the map on the stage, with all that describes it
+
+  /** What each button does with the map that was on the stage when it was pressed, whatever is there when it is done. */
+  const actions = {
+    png: async (map) => save(map, await pngOf(map), "png"),
+    svg: (map) => save(map, svgOf(map), "svg", "image/svg+xml"),
+    report: (map) => save(map, reportOf(map, pythonOf(map)), "html", "text/html"),
+    async json(map) {
+      const exact = await exactValues(map);
+      save(map, `${JSON.stringify(valuesOf(map, exact), null, 1)}\n`, "json", "application/json", exact);
+    },
+    async npz(map) {
+      const exact = await exactValues(map);
+      save(map, npz(arraysOf(map, exact)), "npz", "application/octet-stream", exact);
+    },
+    async input(map) {
+      const reply = await request({ kind: "input", source: map.result.source });
+      if (reply?.result) saveAs(reply.result.image, nameOfInput(map));
+      else setText(hint, reply?.error ?? "");
+    },
+    python: (map) => copy(pythonOf(map), english("Python code copied.")),
+    command(map) {
+      const command = commandOf(map);
+      if (command) copy(command, english("Command copied."));
+      else setText(hint, NO_COMMAND);
+    },
+  };
+
+  /** The values as the package computes them; null where no server can be asked. */
+  async function exactValues(map) {
+    const reply = await request({ kind: "map", source: map.result.source, ...fieldsOf(map).fields });
+    return reply?.result ? decodeFloat32(reply.result.map) : null;
+  }
+
+  function save(map, content, extension, type, exact = true) {
+    const blob = content instanceof Blob ? content : new Blob([content], { type });
+    const url = URL.createObjectURL(blob);
+    saveAs(url, `${nameOf(map)}.${extension}`, exact ? "" : NO_SERVER);
+    setTimeout(() => URL.revokeObjectURL(url), LIFETIME);
+  }
+
+  function saveAs(url, name, remark = "") {
+    make("a", { href: url, download: name }).click();
+    setText(hint, `${translate("Saved *{name}*.", { name })} ${translate(remark)}`.trim());
+  }
+
+  async function copy(text, copied) {
+    setText(hint, (await copyText(text)) ? copied : english("The browser did not allow copying."));
+  }
+
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      menu.open = false;
+      if (shown) actions[button.dataset.download](shown);
+    });
+  }
+  card.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") menu.open = false;
+  });
+
+  function draw({ result, method, view, map, choices }) {
+    const name = Object.keys(methods).find((each) => methods[each] === method);
+    const style = method.style(result);
+    const dropped = new Set(result.dropped);
+    const all = { result, method, name, methods, curves, view, map, style, opacity: choices.opacity, dropped };
+    shown = map ? all : null;
+    for (const button of buttons) button.disabled = !shown;
+  }
+
+  function show(result) {
+    setText(hint, HINT);
+    if (result) return;
+    shown = null;
+    for (const button of buttons) button.disabled = true;
+  }
+
+  return { draw, show };
+}
+
+/** The arrays of a .npz file: the map, and the probability and label of each class, in the order of the logits. */
+function arraysOf({ result, map }, exact) {
+  const classes = [...result.predictions].sort((one, other) => one.index - other.index);
+  const shape = [classes.length];
+  return {
+    map: { values: exact ?? map, shape: [result.rows, result.columns] },
+    probabilities: { values: Float32Array.from(classes, ({ probability }) => probability), shape },
+    labels: { values: classes.map(({ label }) => label), shape },
+  };
+}

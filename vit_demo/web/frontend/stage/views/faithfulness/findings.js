@@ -1,0 +1,261 @@
+// What a test of a heatmap found, in words.
+
+import { make, setProgress, setText } from "../../../shared/dom.js";
+import { english, translate } from "../../../shared/language.js";
+import { formatArea, percent } from "../../format.js";
+import { mapFields } from "../../methods.js";
+
+/** [conclusion, measurements]: one sentence on what deletion and insertion mean, then both measurements. */
+export function faithfulnessText(name, { deletion, insertion }) {
+  const deletes = deletion.area < deletion.random_area;
+  const inserts = insertion.area > insertion.random_area;
+  return [
+    conclusion(deletes, inserts),
+    [
+      deletes
+        ? translate(
+            "Deletion: with its strongest patches removed first, *{name}* is lost faster than in random order:",
+            { name },
+          )
+        : translate(
+            "Deletion: with its strongest patches removed first, *{name}* is lost no faster than in random order:",
+            { name },
+          ),
+      comparison(deletion, deletes, translate("lower is better")),
+      inserts
+        ? translate("Insertion: with its strongest patches inserted first, it returns sooner:")
+        : translate("Insertion: with its strongest patches inserted first, it returns no sooner:"),
+      comparison(insertion, inserts, translate("higher is better")),
+    ].join(" "),
+  ];
+}
+
+function conclusion(deletes, inserts) {
+  if (deletes && inserts)
+    return translate("*Yes, better than random*: its strongest patches matter to the prediction.");
+  if (deletes) {
+    return translate("*In part*: the prediction needs its strongest patches, but they do not restore it on their own.");
+  }
+  if (inserts) {
+    return translate("*In part*: its strongest patches restore the prediction, but it also holds without them.");
+  }
+  return translate("*No better than random*: do not read its strongest patches as the reason for the prediction.");
+}
+
+/** Random orders differ, so a heatmap that does better than their mean may still do worse than some. */
+function comparison({ area, random_area: randomArea, random, orders_beaten: ordersBeaten }, isBetter, goodSide) {
+  const asGood = random.length - ordersBeaten;
+  const values = {
+    area: formatArea(area),
+    random: formatArea(randomArea),
+    goodSide,
+    count: asGood,
+    all: random.length,
+  };
+  return isBetter && asGood
+    ? translate(
+        "area {area} against {random} ({goodSide}), though {count} of the {all} random orders did as well.|area {area} against {random} ({goodSide}), though {count} of the {all} random orders did as well.",
+        values,
+      )
+    : translate("area {area} against {random} ({goodSide}).", values);
+}
+
+/**
+ * How similar a heatmap stays when all weights are random, and no more than that: `correlations` as the weights are
+ * randomized, for a map of `numPatches`.
+ */
+export function randomizationText(correlations, numPatches) {
+  const last = correlations.at(-1);
+  return translate(
+    "With all weights randomized, the map’s rank correlation with this heatmap is {value} (1: the same order of patches, 0: unrelated): {similarity}.",
+    { value: formatArea(last), similarity: similarity(last, numPatches) },
+  );
+}
+
+/** Two unrelated maps of n patches correlate by less than 2 / √(n - 1) in 95 % of all cases. */
+function similarity(correlation, numPatches) {
+  const chance = 2 / Math.sqrt(Math.max(1, numPatches - 1));
+  if (Math.abs(correlation) <= chance) {
+    return translate("no more than expected by chance with {patches} patches", { patches: numPatches });
+  }
+  if (correlation < 0) return translate("the order is partly reversed");
+  if (correlation > 0.7) return translate("most of the order does not depend on the learned weights");
+  return translate("part of the order does not depend on the learned weights");
+}
+
+// Small line charts in the page's colours: the curve of a heatmap beside those of random orders.
+
+const WIDTH = 240;
+const HEIGHT = 110;
+
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+/**
+ * A figure with its own title, legend and scale.
+ * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `ends` label the horizontal axis,
+ * and `format` writes the values at the ends of the vertical one.
+ */
+export function lineChart({ title, places, curve, randoms, ends, legend, format = asPercentage }) {
+  const values = [...curve, ...randoms.flat()];
+  const top = axisTop(Math.max(...values));
+  const bottom = Math.min(...values) < 0 ? -axisTop(-Math.min(...values)) : 0;
+  const heightOf = (value) => (HEIGHT * (top - value)) / (top - bottom);
+  const point = (place, value) => [place * WIDTH, heightOf(value)].map((number) => number.toFixed(1));
+  const path = (values) => `M${values.map((value, i) => point(places[i], value).join(" ")).join("L")}`;
+  const label = `${title}: ${legend.join(", ")}`;
+  const viewBox = `-2 -2 ${WIDTH + 4} ${HEIGHT + 4}`;
+  const drawing = svg("svg", { viewBox, role: "img", "aria-label": label });
+  for (const value of bottom ? [top, 0, bottom] : [top, top / 2, 0]) {
+    const y = heightOf(value);
+    drawing.append(svg("line", { class: "rule", x1: 0, x2: WIDTH, y1: y, y2: y }));
+  }
+  if (randoms.length) {
+    const columns = places.map((_, i) => randoms.map((random) => random[i]));
+    const means = columns.map((column) => column.reduce((sum, value) => sum + value, 0) / column.length);
+    const highest = columns.map((column, i) => point(places[i], Math.max(...column)));
+    const lowest = columns.map((column, i) => point(places[i], Math.min(...column)));
+    const points = [...highest, ...lowest.reverse()].map((pair) => pair.join(",")).join(" ");
+    drawing.append(svg("polygon", { class: "band", points }), svg("path", { class: "random", d: path(means) }));
+  }
+  drawing.append(svg("path", { class: "curve", d: path(curve) }));
+  const key = legend.map((words, i) => make("span", { className: i ? "random" : "curve" }, make("i"), words));
+  const [highest, lowest] = [format(top), bottom ? format(bottom) : "0"].map((textContent) =>
+    make("small", { textContent }),
+  );
+  return make(
+    "figure",
+    {},
+    make("figcaption", { textContent: title }),
+    make("div", { className: "frame" }, highest, drawing, lowest),
+    make("div", { className: "ends" }, ...ends.map((words) => make("small", { textContent: words }))),
+    make("div", { className: "key" }, ...key),
+  );
+}
+
+/** The axis ends a little above the curves, at a number that is easy to read. */
+export const axisTop = (peak) => [0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((top) => top >= peak) ?? 1;
+
+const asPercentage = (value) => percent(100 * value);
+
+// Deletion and insertion of every method for one picture and class, one row after the other, with progress.
+
+/** The choices under which each method is compared: its default map. */
+const defaults = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction: "from", pinned: null });
+
+/**
+ * Builds the table in `panel`. `show(next)` says what can be compared, {result, label, className, baseline}, or null;
+ * what was found stays as long as that is the same.
+ */
+export function createMethodTable(panel, methods, curves) {
+  const find = (selector) => panel.querySelector(selector);
+  const [button, table, status, bar] = ["button", "table", ".table-status", ".progress"].map(find);
+  let about = null;
+  let key = "";
+  let running = null; // a token of the comparison that is computed
+
+  async function run() {
+    if (running) return stop(english("Cancelled."));
+    const request = {};
+    running = request;
+    const { result, label, baseline } = about;
+    const names = Object.keys(methods);
+    const body = start();
+    const isCurrent = () => running === request;
+    for (const [i, name] of ["", ...names].entries()) {
+      const method = translate(name ? methods[name].label : english("random orders"));
+      setText(status, translate("Computing *{method}* …", { method }));
+      const onProgress = (progress) => setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
+      onProgress(0);
+      const reply = name
+        ? await curves.ofMap(result, { ...fieldsOf(name), label, baseline }, { isCurrent, onProgress })
+        : await curves.ofRandomOrders(result, { label, baseline }, { isCurrent });
+      if (!isCurrent()) return;
+      if (reply.error) return stop(reply.error);
+      if (name) body.append(row(methods[name], reply.result, body.randoms));
+      else body.randoms = reply.randoms;
+    }
+    body.append(randomRow(body.randoms));
+    markBest(body);
+    stop("");
+  }
+
+  const fieldsOf = (method) =>
+    mapFields(methods, about.result, { ...defaults(about.result), method, label: about.label });
+
+  function start() {
+    const heads = [english("Method"), english("Deletion ↓"), english("Insertion ↑")].map((textContent) =>
+      make("th", { textContent, scope: "col" }),
+    );
+    const body = make("tbody");
+    const caption = make("caption");
+    setText(caption, translate("Tested on *{name}*, every method on the same class", { name: about.className }));
+    table.replaceChildren(caption, make("thead", {}, make("tr", {}, ...heads)), body);
+    table.hidden = false;
+    button.textContent = english("Cancel");
+    return body;
+  }
+
+  function stop(words) {
+    running = null;
+    button.textContent = english("Compare all methods");
+    setProgress(bar, false);
+    setText(status, words);
+  }
+
+  function show(next) {
+    about = next;
+    const nextKey = next ? `${next.result.run} ${next.label} ${next.baseline}` : "";
+    if (nextKey === key) return;
+    key = nextKey;
+    stop("");
+    table.hidden = true;
+    button.disabled = !next;
+  }
+
+  button.addEventListener("click", run);
+  return { show };
+}
+
+const meanArea = (randoms, side) => randoms.reduce((sum, random) => sum + random[side].area, 0) / randoms.length;
+
+function row({ label, classSpecific }, found, randoms) {
+  const name = make("th", { scope: "row", textContent: label });
+  if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
+  const cells = ["deletion", "insertion"].map((side) => {
+    const { area } = found[side];
+    const random = meanArea(randoms, side);
+    const isBetter = side === "deletion" ? area < random : area > random;
+    return cell(area, isBetter ? "" : english("no better than random"));
+  });
+  return make("tr", {}, name, ...cells);
+}
+
+function cell(area, remark) {
+  const node = make("td", { textContent: formatArea(area) });
+  node.dataset.area = area;
+  if (remark) node.append(make("small", { textContent: ` ${remark}` }));
+  return node;
+}
+
+function randomRow(randoms) {
+  const cells = ["deletion", "insertion"].map((side) =>
+    make("td", { textContent: formatArea(meanArea(randoms, side)) }),
+  );
+  const name = make("th", { scope: "row", textContent: english("mean of the random orders") });
+  return make("tr", { className: "random" }, name, ...cells);
+}
+
+/** Marks the lowest area of deletion and the highest of insertion. */
+function markBest(body) {
+  const rows = [...body.querySelectorAll("tr:not(.random)")];
+  [Math.min, Math.max].forEach((best, column) => {
+    const cells = rows.map((each) => each.querySelectorAll("td")[column]);
+    const bestArea = formatArea(best(...cells.map((each) => Number(each.dataset.area))));
+    for (const each of cells) each.classList.toggle("best", formatArea(Number(each.dataset.area)) === bestArea);
+  });
+}

@@ -1,0 +1,107 @@
+// The controls of the features; a control that does not apply to the chosen mode is disabled, so that nothing moves.
+
+import { make, segmentChoice, slider } from "../../../shared/dom.js";
+import { english, translate } from "../../../shared/language.js";
+import { formatNumber, formatShare, percent } from "../../format.js";
+import { heatGradient } from "../../heatmapColours.js";
+import { PALETTE } from "./modes.js";
+import { formatCosine, MODES } from "./text.js";
+
+/**
+ * Builds the controls in `card`; `onChange(part)` gets the choices that change.
+ * `update({mode, block, k, background, opacity}, {numBlocks, mostSegments, hasClasses})` shows them; the second is null
+ * without a result.
+ */
+export function createFeatureControls(card, idPrefix, onChange) {
+  const control = (name) => card.querySelector(`[data-feature=${name}]`);
+  const host = control("mode");
+  const modes = segmentChoice(host, english("Show"), `${idPrefix}-mode`, MODES, (mode) => onChange({ mode }));
+  const classes = host.querySelector("[data-value=classes]");
+  const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
+  const block = slider(control("block"), `${idPrefix}-block`, ofAll, (value) => onChange({ block: value - 1 }));
+  const k = slider(control("k"), `${idPrefix}-k`, String, (value) => onChange({ k: value }));
+  const opacity = slider(control("opacity"), `${idPrefix}-opacity`, percent, (value) =>
+    onChange({ opacity: value / 100 }),
+  );
+  const background = card.querySelector(".background");
+  background.addEventListener("click", () =>
+    onChange({ background: background.getAttribute("aria-pressed") === "false" }),
+  );
+
+  return {
+    update(choices, limits) {
+      modes.set(choices.mode);
+      modes.enable(Boolean(limits));
+      classes.disabled = !limits?.hasClasses;
+      block.set(choices.block + 1, limits?.numBlocks ?? 1);
+      block.enable(Boolean(limits));
+      k.set(choices.k, limits?.mostSegments ?? choices.k);
+      k.enable(Boolean(limits) && choices.mode === "segments");
+      opacity.set(Math.round(100 * choices.opacity));
+      opacity.enable(Boolean(limits));
+      background.disabled = !limits || choices.mode !== "pca";
+      background.setAttribute("aria-pressed", String(choices.background));
+    },
+  };
+}
+
+// The legend of each mode: a scale with its numbers, or named colours.
+
+const CHANNELS = [
+  [214, 69, 65],
+  [62, 160, 85],
+  [70, 110, 214],
+];
+
+/**
+ * Fills `host`, touching the page only when the legend is new. `shown` is what the mode computed; a scale is shown as it
+ * is painted with that opacity, over paper or a photo.
+ */
+export function showLegend(host, mode, shown, { opacity, paper }) {
+  const found = legendOf(mode, shown);
+  const parts = found.scale ? { ...found, opacity, paper } : found;
+  const key = JSON.stringify(parts);
+  if (host.dataset.key === key) return;
+  host.dataset.key = key;
+  host.replaceChildren(...(parts.scale ? scale(parts) : parts.chips.map(chip)));
+}
+
+function legendOf(mode, shown) {
+  if (mode === "similarity") return { scale: shown.range.map(formatCosine) };
+  if (mode === "norms") return { scale: shown.range.map(formatNumber) };
+  if (mode === "pca") {
+    const chips = shown.shares.map((share, i) => ({
+      colour: CHANNELS[i],
+      name: translate("component {number}", { number: i + 1 }),
+      number: translate("{share} of variance", { share: formatShare(share) }),
+    }));
+    return { chips };
+  }
+  if (mode === "segments") {
+    const chips = shown.counts.map((count, i) => ({ colour: PALETTE[i], name: `${i + 1}`, number: `${count}` }));
+    return { chips };
+  }
+  return {
+    chips: shown.legend.map(({ colour, name, count }) => ({ colour, name: translate(name), number: `${count}` })),
+  };
+}
+
+function scale({ scale: [low, high], opacity, paper }) {
+  const bar = make("i");
+  bar.style.background = heatGradient(opacity, { paper });
+  return [
+    make("div", { className: "scale" }, make("span", { textContent: low }), bar, make("span", { textContent: high })),
+  ];
+}
+
+function chip({ colour, name, number }) {
+  const dot = make("i");
+  dot.style.background = `rgb(${colour.join(" ")})`;
+  return make(
+    "span",
+    { className: "chip", translate: false, title: name },
+    dot,
+    make("span", { textContent: name }),
+    make("small", { textContent: number }),
+  );
+}

@@ -1,0 +1,114 @@
+// The second picture of the features: an example, a photo of the visitor's own, or the picture on the stage, kept for the next.
+
+import { make } from "../../../shared/dom.js";
+import { currentLanguage, english, translate } from "../../../shared/language.js";
+import { createRequestIds } from "../../../shared/requests.js";
+
+const NONE = "";
+const KEEP = "keep";
+const FILE = "file";
+const NUM_DIGITS = 10;
+const UPLOADING = english("Uploading …");
+const NOT_UPLOADED = english("The photo could not be uploaded: check the connection and try again.");
+
+/** The examples of a task as [name, title]. */
+export const examplesOf = (isDrawing, photos) =>
+  isDrawing
+    ? Array.from({ length: NUM_DIGITS }, (_, digit) => [`digit-${digit}`, translate("Digit {digit}", { digit })])
+    : photos.map(({ name, title }) => [name, title]);
+
+/**
+ * Starts the menu of second pictures. `photos` are the example photos, {name, title}; `upload(file)` resolves to {path};
+ * `exampleNow()` is the name of the example on the stage, if it is one; `onChoose(second)` gets null, {example} or {own}, an
+ * id; `onNews(sentence)` what becomes of an upload.
+ *
+ * `get(second, result)` returns what a choice means beside a result, {id, source}, or null if it means nothing there, as a
+ * photo does beside a drawing. `show(second, result)` shows it in the menu.
+ */
+export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
+  const owned = []; // {id, name, source, isDrawing}
+  const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
+  const sources = new Map(); // from the name of an example to {id, source}, the same each time
+  let shown = null; // the result that the menu is for
+  let second = null;
+
+  function own(source, name) {
+    const entry = { id: `own-${owned.length}`, name, source, isDrawing: shown.pixelated };
+    owned.push(entry);
+    onChoose({ own: entry.id });
+  }
+
+  async function take(file) {
+    if (!file) return;
+    const isCurrent = uploads.start();
+    onNews(UPLOADING);
+    const sent = await upload(file).catch(() => null);
+    if (!isCurrent()) return;
+    onNews(sent?.path ? "" : NOT_UPLOADED);
+    if (sent?.path && shown && !shown.pixelated) own({ upload: sent.path }, file.name.slice(0, 100));
+  }
+
+  select.addEventListener("change", () => {
+    const { value } = select;
+    uploads.start();
+    onNews("");
+    if (value === KEEP) keep();
+    else if (value === FILE) input.click();
+    else if (value === NONE) onChoose(null);
+    else onChoose(owned.some(({ id }) => id === value) ? { own: value } : { example: value });
+    select.value = optionFor(second); // until the choice is drawn
+  });
+  input.addEventListener("change", () => {
+    take(input.files[0]);
+    input.value = ""; // the same file can be chosen again
+  });
+
+  function keep() {
+    const { source } = shown;
+    const known = owned.find((entry) => entry.source === source);
+    const example = exampleNow();
+    if (example) onChoose({ example });
+    else if (known) onChoose({ own: known.id });
+    else own(source, shown.pixelated ? english("Your drawing") : english("Your photo"));
+  }
+
+  const optionFor = (choice) => choice?.example ?? choice?.own ?? NONE;
+
+  function get(choice, result) {
+    if (choice?.own) {
+      const entry = owned.find(({ id }) => id === choice.own);
+      return entry?.isDrawing === result.pixelated ? entry : null;
+    }
+    const name = choice?.example;
+    if (!examplesOf(result.pixelated, photos).some(([each]) => each === name)) return null;
+    if (!sources.has(name)) sources.set(name, { id: name, source: { example: name } });
+    return sources.get(name);
+  }
+
+  function show(choice, result) {
+    shown = result;
+    second = get(choice, result) && choice;
+    const entries = owned.filter(({ isDrawing }) => isDrawing === result.pixelated);
+    const options = [
+      [NONE, english("None")],
+      [KEEP, english("This one, beside the next")],
+      ...(result.pixelated ? [] : [[FILE, english("A photo of your own …")]]),
+      ...entries.map(({ id, name }) => [id, name]),
+    ];
+    const key = JSON.stringify([options, result.pixelated, currentLanguage()]);
+    if (select.dataset.key !== key) {
+      select.dataset.key = key;
+      const group = make(
+        "optgroup",
+        { label: english("Examples") },
+        ...examplesOf(result.pixelated, photos).map(optionOf),
+      );
+      select.replaceChildren(...options.map(optionOf), group);
+    }
+    select.value = optionFor(second);
+  }
+
+  return { get, show };
+}
+
+const optionOf = ([value, textContent]) => make("option", { value, textContent });

@@ -1,0 +1,247 @@
+// Steps 4 to 6: one head, all heads, and the MLP, for one token in one block.
+
+import { make } from "../../../shared/dom.js";
+import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { formatProbability, formatShare, percent, placeOf, relation } from "../../format.js";
+import { heatCanvas } from "../../heatmapColours.js";
+import { largest, short } from "./painting.js";
+import { bracketed, moreTerms } from "./patchFigures.js";
+import { readBy } from "./texts.js";
+import { lengthOf, patchOfToken } from "./tour.js";
+
+const HEAD_MAP_OPACITY = 0.8;
+
+/** The name of a token: its patch, or what stands before the patches. */
+function tokenName(result, token) {
+  const patch = patchOfToken(result, token);
+  if (patch >= 0) return placeOf(result, patch);
+  if (token === 0 && result.hasClassToken) return translate("class token");
+  return translate("register {number}", { number: token + (result.hasClassToken ? 0 : 1) });
+}
+
+/** Step 4: the tokens with the largest shares, from the product of query and key to the weighted values. */
+export function headFigure({ result, facts, block, tour, paint, choose }) {
+  const { query, keys, values, keyed, scores, weights, head_output: output } = block;
+  const width = facts.headWidth;
+  const peak = largest(values, output);
+  const rows = [...keyed].map((token, i) => {
+    const value = values.subarray(i * width, (i + 1) * width);
+    return shareRow(tokenName(result, token), short(scores[token]), weights[token], paint.strip(value, { peak }));
+  });
+  const rest = weights.length - keyed.length;
+  const others = 1 - keyed.reduce((sum, token) => sum + weights[token], 0);
+  if (rest > 0)
+    rows.push(shareRow(translate("{count} other|{count} others", { count: rest }), "", Math.max(0, others), ""));
+  rows.push(shareRow(english("weighted sum"), "", 1, paint.strip(output, { peak }), "total"));
+  const titles = [english("token"), english("query · key / √d"), english("share"), english("value")].map((title) =>
+    cell("columnheader", title),
+  );
+  const header = make("div", { className: "share-row", role: "row" }, ...titles);
+  const table = make("div", { className: "shares", role: "table" }, header, ...rows);
+  table.setAttribute("aria-label", english("The tokens with the largest shares"));
+  const [first] = keyed;
+  return [
+    headControls(facts, tour, choose),
+    table,
+    arithmetic(translate("score of the first"), writtenScore(query, keys.subarray(0, width), scores[first], width)),
+    arithmetic(translate("its share"), writtenShare(scores, keyed, weights[first])),
+  ];
+}
+
+const cell = (role, ...content) => make("div", { role }, ...content);
+
+const arithmetic = (name, text) =>
+  make("p", { className: "arithmetic" }, make("span", { textContent: `${name}: ` }), text);
+
+function shareRow(name, score, weight, value, className = "") {
+  const bar = make("i");
+  bar.style.width = `${100 * weight}%`;
+  const number = make("span", { className: "number", textContent: weight === 1 ? percent(100) : formatShare(weight) });
+  const share = make("div", { className: "share" }, number, make("span", { className: "track" }, bar));
+  const cells = [cell("rowheader", name), cell("cell", score), cell("cell", share), cell("cell", value)];
+  return make("div", { className: `share-row ${className}`, role: "row" }, ...cells);
+}
+
+/** The product of query and key, from its two largest terms. */
+function writtenScore(query, key, score, width) {
+  const indices = [...query.keys()].sort((a, b) => Math.abs(query[b] * key[b]) - Math.abs(query[a] * key[a]));
+  const terms = indices.slice(0, 2).map((i) => `${short(query[i])}·${bracketed(key[i])}`);
+  const more = width > 2 ? moreTerms(width - 2) : "";
+  return `(${terms.join(" + ")}${more}) / √${width} ≈ ${short(score)}`;
+}
+
+function writtenShare(scores, keyed, weight) {
+  const power = (value) => `e^${bracketed(value)}`;
+  const terms = [...keyed].slice(0, 2).map((token) => power(scores[token]));
+  const more = scores.length > 2 ? moreTerms(scores.length - 2) : "";
+  return `${power(scores[keyed[0]])} / (${terms.join(" + ")}${more}) ${relation(formatShare(weight))}`;
+}
+
+/** Which block and head, and whether the token is the chosen patch's or the class token. */
+function headControls(facts, tour, choose) {
+  const controls = [
+    select("block", english("Block"), facts.blocks, tour.block, (block) => choose({ block })),
+    select("head", english("Head"), facts.heads, tour.head, (head) => choose({ head })),
+  ];
+  if (facts.hasClassToken) {
+    const button = make("button", { type: "button", className: "quiet", textContent: english("From the class token") });
+    button.dataset.key = "from";
+    button.setAttribute("aria-pressed", String(tour.fromClassToken));
+    button.addEventListener("click", () => choose({ fromClassToken: !tour.fromClassToken }));
+    controls.push(button);
+  }
+  return make("div", { className: "choices" }, ...controls);
+}
+
+function select(key, title, count, value, onChange) {
+  const options = Array.from({ length: count }, (_, i) =>
+    make("option", { value: i, textContent: translate("{value} of {all}", { value: i + 1, all: count }) }),
+  );
+  const control = make("select", {}, ...options);
+  control.selectedIndex = value;
+  control.dataset.key = key;
+  control.addEventListener("change", () => onChange(control.selectedIndex));
+  return make("label", {}, title, control);
+}
+
+/** Step 5: what each head attends to, what they bring side by side, and the sum with the token. */
+export function headsFigure({ result, facts, block, tour, paint, choose }) {
+  const { before, concatenated, attention, between, all_weights: weights } = block;
+  const maps = Array.from({ length: facts.heads }, (_, head) => {
+    const row = weights.subarray(head * result.numTokens, (head + 1) * result.numTokens);
+    const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : row[token]));
+    const button = make("button", { type: "button", className: "head-map" }, heatCanvas(map, result, HEAD_MAP_OPACITY));
+    button.style.background = `url("${result.pictureUrl}") 0 0 / 100% 100%`;
+    button.style.aspectRatio = String(result.size[0] / result.size[1]);
+    button.dataset.key = `head ${head}`;
+    button.setAttribute("aria-label", translate("Head {head}", { head: head + 1 }));
+    button.setAttribute("aria-pressed", String(head === tour.head));
+    button.addEventListener("click", () => choose({ head }));
+    return make(
+      "figure",
+      {},
+      button,
+      make("figcaption", { textContent: translate("head {head}", { head: head + 1 }) }),
+    );
+  });
+  return [
+    make("div", { className: "head-maps" }, ...maps),
+    paint.vector(translate("from all heads"), concatenated, { parts: facts.heads }),
+    ...residual(
+      paint,
+      before,
+      attention,
+      between,
+      `+ ${facts.mixesHeads ? translate("mixed") : translate("as they are")}`,
+    ),
+    make("p", { className: "hint", textContent: subjectOf(result, tour) }),
+  ];
+}
+
+/** The token, what is added to it, and the sum, with the arithmetic of the number that changes most. */
+function residual(paint, before, added, after, name) {
+  const peak = largest(before, added, after);
+  const most = added.reduce((best, v, i) => (Math.abs(v) > Math.abs(added[best]) ? i : best), 0);
+  const terms = `${short(before[most])} + ${bracketed(added[most])} ≈ ${short(after[most])}`;
+  const sum = translate("number {number}: {sum}", { number: most + 1, sum: terms });
+  return [
+    paint.vector(translate("token"), before, { peak, mark: most }),
+    paint.vector(name, added, { peak, mark: most }),
+    paint.vector(`= ${translate("new token")}`, after, { peak, mark: most }),
+    make("p", { className: "arithmetic", textContent: sum }),
+  ];
+}
+
+/** Step 6: the hidden numbers of the MLP, and what it adds to the token. */
+export function mlpFigure({ result, facts, block, tour, revealed, paint }) {
+  const { between, hidden, mlp, after, attention } = block;
+  const active = hidden.reduce((count, value) => count + (value > 0), 0);
+  const lengths = translate("Length of what is added: attention {attention}, MLP {mlp}.", {
+    attention: formatDecimals(lengthOf(attention), 2),
+    mlp: formatDecimals(lengthOf(mlp), 2),
+  });
+  return [
+    paint.vector(translate("inside the MLP"), hidden),
+    make("p", {
+      className: "hint",
+      textContent: translate("{active} of these {all} numbers are above zero.", { active, all: facts.hidden }),
+    }),
+    ...residual(paint, between, mlp, after, `+ ${translate("from the MLP")}`),
+    make("p", {
+      className: "hint",
+      textContent: revealed ? lengths : subjectOf(result, tour),
+    }),
+  ];
+}
+
+const subjectOf = (result, { fromClassToken, patch, block }) =>
+  fromClassToken
+    ? translate("Token: the class token, in block {block}.", { block: block + 1 })
+    : translate("Token: patch {place}, in block {block}.", { place: placeOf(result, patch), block: block + 1 });
+
+// Steps 7 and 8: the prediction after each block, and from the tokens to the answer.
+
+/** A label, a bar from 0 to 1, and words beside it. */
+function barRow(name, label, share, words, isFirst) {
+  const bar = make("i");
+  bar.style.width = `${100 * Math.max(0, share)}%`;
+  const row = make(
+    "li",
+    {},
+    make("small", { textContent: name }),
+    make("span", { className: "label", translate: false, textContent: label, title: label }),
+    make("span", { className: "track" }, bar),
+    make("span", { className: "number", textContent: words }),
+  );
+  row.classList.toggle("agrees", isFirst);
+  return row;
+}
+
+/** Step 7: the most likely class after each block, or how similar the output already is to the final one. */
+export function depthFigure({ facts, shared, revealed }) {
+  const { depth_top: top, depth_similarity: similarity, labels } = shared;
+  const values = facts.hasClasses ? top : similarity;
+  const rows = [...values].map((value, depth) => {
+    const name = depth ? translate("block {block}", { block: depth }) : translate("input");
+    if (!facts.hasClasses) return barRow(name, translate("similarity"), value, short(value), depth === facts.blocks);
+    const label = labels.depth_class[depth];
+    return barRow(name, label, value, formatProbability(value), label === facts.prediction);
+  });
+  const list = veil(make("ol", { className: "rows" }, ...rows), revealed);
+  const words = facts.hasClasses
+    ? english("The classifier head was trained on the last block only, so take earlier predictions as a tendency.")
+    : english("Cosine similarity of the output after each block to the final output.");
+  return [list, make("p", { className: "hint", textContent: words })];
+}
+
+/** Step 8: the vector that the head reads, the largest logits and their probabilities. */
+export function classesFigure({ facts, shared, revealed, paint }) {
+  const { pooled, logits, logsumexp, labels } = shared;
+  const vector = paint.vector(readBy(facts), pooled);
+  if (!facts.hasClasses) return [vector];
+  const probability = (logit) => Math.exp(logit - logsumexp[0]);
+  const rows = labels.classes.map((label, i) =>
+    barRow(short(logits[i]), label, probability(logits[i]), formatProbability(probability(logits[i])), i === 0),
+  );
+  const rest = facts.classes - Math.min(2, logits.length);
+  const terms = [...logits.slice(0, 2)].map((logit) => `e^${bracketed(logit)}`);
+  const more = rest > 0 ? moreTerms(rest) : "";
+  const written = `${terms[0]} / (${terms.join(" + ")}${more}) ${relation(formatProbability(probability(logits[0])))}`;
+  return [
+    vector,
+    veil(make("ol", { className: "rows logits" }, ...rows), revealed),
+    veil(make("p", { className: "arithmetic", textContent: written }), revealed),
+    make("p", {
+      className: "hint",
+      textContent: english("On the left the logit of each class, on the right its probability."),
+    }),
+  ];
+}
+
+/** Hides an answer until the question is answered; its place stays. */
+function veil(node, revealed) {
+  node.classList.toggle("veiled", !revealed);
+  node.inert = !revealed;
+  if (!revealed) node.setAttribute("aria-hidden", "true");
+  return node;
+}

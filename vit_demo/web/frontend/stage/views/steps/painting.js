@@ -1,0 +1,207 @@
+// Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
+
+import { make, pixelCanvas, setText } from "../../../shared/dom.js";
+import { middlePatch, neighbour, patchBox } from "../../../shared/geometry.js";
+import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
+
+const FEW = 8; // so few numbers are written into their cells
+
+/** A number with two decimals, more if it is small. */
+export function short(value) {
+  const digits = value !== 0 && Math.abs(value) < 0.005 ? 4 : 2;
+  return formatDecimals(value, digits);
+}
+
+export const largest = (...lists) =>
+  Math.max(1e-9, ...lists.map((list) => list.reduce((peak, v) => Math.max(peak, Math.abs(v)), 0)));
+
+/** The pixels of values, RGBA: `plus` or `minus` ([red, green, blue]), as opaque as the value is large. */
+export function signedPixels(values, peak, { plus, minus }) {
+  const pixels = new Uint8ClampedArray(4 * values.length);
+  values.forEach((value, i) => {
+    pixels.set([...(value < 0 ? minus : plus), 255 * Math.min(1, Math.abs(value) / peak) ** 0.7], 4 * i);
+  });
+  return pixels;
+}
+
+/** The two colours of the page's theme, read where `host` stands. */
+function colours(host) {
+  const style = getComputedStyle(host);
+  const read = (name) => style.getPropertyValue(name).trim().split(" ").map(Number);
+  return { plus: read("--plus"), minus: read("--minus") };
+}
+
+/**
+ * Draws what the figures of the tour need in the colours of `host`:
+ *
+ * - `strip(values, {peak, mark, parts})`: a row of cells; `mark` is the index of one that is pointed out, `parts` in how
+ *   many equal parts the row is divided.
+ * - `vector(name, values, options)`: a strip beside its name and length.
+ * - `signed(values, side, peak)`: a square picture of positive and negative values.
+ * - `picture(pixels, side)`: a square picture of RGBA pixels.
+ */
+export function createPainter(host) {
+  function strip(values, { peak = largest(values), mark = null, parts = 1 } = {}) {
+    const cells = make(
+      "div",
+      { className: "cells-row" },
+      pixelCanvas(signedPixels(values, peak, colours(host)), values.length, 1),
+    );
+    if (values.length <= FEW) {
+      cells.append(
+        make("div", { className: "written" }, ...[...values].map((v) => make("span", { textContent: short(v) }))),
+      );
+    }
+    if (parts > 1) {
+      for (let part = 1; part < parts; part++) cells.append(at(make("i", { className: "divider" }), part / parts));
+    }
+    if (mark !== null) {
+      const box = at(make("i", { className: "mark" }), mark / values.length);
+      box.style.width = `max(5px, ${100 / values.length}%)`;
+      cells.append(box);
+    }
+    return cells;
+  }
+
+  function vector(name, values, options) {
+    const size = make("small", { textContent: translate("{count} number|{count} numbers", { count: values.length }) });
+    const title = make("span", { className: "vector-name" }, name, " ", size);
+    return make("div", { className: "vector" }, title, strip(values, options));
+  }
+
+  const signed = (values, side, peak = largest(values)) =>
+    pixelCanvas(signedPixels(values, peak, colours(host)), side, side);
+  const picture = (pixels, side) => pixelCanvas(pixels, side, side);
+
+  return { strip, vector, signed, picture };
+}
+
+function at(node, share) {
+  node.style.left = `${100 * share}%`;
+  return node;
+}
+
+/** The pixels of an input [channels, side, side], RGBA; `mean` and `std` are those of the normalization. */
+export function inputPixels(values, { channels, mean, std }) {
+  const count = values.length / channels;
+  const pixels = new Uint8ClampedArray(4 * count);
+  for (let i = 0; i < count; i++) {
+    for (let c = 0; c < 3; c++) {
+      const channel = channels === 3 ? c : 0;
+      pixels[4 * i + c] = 255 * (values[channel * count + i] * std[channel % std.length] + mean[channel % mean.length]);
+    }
+    pixels[4 * i + 3] = 255;
+  }
+  return pixels;
+}
+
+/** The pixels of a filter in colour [3, side, side], RGBA: grey stands for 0. */
+export function filterPixels(values) {
+  const count = values.length / 3;
+  const scale = 127 / largest(values);
+  const pixels = new Uint8ClampedArray(4 * count).fill(255);
+  for (let i = 0; i < count; i++) {
+    for (let c = 0; c < 3; c++) pixels[4 * i + c] = 128 + scale * values[c * count + i];
+  }
+  return pixels;
+}
+
+/** The products of two inputs [channels, n], summed over the channels: n values. */
+export function productsOf(left, right, channels) {
+  const count = left.length / channels;
+  const products = new Float32Array(count);
+  for (let i = 0; i < left.length; i++) products[i % count] += left[i] * right[i];
+  return products;
+}
+
+// The picture beside every step: the visitor points at a patch to choose it.
+
+const OPACITY = 0.7;
+
+/**
+ * Adds a picture to `host`. `show({result, mapOf, chosen, marks, caption, canChoose})` paints it: `mapOf(hovered)` returns
+ * one value for each patch or null, `chosen` is a patch or null, `marks` are [patch, letter], `caption(hovered)` the words
+ * below it. `onChoose(patch)` is called when a visitor chooses a patch.
+ */
+export function createPicture(host, onChoose) {
+  const canvas = make("canvas", { className: "tour-picture", tabIndex: 0 });
+  canvas.setAttribute("role", "application");
+  canvas.setAttribute("aria-label", english("The picture in its patches: arrow keys choose one"));
+  const box = make("div", { className: "picture-box" }, canvas);
+  const words = make("p", { className: "picture-caption" });
+  host.append(box, words);
+  let shown = null;
+  let hovered = null;
+
+  function paint() {
+    if (!shown || !box.clientWidth) return;
+    const { result, mapOf, chosen, marks, caption } = shown;
+    const size = fitCanvas(canvas, box, result.size);
+    const dropped = new Set(result.dropped);
+    paintResult(canvas, size, result, { map: mapOf(hovered), opacity: OPACITY, queried: chosen, hovered, dropped });
+    paintLetters(canvas, size, result, marks);
+    setText(words, caption(hovered));
+  }
+
+  function show(next) {
+    if (next.result !== shown?.result) hovered = null;
+    shown = next;
+    paint();
+  }
+
+  function hover(patch) {
+    if (patch === hovered) return;
+    hovered = patch;
+    paint();
+  }
+
+  /** Outlines a patch at once: its numbers may still be on their way. */
+  function choose(patch) {
+    if (shown.result.tokenOf[patch] < 0) return;
+    shown = { ...shown, chosen: patch };
+    paint();
+    onChoose(patch);
+  }
+
+  listenToPatches(canvas, () => shown?.result ?? null, {
+    hover,
+    click: choose,
+    move(step) {
+      let patch = shown.chosen ?? middlePatch(shown.result);
+      // Past dropped patches, which have no token.
+      do {
+        const next = neighbour(patch, step, shown.result);
+        if (next === patch) return;
+        patch = next;
+      } while (shown.result.tokenOf[patch] < 0);
+      choose(patch);
+    },
+    press() {},
+    leave: () => hover(null),
+  });
+  new ResizeObserver(paint).observe(box);
+
+  return { show };
+}
+
+/** Letters in the middle of patches, white on a dark disc, so that they can be read on any picture. */
+function paintLetters(canvas, [width, height], result, marks) {
+  const context = canvas.getContext("2d");
+  for (const [patch, letter] of marks) {
+    const { left, top, width: w, height: h } = patchBox(patch, { left: 0, top: 0, width, height }, result);
+    const [x, y] = [left + w / 2, top + h / 2];
+    context.beginPath();
+    context.arc(x, y, 10, 0, 2 * Math.PI);
+    context.fillStyle = "rgb(23 24 28 / 85%)";
+    context.fill();
+    context.lineWidth = 1.5;
+    context.strokeStyle = "#fff";
+    context.stroke();
+    context.fillStyle = "#fff";
+    context.font = "600 12px system-ui, sans-serif";
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(letter, x, y + 0.5);
+  }
+}

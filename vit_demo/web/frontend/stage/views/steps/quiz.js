@@ -1,0 +1,220 @@
+// "Predict, then reveal": a question with its options, and what the visitor answered for each picture.
+
+import { make, setText } from "../../../shared/dom.js";
+import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { formatProbability, formatShare, placeOf } from "../../format.js";
+import { classTokenMap } from "../../result.js";
+import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
+
+const SHOWN = -1; // the answer was shown without a guess
+
+/**
+ * `show(result, step, ask)` shows the question that `ask()` returns, or nothing for null; returns whether its answer may be
+ * seen. `onAnswer(result, step)` is called after an answer. An answered question stays as it was when it was answered.
+ */
+export function createQuiz(host, onAnswer) {
+  const prompt = make("p", { className: "prompt" });
+  const options = make("div", { className: "options" });
+  const why = make("p", { className: "why" });
+  why.setAttribute("role", "status");
+  host.append(make("h3", { textContent: english("Predict, then see") }), prompt, options, why);
+  const answers = new WeakMap(); // result -> Map from step to {ask, choice}
+  let written = "";
+
+  function show(result, step, ask) {
+    const known = answers.get(result)?.get(step);
+    const asked = known?.ask ?? ask;
+    const question = asked();
+    host.hidden = !question;
+    if (!question) return true;
+    const choice = known ? known.choice : null;
+    const next = JSON.stringify([step, question, choice]);
+    if (next !== written) write(result, step, asked, choice);
+    written = next;
+    return choice !== null;
+  }
+
+  function write(result, step, ask, choice) {
+    const question = ask();
+    setText(prompt, question.prompt);
+    const buttons = question.options.map((words, i) => {
+      const button = make(
+        "button",
+        { type: "button", className: "option" },
+        make("span", { translate: false, textContent: words }),
+      );
+      button.disabled = choice !== null;
+      if (choice !== null && i === question.answer) button.classList.add("right");
+      if (choice === i && i !== question.answer) button.classList.add("wrong");
+      button.addEventListener("click", () => answer(result, step, ask, i));
+      return button;
+    });
+    const reveal = make("button", { type: "button", className: "option reveal", textContent: english("Show me") });
+    reveal.hidden = choice !== null;
+    reveal.addEventListener("click", () => answer(result, step, ask, SHOWN));
+    options.replaceChildren(...buttons, reveal);
+    setText(why, choice === null ? "" : `${verdict(question, choice)} ${question.why}`);
+  }
+
+  function answer(result, step, ask, choice) {
+    const store = answers.get(result) ?? answers.set(result, new Map()).get(result);
+    store.set(step, { ask, choice });
+    onAnswer(result, step);
+  }
+
+  return { show };
+}
+
+function verdict({ options, answer }, choice) {
+  if (choice === answer) return translate("*Right.*");
+  const right = { answer: options[answer] };
+  return choice === SHOWN ? translate("*{answer}.*", right) : translate("*Not quite: {answer}.*", right);
+}
+
+// "Predict, then reveal": questions whose answers are computed from the numbers of this picture.
+
+/**
+ * The question of a step, {prompt, options, answer, why, marks}, or null where it has none. `answer` is the index of the
+ * right option; `marks` are the patches that the options are about, as [patch, letter].
+ */
+export function questionOf(step, { result, facts, shared, block, tour }) {
+  if (step === 0) return halfPatches(facts);
+  if (step === 2) return nearestPosition(facts, shared);
+  if (step === 3) return strongestPatch(result);
+  if (step === 5 && block) return largerChange(block, tour);
+  if (step === 6) return facts.hasClasses ? whenSettled(facts, shared) : howSimilar(facts, shared);
+  if (step === 7 && shared.labels.classes?.length >= 4) return secondClass(shared);
+  return null;
+}
+
+function halfPatches({ patches }) {
+  return {
+    prompt: translate("With patches half as wide and half as high, how many would there be?"),
+    options: [2 * patches, 4 * patches, 8 * patches].map(String),
+    answer: 1,
+    why: translate(
+      "Each patch becomes four, so {patches}. Attention compares every token with every other: about sixteen times the work.",
+      { patches: 4 * patches },
+    ),
+  };
+}
+
+/** Which positions resemble that of the patch in the middle. */
+function nearestPosition({ rows, columns, patches }, { positions }) {
+  if (Math.min(rows, columns) < 3) return null;
+  const middle = Math.floor(rows / 2) * columns + Math.floor(columns / 2);
+  const similarity = positionSimilarity(positions, patches, middle);
+  const [midRow, midColumn] = [Math.floor(rows / 2), Math.floor(columns / 2)];
+  const groups = [[], [], []];
+  similarity.forEach((value, patch) => {
+    const down = Math.abs(Math.floor(patch / columns) - midRow);
+    const right = Math.abs((patch % columns) - midColumn);
+    if (down + right === 1) groups[0].push(value);
+    else if (down + right > 1 && Math.min(down, right) === 0) groups[1].push(value);
+    else if (down + right > 1) groups[2].push(value);
+  });
+  const means = groups.map((values) => values.reduce((sum, value) => sum + value, 0) / values.length);
+  const options = [
+    translate("those right next to it"),
+    translate("the rest of its row and column"),
+    translate("all others"),
+  ];
+  const answer = means.indexOf(Math.max(...means));
+  const numbers = means.map((mean) => formatDecimals(mean, 2)).join(" · ");
+  return {
+    prompt: translate("Which positions are most similar to the one in the middle?"),
+    options,
+    answer,
+    why: translate(
+      "Mean similarities, in the order of the answers: {numbers}. Point at a place to see its similarity to all others.",
+      { numbers },
+    ),
+  };
+}
+
+/** Which of four patches the class token attends to most in the last block: the strongest and three ordinary ones. */
+function strongestPatch(result) {
+  const { numBlocks, numPatches, tokenOf } = result;
+  const map = classTokenMap(result, numBlocks - 1, -1);
+  const kept = Array.from({ length: numPatches }, (_, patch) => patch).filter((patch) => tokenOf[patch] >= 0);
+  if (kept.length < 4) return null;
+  const ranked = [...kept].sort((a, b) => map[b] - map[a]);
+  const ranks = [0, 0.25, 0.5, 0.75].map((share) => Math.round(share * (ranked.length - 1)));
+  const patches = ranks.map((rank) => ranked[rank]).sort((a, b) => a - b);
+  const answer = patches.indexOf(ranked[0]);
+  const letters = ["A", "B", "C", "D"];
+  const shares = patches.map((patch, i) => `${letters[i]} ${formatShare(map[patch])}`).join(" · ");
+  return {
+    prompt: result.hasClassToken
+      ? translate("Which of the marked patches does the class token attend to most in the last block?")
+      : translate("Which of the marked patches do all tokens together attend to most in the last block?"),
+    options: patches.map((patch, i) => `${letters[i]}: ${placeOf(result, patch)}`),
+    answer,
+    why: translate("Mean of all heads: {shares}.", { shares }),
+    marks: patches.map((patch, i) => [patch, letters[i]]),
+  };
+}
+
+function largerChange({ attention, mlp }, { block }) {
+  const [byAttention, byMlp] = [lengthOf(attention), lengthOf(mlp)];
+  return {
+    prompt: translate("What changes this token more in block {block}?", { block: block + 1 }),
+    options: [translate("attention"), translate("the MLP")],
+    answer: byAttention >= byMlp ? 0 : 1,
+    why: translate("What attention adds has the length {attention}, what the MLP adds {mlp}.", {
+      attention: formatDecimals(byAttention, 2),
+      mlp: formatDecimals(byMlp, 2),
+    }),
+  };
+}
+
+function whenSettled({ blocks, prediction }, { depth_class: depthClass }) {
+  const settled = settledAfter(depthClass);
+  const third = Math.ceil(blocks / 3);
+  const ends = [...new Set([third, Math.min(2 * third, blocks - 1), blocks])];
+  const options = ends.map((end, i) => {
+    if (i === 0) return translate("after block {block}, or before", { block: end });
+    const first = ends[i - 1] + 1;
+    return first === end
+      ? translate("after block {block}", { block: end })
+      : translate("after block {first} to {last}", { first, last: end });
+  });
+  return {
+    prompt: translate("When does “{prediction}” take the lead for good?", { prediction }),
+    options,
+    answer: ends.findIndex((end) => settled <= end),
+    why:
+      settled === 0
+        ? translate("It leads even before the first block.")
+        : translate("It leads from block {block} on.", { block: settled }),
+  };
+}
+
+const SIMILARITIES = [
+  [0.3, english("hardly at all (below 0.3)")],
+  [0.8, english("partly (0.3 to 0.8)")],
+  [Number.POSITIVE_INFINITY, english("almost the same (above 0.8)")],
+];
+
+function howSimilar({ blocks }, { depth_similarity: similarity }) {
+  const middle = Math.floor(blocks / 2);
+  const value = similarity[middle];
+  return {
+    prompt: translate("How similar is the output after block {block} to the final one?", { block: middle }),
+    options: SIMILARITIES.map(([, words]) => translate(words)),
+    answer: SIMILARITIES.findIndex(([end]) => value < end),
+    why: translate("The cosine similarity is {value}.", { value: formatDecimals(value, 2) }),
+  };
+}
+
+function secondClass({ labels, logits, logsumexp }) {
+  const [first, ...others] = labels.classes.slice(0, 4);
+  const options = [...others].sort((a, b) => a.localeCompare(b, "en"));
+  const probability = formatProbability(Math.exp(logits[1] - logsumexp[0]));
+  return {
+    prompt: translate("“{first}” comes first. What comes second?", { first }),
+    options,
+    answer: options.indexOf(others[0]),
+    why: translate("“{name}” comes second, with {probability}.", { name: others[0], probability }),
+  };
+}

@@ -1,0 +1,149 @@
+// What the tour is about: the network's shape, and the choices that fit it.
+
+import { decodeBytes, decodeFloat16, decodeFloat32 } from "../../result.js";
+
+export const NUM_STEPS = 8;
+
+/** The shape of the network behind a result; `network` is that of the reply of kind "steps". */
+export function factsOf(result, network) {
+  const { rows, columns, numPatches, numTokens, numBlocks, numHeads, hasClassToken, predictions } = result;
+  const { channels, width, hidden, registers, classes, pool, learned_positions, mixes_heads, input_size } = network;
+  return {
+    rows,
+    columns,
+    patches: numPatches,
+    tokens: numTokens,
+    kept: numPatches - result.dropped.length,
+    blocks: numBlocks,
+    heads: numHeads,
+    patchSize: result.source.patch_size,
+    patchValues: channels * result.source.patch_size ** 2,
+    channels,
+    width,
+    headWidth: width / numHeads,
+    hidden,
+    registers,
+    classes,
+    pool,
+    features: width * (pool.includes("+") ? 2 : 1),
+    hasClassToken,
+    hasClasses: classes > 0,
+    learnedPositions: learned_positions,
+    mixesHeads: mixes_heads,
+    inputSize: input_size,
+    prediction: predictions[0]?.label ?? "",
+  };
+}
+
+/** The choices of a tour that exist in this result; `shared` is the reply of kind "steps". */
+export function settleTour(tour, result, shared) {
+  const { numBlocks, numHeads, numPatches, hasClassToken, tokenOf } = result;
+  const hasToken = (patch) => Number.isInteger(patch) && patch >= 0 && patch < numPatches && tokenOf[patch] >= 0;
+  const inRange = (value, count) => Number.isInteger(value) && value >= 0 && value < count;
+  return {
+    step: inRange(tour.step, NUM_STEPS) ? tour.step : 0,
+    patch: hasToken(tour.patch) ? tour.patch : startPatch(result, shared.contrast),
+    block: inRange(tour.block, numBlocks) ? tour.block : Math.floor(numBlocks / 2),
+    head: inRange(tour.head, numHeads) ? tour.head : 0,
+    filter: inRange(tour.filter, shared.filters.length) ? tour.filter : null,
+    fromClassToken: Boolean(tour.fromClassToken) && hasClassToken,
+  };
+}
+
+/** The patch with the most contrast, those near the middle before others. */
+function startPatch({ rows, columns, tokenOf }, contrast) {
+  const far = (patch) => {
+    const down = (Math.floor(patch / columns) + 0.5) / rows - 0.5;
+    const right = ((patch % columns) + 0.5) / columns - 0.5;
+    return Math.hypot(down, right);
+  };
+  let best = null;
+  let bestScore = -1;
+  contrast.forEach((value, patch) => {
+    const score = tokenOf[patch] < 0 ? -1 : value * (1 - far(patch));
+    if (score > bestScore) [best, bestScore] = [patch, score];
+  });
+  return best;
+}
+
+/** Cosine similarity of the position of `patch` to those of all patches. */
+export function positionSimilarity(positions, numPatches, patch) {
+  const width = positions.length / numPatches;
+  const similarity = new Float32Array(numPatches);
+  for (let other = 0; other < numPatches; other++) {
+    let sum = 0;
+    for (let i = 0; i < width; i++) sum += positions[patch * width + i] * positions[other * width + i];
+    similarity[other] = sum;
+  }
+  return similarity;
+}
+
+/** The patch of a token, or -1 for the class token and registers. */
+export const patchOfToken = ({ tokenOf }, token) => tokenOf.indexOf(token);
+
+export const lengthOf = (values) => Math.sqrt(values.reduce((sum, value) => sum + value * value, 0));
+
+/** The block after which the final class leads and keeps leading; 0 stands for before the first block. */
+export function settledAfter(depthClass) {
+  const final = depthClass[depthClass.length - 1];
+  let depth = depthClass.length - 1;
+  while (depth > 0 && depthClass[depth - 1] === final) depth--;
+  return depth;
+}
+
+// The tour's numbers: requested once for each result, patch and block, and decoded.
+
+const decodeInt32 = (text) => new Int32Array(decodeBytes(text).buffer);
+const WHOLE_NUMBERS = ["filters", "keyed", "classes", "depth_class"];
+
+/** A reply of the kinds "steps", "steps_patch" and "steps_block": every array by its name, the rest as it is. */
+export function decodeNumbers(reply) {
+  const decoded = Object.entries(reply).map(([name, value]) => {
+    if (typeof value !== "string") return [name, value];
+    if (name === "positions") return [name, decodeFloat16(value)];
+    return [name, (WHOLE_NUMBERS.includes(name) ? decodeInt32 : decodeFloat32)(value)];
+  });
+  return Object.fromEntries(decoded);
+}
+
+/**
+ * `get(result, kind, fields)` returns the numbers, or null while they are on their way; then `onUpdate()` is called.
+ * `error(result)` is one sentence about the last request of a result that failed, or "". `retry()` forgets failures.
+ */
+export function createStepData(request, onUpdate) {
+  const stores = new WeakMap(); // result -> Map from the fields of a request to {numbers, error}
+  let current = null;
+
+  const storeOf = (result) => stores.get(result) ?? stores.set(result, new Map()).get(result);
+
+  async function load(result, entry, fields, forget) {
+    const reply = await request({ ...fields, source: result.source }, { isCurrent: () => result === current });
+    if (!reply) forget();
+    else if (reply.error) entry.error = reply.error;
+    else entry.numbers = decodeNumbers(reply.result);
+    onUpdate();
+  }
+
+  function get(result, kind, fields = {}) {
+    current = result;
+    const store = storeOf(result);
+    const wanted = { kind, ...fields };
+    const key = JSON.stringify(wanted);
+    if (!store.has(key)) {
+      const entry = { numbers: null, error: "" };
+      store.set(key, entry);
+      load(result, entry, wanted, () => store.delete(key));
+    }
+    return store.get(key)?.numbers ?? null;
+  }
+
+  const error = (result) => [...storeOf(result).values()].find((entry) => entry.error)?.error ?? "";
+
+  function retry() {
+    if (!current) return;
+    const store = storeOf(current);
+    for (const [key, entry] of store) if (entry.error) store.delete(key);
+  }
+
+  return { get, error, retry };
+}

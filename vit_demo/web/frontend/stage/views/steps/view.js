@@ -1,0 +1,266 @@
+// "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
+
+import { make, setText } from "../../../shared/dom.js";
+import { currentLanguage, english, translate } from "../../../shared/language.js";
+import { formatShare, placeOf } from "../../format.js";
+import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
+import { createPainter, createPicture, short } from "./painting.js";
+import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
+import { createQuiz, questionOf } from "./quiz.js";
+import { STEPS } from "./texts.js";
+import { createStepData, factsOf, NUM_STEPS, positionSimilarity, settleTour } from "./tour.js";
+
+export const order = 70;
+
+export const sections = ["steps"];
+
+export const html = `
+  <section class="card steps" aria-label="Step by step">
+    <div class="top">
+      <h2></h2>
+      <nav class="dots" aria-label="Steps"></nav>
+      <div class="walk">
+        <button type="button" class="quiet previous">Back</button>
+        <button type="button" class="quiet next">Next</button>
+      </div>
+    </div>
+    <h3 class="title"></h3>
+    <div class="sentences"></div>
+    <p class="error" role="alert"></p>
+    <div class="body">
+      <div class="seen"></div>
+      <div class="detail">
+        <div class="figure"></div>
+        <div class="quiz"></div>
+      </div>
+    </div>
+    <div class="shapes"></div>
+    <div class="code"></div>
+    <p class="visually-hidden spoken" aria-live="polite"></p>
+  </section>`;
+
+const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
+const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
+
+export function create(card, { request, change, stepCode }) {
+  const find = (selector) => card.querySelector(selector);
+  const data = createStepData(request, () => change({}));
+  const paint = createPainter(card);
+  const quiz = createQuiz(find(".quiz"), revealAnswer);
+  const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
+  const dots = Array.from({ length: NUM_STEPS }, (_, step) => {
+    const dot = make("button", { type: "button", textContent: step + 1 });
+    dot.addEventListener("click", () => go(step));
+    return dot;
+  });
+  find(".dots").append(...dots);
+  let tour = null; // the choices of the page, settled
+  let written = ""; // the figure that is on the page
+
+  function choose(part) {
+    data.retry();
+    tour = { ...tour, ...part }; // at once, so that keys pressed before the next frame count
+    change({ tour });
+  }
+
+  function go(step) {
+    if (!tour || step < 0 || step >= NUM_STEPS) return;
+    choose({ step });
+    if (card.getBoundingClientRect().top < 0) card.scrollIntoView({ block: "start" });
+  }
+
+  /** The answer about the class token's attention is seen in its own map. */
+  function revealAnswer(result, step) {
+    if (step === 3 && result.hasClassToken) choose({ fromClassToken: true, block: result.numBlocks - 1 });
+    else change({});
+  }
+
+  /** Which numbers a step needs, and whether all of them are here. */
+  function numbersFor(result) {
+    const { step, patch, block, head, fromClassToken } = tour;
+    const needs = NEEDS[step];
+    const numbers = {
+      patch: needs.includes("patch") ? data.get(result, "steps_patch", { query: patch }) : null,
+      block: needs.includes("block")
+        ? data.get(result, "steps_block", { query: fromClassToken ? null : patch, block, head })
+        : null,
+    };
+    return { ...numbers, complete: needs.every((need) => numbers[need]) };
+  }
+
+  function draw({ result, choices }) {
+    const shared = data.get(result, "steps");
+    setText(find(".error"), data.error(result));
+    if (!shared) return;
+    tour = settleTour(choices.tour, result, shared);
+    const facts = factsOf(result, shared.network);
+    const { patch, block, complete } = numbersFor(result);
+    setText(find(".error"), data.error(result));
+    writeWords(facts);
+    card.classList.toggle("loading", !complete);
+    find(".detail").inert = !complete; // a click would answer the question of the step before
+    if (!complete) return waitFor(result);
+    const state = { result, facts, shared, patch, block, tour, paint, choose };
+    const revealed = quiz.show(result, tour.step, () => questionOf(state.tour.step, state));
+    showPicture(state, revealed, questionOf(tour.step, state));
+    const theme = getComputedStyle(card).getPropertyValue("--plus");
+    const key = JSON.stringify([result.run, tour, revealed, theme, currentLanguage()]);
+    if (key === written) return;
+    written = key;
+    replaceNodes(find(".figure"), FIGURES[tour.step]({ ...state, revealed }));
+  }
+
+  /** Until its numbers are here, a step shows the figure of before, dimmed; if they failed, none. */
+  function waitFor(result) {
+    if (!data.error(result)) return;
+    find(".figure").replaceChildren();
+    find(".quiz").hidden = true;
+    written = "";
+  }
+
+  function writeWords(facts) {
+    const { step } = tour;
+    const { title, sentences, before, after } = STEPS[step];
+    const words = { step: step + 1, all: NUM_STEPS, title: translate(title) };
+    setText(find("h2"), translate("Step {step} of {all}", words));
+    setText(find(".title"), title);
+    writeParagraph(find(".sentences"), sentences(facts).join(" "));
+    dots.forEach((dot, i) => {
+      dot.classList.toggle("done", i < step);
+      const label = { step: i + 1, title: translate(STEPS[i].title) };
+      dot.setAttribute("aria-label", translate("Step {step}: {title}", label));
+      if (i === step) dot.setAttribute("aria-current", "step");
+      else dot.removeAttribute("aria-current");
+    });
+    find(".previous").disabled = step === 0;
+    setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
+    writeShapes(find(".shapes"), [before(facts), after(facts)]);
+    if (find(".code").dataset.step !== String(step)) {
+      find(".code").dataset.step = step;
+      find(".code").replaceChildren(...codeNodes(stepCode[step]));
+    }
+    setText(find(".spoken"), translate("Step {step} of {all}: {title}.", words));
+  }
+
+  /** The picture beside the step: its heatmap, its marks, and the words below it. */
+  function showPicture({ result, facts, shared, block }, revealed, question) {
+    const { step, patch, fromClassToken, head } = tour;
+    const usesPatch = step < 6;
+    const place = (index) => translate("Patch in {place}", { place: placeOf(result, index) });
+    const view = {
+      result,
+      chosen: usesPatch && !(block && fromClassToken) ? patch : null,
+      marks: (!revealed && question?.marks) || [],
+      mapOf: () => null,
+      caption: (hovered) => (usesPatch ? place(hovered ?? patch) : ""),
+    };
+    if (step === 2 && revealed) {
+      const similarity = (hovered) => positionSimilarity(shared.positions, facts.patches, hovered ?? patch);
+      view.mapOf = (hovered) => similarity(hovered).map((value) => Math.max(0, value));
+      view.caption = (hovered) =>
+        translate("Similarity of positions to *{place}*, from 0 (weakest colour) to 1 (strongest).", {
+          place: placeOf(result, hovered ?? patch),
+        });
+    } else if (step === 3 || step === 4) {
+      const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : block.weights[token]));
+      view.mapOf = () => map;
+      const values = { place: placeOf(result, patch), head: head + 1, block: tour.block + 1 };
+      const taken = fromClassToken
+        ? translate("What *the class token* attends to in head {head} of block {block}.", values)
+        : translate("What *patch {place}* attends to in head {head} of block {block}.", values);
+      view.caption = (hovered) =>
+        hovered === null ? taken : `${placeOf(result, hovered)}: *${formatShare(map[hovered])}*`;
+    } else if (step === 7 && !facts.hasClasses) {
+      view.mapOf = () => shared.alike.map((value) => Math.max(0, value));
+      view.caption = (hovered) =>
+        hovered === null
+          ? english("How similar each patch is to the output.")
+          : `${placeOf(result, hovered)}: ${short(shared.alike[hovered])}`;
+    } else if (step === 5 && fromClassToken) {
+      view.caption = () => english("Token: *the class token*");
+    } else if (step > 5) {
+      const prediction = translate("Prediction: *{label}*", { label: facts.prediction });
+      view.caption = () => (facts.hasClasses && revealed ? prediction : "");
+    }
+    picture.show(view);
+  }
+
+  function show(result) {
+    tour = null;
+    written = "";
+    card.classList.toggle("empty", !result);
+    if (!result) setText(find(".title"), english("Draw a digit or choose a photo to start."));
+  }
+
+  find(".previous").addEventListener("click", () => go(tour?.step - 1));
+  find(".next").addEventListener("click", () => go((tour?.step + 1) % NUM_STEPS));
+  document.addEventListener("keydown", (event) => {
+    const { target, key } = event;
+    const here = card.contains(target) || target === document.body;
+    if (!(key in KEYS) || !here || !card.offsetParent || !tour || target.closest(TYPING)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.defaultPrevented) return;
+    event.preventDefault();
+    go(KEYS[key](tour.step));
+  });
+
+  return { show, draw, retry: data.retry };
+}
+
+/** Like `setText`, with space for the longest text of the tour kept by the style sheet. */
+function writeParagraph(host, text) {
+  if (!host.firstElementChild) host.append(make("p"));
+  setText(host.firstElementChild, text);
+}
+
+function writeShapes(host, ends) {
+  const text = JSON.stringify(ends);
+  if (host.dataset.key === text) return;
+  host.dataset.key = text;
+  const [before, after] = ends.map(([shape, words]) =>
+    make("span", {}, make("code", { textContent: shape }), make("small", { textContent: words })),
+  );
+  host.replaceChildren(before, make("b", { textContent: "→", ariaLabel: english("becomes") }), after);
+}
+
+// What each step shows beside the picture. A figure is a function of the tour's state that returns the nodes to show.
+
+/**
+ * The figures in the order of the steps. The state is {result, facts, shared, patch, block, tour, revealed, paint,
+ * choose}: `patch` and `block` are the replies about the chosen patch and block, `paint` a painter of painting.js,
+ * `choose(part)` changes the tour.
+ */
+const FIGURES = [
+  rowFigure,
+  productFigure,
+  sequenceFigure,
+  headFigure,
+  headsFigure,
+  mlpFigure,
+  depthFigure,
+  classesFigure,
+];
+
+/** What a step needs besides the reply of kind "steps". */
+const NEEDS = [[], ["patch"], ["patch"], ["block"], ["block"], ["block"], [], []];
+
+/** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
+function replaceNodes(host, nodes) {
+  const { activeElement } = document;
+  const key = host.contains(activeElement) ? activeElement.dataset.key : null;
+  host.replaceChildren(...nodes);
+  if (key) [...host.querySelectorAll("[data-key]")].find((node) => node.dataset.key === key)?.focus();
+}
+
+const OUTSIDE = english(
+  "This fused kernel stores no scores and no shares. The lines below compute them outside the network, from the same queries and keys, as for every heatmap; torch documents that the kernel computes the same.",
+);
+
+/** The code of a step, with where it stands; before lines that are not of the network, that they are not. */
+function codeNodes(excerpts) {
+  const firstOutside = excerpts.find(({ where }) => !where.startsWith("vit_demo/model/"));
+  return excerpts.flatMap((excerpt) => [
+    ...(excerpt === firstOutside ? [make("p", { textContent: OUTSIDE })] : []),
+    make("small", { translate: false, textContent: excerpt.where }),
+    make("pre", { tabIndex: 0, textContent: excerpt.code }),
+  ]);
+}

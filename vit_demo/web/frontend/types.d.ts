@@ -1,0 +1,129 @@
+// Written by `python -m scripts.typescript` from the Python types; do not edit.
+
+export interface SourcePayload {
+  digit?: string;
+  drawing?: string;
+  example?: string;
+  upload?: string;
+  preset: string;
+  patch_size: number;
+  fit: string;
+  dropped: number[];
+}
+
+export interface MapsPayload {
+  levels: string;
+  peaks: string;
+}
+
+export interface TracePayload {
+  q: string;
+  k: string;
+  logsumexp: string;
+}
+
+export interface PredictionsPayload {
+  indices: string;
+  probabilities: string;
+  labels: string[];
+}
+
+export interface PhotoPayload {
+  image: string;
+  box: number[];
+  fit: string;
+}
+
+export interface ResultPayload {
+  run: string;
+  source: SourcePayload;
+  image: string;
+  size: number[];
+  pixelated: boolean;
+  photo: PhotoPayload | null;
+  grid: number[];
+  num_prefix_tokens: number;
+  class_token: boolean;
+  num_blocks: number;
+  num_heads: number;
+  trace_bytes: number;
+  dropped: number[];
+  predictions: PredictionsPayload;
+  note: string;
+  attention_maps: MapsPayload;
+  rollout: MapsPayload;
+  trace?: Record<string, TracePayload>;
+  operations: number;
+  milliseconds: number;
+  device: string;
+}
+
+export interface EmptyPayload {
+  empty: boolean;
+  message: string;
+}
+
+export interface MethodEntry {
+  name: string;
+  title: string;
+  class_specific: boolean;
+  cost: string;
+  unit: string;
+  signed: boolean;
+  recommended: string;
+  description: string;
+  floor: Record<string, any>;
+  options: Record<string, any>[];
+}
+
+export interface MapRequest {
+  method: string;
+  block?: number;
+  head?: number | null;
+  query?: number | null;
+  direction?: string;
+  label?: number | null;
+}
+
+export interface CurveRequest {
+  baseline?: "mean" | "blur" | "black";
+  order?: number;
+  label?: number | null;
+}
+
+export interface StepRequest {
+  query?: number | null;
+  block?: number;
+  head?: number;
+}
+
+export interface Constants {
+  photoScale: number[][];
+  signedPhotoScale: number[][];
+  paperScale: number[][];
+  signedPaperScale: number[][];
+  whiteOfPaper: number;
+  blackOfInk: number;
+  coarsePatches: number;
+  numOrders: number;
+  maxUploadBytes: number;
+}
+
+export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "method_docs" | "model" | "models";
+
+/** What `server.request` gets; which fields belong to which kind is in web/requests/kinds.py. */
+export type Request = { kind: Kind; source?: SourcePayload } & Record<string, unknown>;
+
+/** One of: the result, one sentence, or the progress of its job; see web/requests/poll.py. */
+export interface Reply {
+  result?: any;
+  error?: string;
+  retry?: boolean;
+  lost?: boolean;
+  done?: number;
+  total?: number;
+}
+
+export interface Server {
+  request(fields: Request): Promise<Reply | undefined>;
+}

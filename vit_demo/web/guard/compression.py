@@ -1,0 +1,122 @@
+"""Compresses the page, which Gradio sends as it is, and Gradio's files, which it compresses for each request."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import brotli
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vit_demo.inference.cache import ByteCache
+from vit_demo.web.guard.limits import ASSET_CACHE_BYTES
+
+LEVELS = {"br": 9, "gzip": 6}
+"""How hard each encoding tries, the preferred one first; the highest level of brotli takes half a second."""
+
+ASSET_LEVELS = {"br": 4, "gzip": 6}
+"""The same for Gradio's files, of which the first visitor of a server waits for dozens."""
+
+HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)")
+"""Gradio's files whose name holds a hash of their content."""
+
+TEXT_TYPES = ("text/html", "text/css", "text/javascript", "application/javascript")
+"""What is compressed; Python's table, with which Gradio sends files, has one of both names for scripts."""
+
+FOREVER = "public, max-age=31536000, immutable"
+
+CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
+"""Headers of requests whose response is not the whole file."""
+
+
+def compress(content: bytes, encoding: str, level: int) -> bytes:
+    """Content in an encoding of ``LEVELS``."""
+    return brotli.compress(content, quality=level) if encoding == "br" else gzip.compress(content, level, mtime=0)
+
+
+@lru_cache(maxsize=16)
+def compressed(content: bytes, encoding: str) -> bytes:
+    """The same at the level of ``LEVELS``, computed once: for what all visitors get."""
+    return compress(content, encoding, LEVELS[encoding])
+
+
+def accepted_encoding(headers: Headers) -> str | None:
+    """The best encoding that a browser accepts, or None."""
+    offered = headers.get("accept-encoding", "").lower().split(",")
+    accepted = {name.strip() for name, _, weight in (each.partition(";") for each in offered) if _is_positive(weight)}
+    return next((name for name in LEVELS if name in accepted), None)
+
+
+def _is_positive(weight: str) -> bool:
+    """Whether the weight of an encoding, such as ``q=0.5``, lets it be used; without one it may."""
+    try:
+        return not weight or float(weight.strip().removeprefix("q=")) > 0
+    except ValueError:
+        return False
+
+
+@dataclass
+class _Response:
+    start: Message = field(default_factory=dict)
+    body: bytes = b""
+
+    async def send(self, send: Send) -> None:
+        await send({**self.start, "headers": list(self.start["headers"])})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+class Compression:
+    """Compresses the page, and each script and style once; all other responses pass through.
+
+    Scripts and styles are kept here and, because their names change with their content, for a year by browsers, which
+    would otherwise ask for each of Gradio's again on every visit.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._assets: ByteCache[_Response] = ByteCache(ASSET_CACHE_BYTES, lambda response: len(response.body))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles a request; see ASGI."""
+        headers = Headers(scope=scope) if scope["type"] == "http" and scope["method"] == "GET" else Headers()
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        is_asset = HASHED_NAME.fullmatch(path) is not None
+        if not headers or not (is_asset or path in ("", "/")) or any(name in headers for name in CONDITIONS):
+            return await self._app(scope, receive, send)
+        encoding = accepted_encoding(headers)
+        if is_asset and (kept := self._assets.get((path, encoding))) is not None:
+            return await kept.send(send)
+        response = _Response()
+
+        async def collect(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                response.start = message
+            elif message["type"] == "http.response.body":
+                response.body += message.get("body", b"")
+            if message["type"] != "http.response.body" or message.get("more_body"):
+                return
+            sent = MutableHeaders(raw=list(response.start["headers"]))
+            is_file = is_asset and response.start["status"] == 200 and "set-cookie" not in sent
+            if is_file:
+                sent["cache-control"] = FOREVER
+            is_text = sent.get("content-type", "").startswith(TEXT_TYPES)
+            if encoding and is_text:
+                body = response.body
+                level = ASSET_LEVELS[encoding]
+                response.body = compress(body, encoding, level) if is_asset else compressed(body, encoding)
+                sent["content-encoding"], sent["content-length"] = encoding, str(len(response.body))
+                sent.add_vary_header("accept-encoding")
+            response.start = {**response.start, "headers": sent.raw}
+            if is_file:
+                self._assets.put((path, encoding), response)
+            await response.send(send)
+
+        plain = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
+        await self._app({**scope, "headers": plain}, receive, collect)
+        return None

@@ -1,0 +1,124 @@
+"""Checks of what a request asks of the page, before Gradio sees it."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any
+
+import gradio as gr
+
+from vit_demo.web.guard import session_queues
+from vit_demo.web.guard.bodies import RequestRefused
+from vit_demo.web.guard.headers import client_address, is_local
+from vit_demo.web.guard.limits import MAX_EVENTS_OF_ONE
+
+SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
+"""The name of a session, which each client chooses for itself."""
+
+NO_ENDPOINT = "There is no such endpoint: see /gradio_api/info."
+
+
+class EventChecks:
+    """Refuses events and functions that do not exist, for which Gradio would log a traceback or worse.
+
+    Args:
+        page: The page that is served.
+    """
+
+    def __init__(self, page: gr.Blocks) -> None:
+        self._page = page
+
+    def check_session(self, data: Any) -> None:
+        """Refuses a session that is not a short name.
+
+        Raises:
+            RequestRefused: If the body names such a session.
+        """
+        session = data.get("session_hash") if isinstance(data, dict) else None
+        if session is not None and not (isinstance(session, str) and SESSION.fullmatch(session)):
+            raise RequestRefused(400, "A session_hash has up to 64 letters, digits, hyphens and underscores.")
+
+    def check_call(self, data: Any) -> None:
+        """Refuses a call of a server function that does not exist.
+
+        Raises:
+            RequestRefused: If it is refused.
+        """
+        call = data if isinstance(data, dict) else {}
+        component_id, name = call.get("component_id"), call.get("fn_name")
+        component = self._page.blocks.get(component_id) if isinstance(component_id, int) else None
+        function = getattr(component, name, None) if isinstance(name, str) else None
+        is_complete = isinstance(call.get("session_hash"), str) and "data" in call
+        if not is_complete or not getattr(function, "_is_server_fn", False):
+            raise RequestRefused(400, "There is no such function: reload the page.")
+
+    def check_event(self, path: str, data: Any) -> bool:
+        """Refuses an event that does not exist, or whose session has not collected earlier results.
+
+        Args:
+            path: Of the request, without Gradio's prefix.
+            data: Its JSON body.
+
+        Returns:
+            Whether the body was changed: without a ``trigger_id``, for which Gradio would change a component of the
+            page.
+
+        Raises:
+            RequestRefused: If it is refused.
+        """
+        fields = data if isinstance(data, dict) else {}
+        if path.startswith("/call/v2/"):
+            self._check_arguments(path.rstrip("/").rpartition("/")[2], fields)
+            session = None  # there all fields are arguments
+        else:
+            self._check_index(path, fields.get("fn_index"))
+            session = fields.get("session_hash")
+        self._check_room(session)
+        return not path.startswith("/call/v2/") and fields.pop("trigger_id", None) is not None
+
+    def check_room(self, data: Any) -> None:
+        """Refuses to cancel an event of a session that has not collected earlier results.
+
+        Raises:
+            RequestRefused: If it is refused.
+        """
+        self._check_room(data.get("session_hash") if isinstance(data, dict) else None)
+
+    def check_share(self, address: str) -> None:
+        """Refuses a further event of an address whose unfinished ones are its share.
+
+        Raises:
+            RequestRefused: If it is refused.
+        """
+        queue = self._page._queue
+        running = [event for events in queue.active_jobs if events for event in events]
+        waiting = [event for one in queue.event_queue_per_concurrency_id.values() for event in one.queue]
+        scopes = [event.request.scope for event in (*running, *waiting) if event.request is not None]
+        is_full = sum(client_address(scope) == address for scope in scopes) >= MAX_EVENTS_OF_ONE
+        if is_full and not is_local(address):
+            raise RequestRefused(429, f"You have {MAX_EVENTS_OF_ONE} unfinished requests: wait for one of them.")
+
+    def _check_room(self, session: str | None) -> None:
+        if not session_queues.of(self._page).has_room(session):
+            raise RequestRefused(429, "Collect the results of earlier requests first: GET /gradio_api/queue/data.")
+
+    def _check_index(self, path: str, index: Any) -> None:
+        name = path.rstrip("/").rpartition("/")[2]
+        by_name = not path.startswith("/queue/join") and any(fn.api_name == name for fn in self._page.fns.values())
+        by_index = isinstance(index, int) and not isinstance(index, bool) and index in self._page.fns
+        if not (by_index or (by_name and index is None)):
+            raise RequestRefused(404, NO_ENDPOINT)
+
+    def _check_arguments(self, name: str, arguments: dict[str, Any]) -> None:
+        endpoint = self._endpoints.get(f"/{name}")
+        if endpoint is None:
+            raise RequestRefused(404, NO_ENDPOINT)
+        has_default = {one["parameter_name"]: one.get("parameter_has_default") for one in endpoint["parameters"]}
+        missing = [one for one in has_default if not has_default[one] and one not in arguments]
+        if missing or not arguments.keys() <= has_default.keys():
+            raise RequestRefused(422, f"/{name} takes an object with {', '.join(has_default) or 'no fields'}.")
+
+    @cached_property
+    def _endpoints(self) -> dict[str, Any]:
+        return self._page.get_api_info()["named_endpoints"]

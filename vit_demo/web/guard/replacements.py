@@ -1,0 +1,52 @@
+"""What of Gradio is replaced here; ``docs/architecture.md`` has the table of all replacements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import gradio as gr
+import gradio.route_utils
+import gradio.routes
+from gradio import component_meta
+from gradio.route_utils import GradioMultiPartParser
+from gradio.state_holder import SessionState, StateHolder
+
+component_meta.create_or_modify_pyi = lambda *_: None  # otherwise Gradio writes stub files into this package
+
+_pages: WeakSet[gr.Blocks] = WeakSet()
+
+
+def install(page: gr.Blocks) -> None:
+    """Replaces Gradio's collections for a page, before its application is created; pages of others keep theirs."""
+    _pages.add(page)
+    gradio.routes.StateHolder = OneState  # type: ignore[misc]
+    gradio.route_utils.GradioMultiPartParser = FilesOnly  # type: ignore[misc]
+
+
+class OneState(StateHolder):
+    """One state for all sessions: no component of the page has a value on the server.
+
+    Gradio's own would describe every component anew for each new session, which takes the event loop 20 milliseconds.
+    """
+
+    def __getitem__(self, session_id: str) -> SessionState:
+        return super().__getitem__("" if self.blocks in _pages else session_id)
+
+
+class FilesOnly(GradioMultiPartParser):
+    """Gradio's parser of uploads, which refuses parts that are no files: it would keep them in memory."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options | {"max_fields": 0})
+
+    async def parse(self) -> Any:
+        """Gradio's method; of an upload that fails, also of a full disk, nothing is left."""
+        try:
+            return await super().parse()
+        except BaseException:
+            for file in self._files_to_close_on_error:
+                file.close()
+                Path(file.name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,217 @@
+"""A middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from contextlib import nullcontext
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import gradio as gr
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vit_demo.defaults import MAX_PICTURE_BYTES
+from vit_demo.web import settings
+from vit_demo.web.guard.bodies import (
+    RequestRefused,
+    UnfinishedBodies,
+    check_body,
+    content_length,
+    event_size,
+    read_body,
+    receive_before,
+)
+from vit_demo.web.guard.event_checks import EventChecks
+from vit_demo.web.guard.headers import check_address, clean_headers, client_address
+from vit_demo.web.guard.limits import (
+    BODY_TIMEOUT_SECONDS,
+    MAX_EVENT_BYTES,
+    UPLOAD_FILE_BYTES,
+    UPLOAD_QUOTA_BYTES,
+)
+from vit_demo.web.guard.quota import FileCounter, Quota
+from vit_demo.web.guard.visitor import ask_for, streams
+
+EVENT_ROUTES = ("/queue/join", "/call/")
+"""Routes of Gradio that begin an event of the page."""
+
+UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{1,70}\1", re.ASCII | re.IGNORECASE)
+"""Without a charset, by which Gradio would decode names and texts, some of them in quadratic time."""
+
+FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
+"""Sites that may show the page in a frame, as huggingface.co does with a Space."""
+
+PAGE_POLICY = (
+    # Gradio needs inline scripts and eval; all scripts come from this server.
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' data: blob:; connect-src 'self' data: blob:; "
+    "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    f"frame-ancestors {FRAME_ANCESTORS}"
+)
+FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+"""The policy of uploaded files: nothing in them may run."""
+
+
+class SafeBlocks(gr.Blocks):
+    """``gr.Blocks`` with an error message for inputs that Gradio cannot read."""
+
+    async def preprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
+        """Gradio's method, with exceptions turned into ``gr.Error``.
+
+        Raises:
+            gr.Error: If an event has too few or too many inputs, or inputs of the wrong type.
+        """
+        try:
+            return await super().preprocess_data(*arguments, **options)
+        except gr.Error:
+            raise
+        except Exception as error:
+            message = "These inputs do not match the endpoint: see /gradio_api/info for their number and types."
+            raise gr.Error(message, print_exception=False) from error
+
+    async def postprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
+        """Gradio's method, with an error message for a picture that cannot be stored.
+
+        Raises:
+            gr.Error: If it cannot.
+        """
+        try:
+            return await super().postprocess_data(*arguments, **options)
+        except Exception as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
+            raise gr.Error(NOT_STORED, print_exception=False) from error
+
+
+class Guard:
+    """ASGI middleware in front of Gradio.
+
+    Args:
+        app: Gradio's application.
+        page: The page that it serves.
+    """
+
+    def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
+        self._app = app
+        self._checks = EventChecks(page)
+        self._quota = Quota(UPLOAD_QUOTA_BYTES)
+        self._unfinished = UnfinishedBodies()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuses a request, or passes it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = unquote(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
+        origin = Headers(scope=scope).get("origin")
+        is_upload = path.rstrip("/") == "/upload"
+        is_forwarded = path.rstrip("/") in ("", "/config") and "x-forwarded-host" in Headers(scope=scope)
+        has_failed = False
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal has_failed
+            if message["type"] == "http.response.start":
+                has_failed = is_upload and message["status"] == 500  # the error follows, and its message below
+                _set_headers(MutableHeaders(scope=message), path, origin)
+                if is_forwarded:  # the page and its configuration name the host by which they were asked for
+                    MutableHeaders(scope=message)["cache-control"] = "no-store"
+            if not has_failed:
+                await send(message)
+
+        try:
+            check_address(scope, path)
+            clean_headers(scope, path)
+            ask_for(scope)
+            if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
+                receive = await self._bounded(scope, receive, path)
+            name = stream_name(scope, path)
+            with streams.listening(name) if name else nullcontext():
+                await self._app(scope, receive, send_guarded)
+        except (RequestRefused, OSError) as error:
+            if not isinstance(error, RequestRefused) and not has_failed:
+                raise
+            refusal = error if isinstance(error, RequestRefused) else RequestRefused(507, NOT_STORED)
+            response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status)
+            await response(scope, receive, send_guarded)
+        except RuntimeError as error:
+            # Gradio's stream of an unknown session: it has sent the client a message and then raised this.
+            if not isinstance(error.__cause__, HTTPException):
+                raise
+            await send({"type": "http.response.body"})
+        except ClientDisconnect:
+            pass  # an upload that broke off
+
+    async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
+        """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
+        if path.rstrip("/") == "/upload":
+            return self._upload(scope, receive, client_address(scope))
+        with self._unfinished.room(client_address(scope), event_size(scope)):
+            body = await read_body(scope, receive)
+        data = check_body(body)
+        self._checks.check_session(data)
+        if path.startswith("/component_server"):
+            self._checks.check_call(data)
+        elif path.startswith("/cancel"):
+            self._checks.check_room(data)
+        elif path.startswith(EVENT_ROUTES):
+            self._checks.check_share(client_address(scope))
+            if self._checks.check_event(path, data):
+                body = json.dumps(data).encode()
+        replayed = False
+
+        async def replay() -> Message:
+            nonlocal replayed
+            if replayed:
+                return await receive()
+            replayed = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return replay
+
+    def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
+        """The body of an upload, whose length and number of files count against the quota of its sender."""
+        length = content_length(scope)
+        if not length:
+            raise RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
+        if not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
+            raise RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
+        if length > MAX_PICTURE_BYTES + MAX_EVENT_BYTES:
+            raise RequestRefused(413, f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy.")
+        self._quota.spend(address, length)
+        scope["query_string"] = b""  # Gradio would remember an upload_id until somebody asks for its progress
+        deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
+        files = FileCounter()
+
+        async def receive_in_time() -> Message:
+            message = await receive_before(receive, deadline)
+            self._quota.spend(address, UPLOAD_FILE_BYTES * files.count(message.get("body", b"")))
+            return message
+
+        return receive_in_time
+
+
+def stream_name(scope: Scope, path: str) -> str:
+    """The session or the event whose results a request collects; empty for any other request."""
+    if scope["method"] != "GET":
+        return ""
+    if path.startswith("/queue/data"):
+        return parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [""])[0][:64]
+    return path.rstrip("/").rpartition("/")[2][:64] if path.startswith("/call/") else ""
+
+
+NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
+
+
+def _set_headers(headers: MutableHeaders, path: str, origin: str | None) -> None:
+    if origin not in settings.allowed_origins():
+        for name in ("access-control-allow-origin", "access-control-allow-credentials"):
+            del headers[name]
+    headers["x-content-type-options"] = "nosniff"
+    headers["referrer-policy"] = "strict-origin-when-cross-origin"
+    headers["content-security-policy"] = FILE_POLICY if path.startswith("/file") else PAGE_POLICY

@@ -1,0 +1,135 @@
+"""The messages that Gradio keeps for each session until it collects them, within limits.
+
+Gradio's own collection holds the messages of 2,000 sessions, however many there are of each and however long nobody
+collects them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from asyncio import Queue
+from collections import OrderedDict
+from typing import Any
+
+import gradio as gr
+
+from vit_demo.web.guard.limits import (
+    MAX_SESSION_BYTES,
+    MAX_SESSION_MESSAGES,
+    MAX_SESSIONS,
+    MAX_UNCOLLECTED_BYTES,
+    MAX_UNCOLLECTED_MESSAGES,
+    UNCOLLECTED_SECONDS,
+)
+from vit_demo.web.guard.visitor import streams
+
+
+class SessionQueue(Queue[Any]):
+    """The messages of one session.
+
+    Attributes:
+        bytes: About the bytes of the results among them.
+    """
+
+    bytes = 0
+
+    def _put(self, item: Any) -> None:
+        size = _size(getattr(item, "output", None))
+        self.bytes += size
+        super()._put((item, size))
+
+    def _get(self) -> Any:
+        item, size = super()._get()
+        self.bytes -= size
+        return item
+
+
+class SessionQueues(OrderedDict[str, SessionQueue]):
+    """The queue of messages of each session, in the order in which the sessions began.
+
+    Use it in the event loop of the server.
+
+    Args:
+        event_ids: Gradio's other record of each session: its events whose results were not collected.
+    """
+
+    def __init__(self, event_ids: dict[str, set[str]]) -> None:
+        super().__init__()
+        self._event_ids = event_ids
+        self._full_since: dict[str, float] = {}
+
+    def __setitem__(self, session: str, messages: Queue[Any]) -> None:
+        super().__setitem__(session, SessionQueue())  # in the place of Gradio's, which is empty
+        while len(self) > MAX_SESSIONS and (victim := self._idlest(session)) is not None:
+            self._drop(victim)
+
+    def __missing__(self, session: str) -> SessionQueue:
+        """Takes the messages of an event whose session was dropped; nobody reads them."""
+        return SessionQueue()
+
+    def __delitem__(self, session: str) -> None:
+        # Gradio deletes a session once for every stream that breaks off, and a KeyError would stop its cleaning up.
+        if session in self:
+            super().__delitem__(session)
+
+    def has_room(self, session: str | None) -> bool:
+        """Whether a session may begin another event; drops the oldest sessions if all hold too much."""
+        count = sum(messages.qsize() for messages in self.values())
+        size = sum(messages.bytes for messages in self.values())
+        for oldest in list(self):
+            if count <= MAX_UNCOLLECTED_MESSAGES and size <= MAX_UNCOLLECTED_BYTES:
+                break
+            messages = self[oldest]
+            if messages.qsize() and oldest != session and not streams.is_open(oldest):
+                count, size = count - messages.qsize(), size - messages.bytes
+                self._drop(oldest)
+        own = self.get(session) if session is not None else None
+        return own is None or (own.qsize() < MAX_SESSION_MESSAGES and own.bytes < MAX_SESSION_BYTES)
+
+    def forget(self) -> None:
+        """Drops the sessions that have nothing to collect, and those that did not collect it in time."""
+        now = time.monotonic()
+        full = {session: messages.qsize() > 0 for session, messages in self.items()}
+        self._full_since = {session: self._full_since.get(session, now) for session, is_full in full.items() if is_full}
+        for session, is_full in full.items():
+            is_late = is_full and now - self._full_since[session] >= UNCOLLECTED_SECONDS
+            if is_late or not (is_full or self._event_ids.get(session)):
+                self._drop(session)
+        for session in [session for session in self._event_ids if session not in self]:
+            del self._event_ids[session]
+
+    def _idlest(self, new: str) -> str | None:
+        """The oldest session with nothing under way, or else without a stream; None if all others have one."""
+        others = [session for session in self if session != new and not streams.is_open(session)]
+        idle = (session for session in others if not self._event_ids.get(session))
+        return next(idle, others[0] if others else None)
+
+    def _drop(self, session: str) -> None:
+        del self[session]
+        self._event_ids.pop(session, None)
+
+
+def _size(value: Any) -> int:
+    """About the bytes of a result: those of its texts, and a few for each other value."""
+    if isinstance(value, dict):
+        return sum(_size(key) + _size(one) for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return sum(map(_size, value))
+    return len(value) if isinstance(value, (str, bytes)) else 8
+
+
+def of(page: gr.Blocks) -> SessionQueues:
+    """The session queues that ``install`` gave a page."""
+    found = page._queue.pending_messages_per_session
+    assert isinstance(found, SessionQueues)
+    return found
+
+
+def install(page: gr.Blocks) -> None:
+    """Puts ``SessionQueues`` in the place of Gradio's collection, before the first request."""
+    queue = page._queue
+    queue.pending_messages_per_session = SessionQueues(queue.pending_event_ids_session)  # type: ignore[assignment]
+    # Statistics of the last 10,000 events, made anew for each, which only the closed /monitoring shows.
+    queue.ANALYTICS_MAX_EVENTS = 1
+    queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize

@@ -1,0 +1,201 @@
+"""The folder of uploaded files: private to this process, bounded in size and age, deleted when the process ends.
+
+Gradio puts each file into a folder named by a keyed hash of its content, so that only its sender can name an upload's
+path. The key is chosen at random for each process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from gradio import processing_utils
+
+from vit_demo.defaults import MAX_PICTURE_BYTES
+from vit_demo.errors import ImageError, InputError
+from vit_demo.web.guard.limits import (
+    UPLOAD_FOLDER_BYTES,
+    UPLOAD_FOLDER_FILES,
+    UPLOAD_LIFETIME_SECONDS,
+)
+
+try:
+    import fcntl
+except ImportError:  # Windows, where the system removes no folders of killed processes, and neither does this
+    fcntl = None  # type: ignore[assignment]
+
+NOT_AN_UPLOAD = "This picture is not on the server: choose it again."
+"""The message for any path that is not an upload, whether such a file exists or not."""
+
+PREFIX = "vit_demo-"
+LOCK = ".lock"
+
+_locks: list[IO[str]] = []
+_HASH = re.compile(r"[0-9a-f]{64}")
+_lock = threading.Lock()
+_folder: Path | None = None
+
+
+def folder() -> Path:
+    """The upload folder, created by the first call; from then on Gradio writes into it.
+
+    Raises:
+        InputError: If it cannot be created.
+    """
+    global _folder
+    with _lock:
+        if _folder is None:
+            base = os.environ.get("GRADIO_TEMP_DIR")
+            try:
+                if base:
+                    Path(base).mkdir(parents=True, exist_ok=True)
+                _folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX, dir=base)))
+            except OSError as error:
+                where = base or "the temporary folder of this machine"
+                raise InputError(
+                    f"Uploads cannot be stored in {where} ({error.strerror}): set GRADIO_TEMP_DIR to a folder that can "
+                    "be written."
+                ) from error
+            _hold(_folder)
+            _sweep(_folder.parent)
+            os.environ["GRADIO_TEMP_DIR"] = str(_folder)
+            processing_utils.hash_seed = secrets.token_bytes(32)
+            atexit.register(remove)
+    return _folder
+
+
+def _hold(path: Path) -> None:
+    """Locks a folder for as long as this process lives, however it ends."""
+    if fcntl is not None:
+        _locks.append((path / LOCK).open("w"))
+        fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sweep(base: Path) -> None:
+    """Deletes the folders of processes that were killed: those whose lock can be taken."""
+    if fcntl is None:
+        return
+    for lock in base.glob(f"{PREFIX}*/{LOCK}"):
+        with suppress(OSError), lock.open("w") as file:  # of another user, or of a process that lives
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def clear() -> None:
+    """Deletes everything in the folder, when a server stops."""
+    if _folder is not None:
+        for path in _folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != LOCK:
+                path.unlink(missing_ok=True)
+
+
+def remove() -> None:
+    """Deletes the folder and everything in it."""
+    if _folder is not None:
+        shutil.rmtree(_folder, ignore_errors=True)
+
+
+def is_upload_path(path: Any) -> bool:
+    """Whether a path has the form of an upload's; the file system is not accessed."""
+    if not isinstance(path, str) or "\0" in path or len(path) > 1000:
+        return False
+    try:
+        parts = Path(os.path.normpath(path)).relative_to(folder()).parts
+    except ValueError:
+        return False
+    return len(parts) == 2 and _HASH.fullmatch(parts[0]) is not None and not parts[1].startswith(".")
+
+
+def find(payload: Any) -> Path:
+    """The path of an upload.
+
+    Args:
+        payload: Gradio's file data ``{"path": ...}``, as a page or a client sends it.
+
+    Raises:
+        ImageError: If it is not an upload; the message is always the same.
+    """
+    path = payload.get("path") if isinstance(payload, dict) else payload
+    if not isinstance(path, str) or not is_upload_path(path):
+        raise ImageError(NOT_AN_UPLOAD)
+    found = Path(os.path.normpath(path))
+    if found.is_symlink() or not found.is_file():
+        raise ImageError(NOT_AN_UPLOAD)
+    return found
+
+
+def read(path: Path) -> bytes:
+    """The bytes of an upload, whose lifetime starts again.
+
+    Raises:
+        ImageError: If it was deleted in the meantime.
+    """
+    try:
+        os.utime(path)
+        with path.open("rb") as file:
+            return file.read(MAX_PICTURE_BYTES + 1)
+    except OSError as error:
+        raise ImageError(NOT_AN_UPLOAD) from error
+
+
+class UploadCleaner(threading.Thread):
+    """Deletes old uploads, and the oldest ones if the folder is too large; files of before its start are kept.
+
+    Args:
+        interval: Seconds between two runs.
+    """
+
+    def __init__(self, interval: float = 60.0) -> None:
+        super().__init__(name="upload-cleaner", daemon=True)
+        self._interval = interval
+        self._kept = set(self._files())
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Cleans at intervals until it is stopped."""
+        while not self._stopped.wait(self._interval):
+            self.clean(time.time())
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._stopped.set()
+
+    def clean(self, now: float) -> None:
+        """Cleans once.
+
+        Args:
+            now: Seconds since the epoch.
+        """
+        found = []
+        for path in self._files():
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            found.append((status.st_mtime, status.st_size, path))
+        found.sort(reverse=True, key=lambda entry: entry[0])
+        most = min(UPLOAD_FOLDER_BYTES, shutil.disk_usage(folder()).total // 2)  # which in a container may be memory
+        total = 0
+        for count, (changed, size, path) in enumerate(found, start=1):
+            total += size
+            is_old = now - changed > UPLOAD_LIFETIME_SECONDS
+            if path in self._kept or not (is_old or total > most or count > UPLOAD_FOLDER_FILES):
+                continue
+            path.unlink(missing_ok=True)
+            if path.parent != folder():  # as the file of an upload that broke off
+                with suppress(OSError):  # it holds other files
+                    path.parent.rmdir()
+
+    def _files(self) -> list[Path]:
+        return [path for path in folder().rglob("*") if path.is_file()]

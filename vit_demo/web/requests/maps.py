@@ -1,0 +1,115 @@
+"""What a request of the page is about: a result, and perhaps a map of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vit_demo import methods
+from vit_demo.defaults import DIRECTIONS
+from vit_demo.errors import InputError
+from vit_demo.inference.cache import ByteCache
+from vit_demo.inference.engine import Engine
+from vit_demo.inference.exploration import Exploration
+from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
+from vit_demo.web.requests import parse
+from vit_demo.weights import Preset
+
+Json = dict[str, Any]
+
+_maps: ByteCache[NDArray[np.float32]] = ByteCache(RESULT_CACHE_BYTES, lambda values: values.nbytes)
+
+
+@dataclass(frozen=True)
+class MapRequest:
+    """Which map of a result is wanted.
+
+    Attributes:
+        method: One of ``methods.METHODS``.
+        block: From 0; -1 for the last.
+        head: From 0; None for the mean of all heads.
+        query: Index of a patch, row by row; None for the class token.
+        direction: ``"from"`` or ``"to"``.
+        label: Index of a class; None for the predicted one.
+    """
+
+    method: str
+    block: int = -1
+    head: int | None = None
+    query: int | None = None
+    direction: str = "from"
+    label: int | None = None
+
+    @classmethod
+    def parse(cls, fields: Json) -> MapRequest:
+        """Checks the fields of a request.
+
+        Raises:
+            InputError: If one is missing or invalid.
+        """
+        method = parse.short_string(fields.get("method"), "method")
+        methods.find_method(method)
+
+        def integer(name: str, lowest: int = 0) -> int | None:
+            value = fields.get(name)
+            return None if value is None else parse.integer(value, name, lowest)
+
+        block, head = integer("block", -1), integer("head", -1)
+        direction = fields.get("direction", "from")
+        if direction not in DIRECTIONS:
+            raise InputError('There is no such direction: choose "from" or "to".')
+        return cls(
+            method,
+            -1 if block is None else block,
+            None if head == -1 else head,
+            integer("query"),
+            direction,
+            integer("label"),
+        )
+
+    def options(self, result: Exploration) -> dict[str, Any]:
+        """The options of ``Exploration.heatmap``: those that the method has."""
+        query = None if self.query is None else divmod(self.query, result.grid[1])
+        options = {"block": self.block, "head": self.head, "query": query, "direction": self.direction}
+        method = methods.find_method(self.method)
+        options = {name: value for name, value in options.items() if method.offers(name)}
+        return options | ({"label": self.label} if method.class_specific else {})
+
+
+@dataclass(frozen=True)
+class RequestedResult:
+    """The result that a request is about, and the engine that computes it."""
+
+    engine: Engine
+    preset: Preset
+    request: parse.ResultRequest
+
+    def explore(self) -> Exploration:
+        """The result, from the cache or computed again."""
+        request = self.request
+        size = self.preset.check_patch_size(request.patch_size)
+        whole = self.engine.explore_source(request.source, self.preset, size, request.fit)
+        if not request.dropped:
+            return whole
+        rows, cols = whole.grid
+        if request.dropped[-1] >= rows * cols:
+            raise InputError(f"There is no patch {request.dropped[-1]}: the grid has {rows} rows and {cols} columns.")
+        dropped = tuple(divmod(patch, cols) for patch in request.dropped)
+        return self.engine.explore_source(request.source, self.preset, size, request.fit, dropped)
+
+    def map_values(self, request: MapRequest) -> NDArray[np.float32]:
+        """A map; cached, because a map that is tested was usually shown before."""
+
+        def compute() -> NDArray[np.float32]:
+            result = self.explore()
+            return result.heatmap(request.method, **request.options(result))
+
+        return self.engine.cached(_maps, ("map", self.request.key, request), compute, self.pool(request))
+
+    def pool(self, request: MapRequest) -> str:
+        """The worker pool that computes a map."""
+        is_slow = methods.find_method(request.method).is_slow
+        return "slow" if is_slow else self.request.source.pool(self.preset)

@@ -1,0 +1,249 @@
+"""Validates the fields of requests, and describes a result so that any server can compute it again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from vit_demo import images
+from vit_demo.errors import ImageError, InputError, PresetError
+from vit_demo.inference.cache import ByteCache
+from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
+from vit_demo.web import settings
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
+from vit_demo.web.guard import uploads
+from vit_demo.web.guard.limits import MAX_NAME_LENGTH, PICTURE_CACHE_BYTES
+from vit_demo.weights import PRESETS, Preset
+
+EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
+"""The names of the example digits."""
+
+_pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
+
+
+def short_string(value: Any, field: str) -> str:
+    """A string of at most ``MAX_NAME_LENGTH`` characters.
+
+    Raises:
+        InputError: If the value is anything else.
+    """
+    if not isinstance(value, str) or len(value) > MAX_NAME_LENGTH:
+        raise InputError(f"The {field} must be a string of at most {MAX_NAME_LENGTH} characters.")
+    return value
+
+
+def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -> int:
+    """An integer in a range; strings of digits and floats such as 4.0 are converted.
+
+    Raises:
+        InputError: If the value is anything else.
+    """
+    number: float | None = None
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value):
+        number = int(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = value
+    if number is None or not lowest <= number <= highest or number != int(number):
+        raise InputError(f"The {field} must be a whole number from {lowest} to {highest}.")
+    return int(number)
+
+
+def preset_name(value: Any) -> str:
+    """The name of a preset, or of a repository of the Hub where custom models are allowed.
+
+    The file system is not accessed.
+
+    Raises:
+        PresetError: If the value is neither.
+    """
+    name = short_string(value, "preset")
+    if name not in PRESETS and not settings.is_allowed_repository(name):
+        raise PresetError(f"There is no preset {name!r}: see /presets, or give a repository of the Hub as org/name.")
+    return name
+
+
+def fit(value: Any) -> Fit:
+    """How a photo becomes the input; see ``inputs.FITS``.
+
+    Raises:
+        PresetError: If there is no such fit.
+    """
+    name = short_string(value, "fit")
+    check_fit(name)
+    return name  # type: ignore[return-value]
+
+
+def drawing_source(value: Any) -> Source:
+    """The drawing of the pad, a PNG as a data URL.
+
+    Raises:
+        ImageError: If the value is not a string; when the source is read, also if it is not such a drawing.
+    """
+    if not isinstance(value, str):
+        raise ImageError("This is not a drawing: send a PNG as a data URL.")
+    digest = hashlib.sha256(value.encode(errors="replace")).digest()
+    return Source(("drawing", digest), lambda: images.decode_drawing(value))
+
+
+def upload_source(payload: Any) -> Source:
+    """An uploaded photo, which is read only if its result is not cached.
+
+    Raises:
+        ImageError: If it was not uploaded to this server.
+    """
+    path = uploads.find(payload)
+    return Source(("upload", str(path)), lambda: _decode_once(path), str(path), lambda: path in _pictures)
+
+
+def example_source(value: Any) -> Source:
+    """An example of the page by its name: a photo, or ``digit-0`` to ``digit-9``.
+
+    Raises:
+        ImageError: If there is no such example.
+    """
+    name = value if isinstance(value, str) else ""
+    if name in EXAMPLE_DIGITS:
+        return Source(("example", name), lambda: example_picture(EXAMPLE_DIGITS[name]))
+    photo = EXAMPLE_PHOTOS.get(name)
+    if photo is None:
+        raise ImageError(f"There is no such example: choose one of {', '.join([*EXAMPLE_DIGITS, *EXAMPLE_PHOTOS])}.")
+    return Source(("example", photo.name), lambda: _read_example(photo), photo.name)
+
+
+@lru_cache
+def _read_example(photo: ExamplePhoto) -> Image.Image:
+    """The picture of an example, which is trusted, and so waits for no visitor's file."""
+    return images.read_image(Image.open(io.BytesIO(photo.read())))
+
+
+def _decode_once(path: Path) -> Image.Image:
+    """The picture of an upload, decoded once for several patch sizes and fits."""
+    picture = _pictures.get(path)
+    if picture is None:
+        _pictures.put(path, picture := images.decode_image(uploads.read(path)))
+    return picture
+
+
+def image_source(value: Any) -> Source:
+    """A picture of an API call: an upload, or the data URL of any picture file.
+
+    Raises:
+        ImageError: If it is neither. URLs are not fetched.
+    """
+    if not isinstance(value, str) or not value.startswith("data:"):
+        if isinstance(value, str) and value.startswith(("http://", "https://")):
+            raise ImageError("URLs are not fetched: upload the picture, or send it as a data URL.")
+        return upload_source(value)
+    head, _, body = value.partition(",")
+    if not head.endswith(";base64"):
+        raise ImageError("This data URL cannot be read: send data:image/png;base64, followed by the file in Base64.")
+    try:
+        data = base64.b64decode(body, validate=True)
+    except ValueError as error:
+        raise ImageError("This data URL is not valid Base64: send the whole file.") from error
+    return Source(("data", hashlib.sha256(data).digest()), lambda: images.decode_image(data), is_decoded=lambda: False)
+
+
+def digit_source(value: Any) -> Source:
+    """A preprocessed digit: a grey PNG of 28 x 28 pixels as a data URL.
+
+    Raises:
+        ImageError: If the value is not a short string; when the source is read, also if it is not such a digit.
+    """
+    if not isinstance(value, str) or len(value) > 10_000:
+        raise ImageError("This is not a digit of 28 x 28 pixels: draw it again.")
+
+    def read() -> Picture:
+        picture = images.decode_drawing(value)
+        if picture.size != (28, 28):
+            raise ImageError("This is not a digit of 28 x 28 pixels: draw it again.")
+        return np.asarray(picture.convert("L"))
+
+    return Source(("digit", hashlib.sha256(value.encode(errors="replace")).digest()), read)
+
+
+PICTURE_FIELDS: dict[str, Callable[[Any], Source]] = {
+    "drawing": drawing_source,
+    "digit": digit_source,
+    "example": example_source,
+    "upload": upload_source,
+}
+"""The fields of a request that hold its picture; exactly one of them is given."""
+
+
+@dataclass(frozen=True)
+class ResultRequest:
+    """Everything that is needed to compute a result, on this server or another one.
+
+    Attributes:
+        source: The picture.
+        name: Name of the preset.
+        patch_size: In pixels.
+        fit: How a photo becomes the input.
+        dropped: Indices of the dropped patches, row by row.
+    """
+
+    source: Source
+    name: str
+    patch_size: int
+    fit: Fit
+    dropped: tuple[int, ...] = ()
+
+    @classmethod
+    def parse(cls, fields: Any) -> ResultRequest:
+        """Checks the page's description of a result, its own or that of ``payload.source_of``.
+
+        Raises:
+            InputError: If a field is missing or invalid.
+        """
+        if not isinstance(fields, dict):
+            raise InputError("The request has no source: reload the page.")
+        given = [name for name in PICTURE_FIELDS if fields.get(name) is not None]
+        if len(given) != 1:
+            raise InputError(f"The request must have one picture: {', '.join(PICTURE_FIELDS)}.")
+        return cls(
+            PICTURE_FIELDS[given[0]](fields[given[0]]),
+            preset_name(fields.get("preset")),
+            integer(fields.get("patch_size"), "patch size", 1, 10_000),
+            fit(fields.get("fit")),
+            patch_indices(fields.get("dropped", [])),
+        )
+
+    @property
+    def key(self) -> bytes:
+        """A hash of all fields, by which results are cached and jobs are shared."""
+        fields = self.source.identity, self.name, self.patch_size, self.fit, self.dropped
+        return hashlib.sha256(repr(fields).encode(errors="replace")).digest()
+
+
+def patch_indices(value: Any) -> tuple[int, ...]:
+    """Indices of patches, row by row, sorted and without duplicates.
+
+    Raises:
+        InputError: If the value is not a list of them.
+    """
+    if not isinstance(value, list) or len(value) > 10_000:
+        raise InputError("The patches must be a list of at most 10000 numbers.")
+    return tuple(sorted({integer(patch, "patch", 0, 10_000) for patch in value}))
+
+
+def patch_size(preset: Preset, value: Any) -> int:
+    """The patch size; the preset's default for None, "" and 0.
+
+    Raises:
+        InputError: If the value is not a number, or the preset does not offer that size.
+    """
+    if value in (None, "", 0):
+        return preset.default_patch_size
+    return preset.check_patch_size(integer(value, "patch size", 0, 10_000))

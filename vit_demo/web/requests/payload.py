@@ -1,0 +1,279 @@
+"""An ``Exploration`` as JSON for the stage, which requests traces of blocks, and maps that need the network, later."""
+
+from __future__ import annotations
+
+import base64
+import io
+from itertools import count
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from vit_demo import methods
+from vit_demo.errors import InputError
+from vit_demo.images import is_plain
+from vit_demo.inference.exploration import Exploration
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.weights.limits import num_operations
+
+if TYPE_CHECKING:
+    from vit_demo.trace import Recording
+    from vit_demo.web.requests.parse import ResultRequest
+
+_runs = count(1)
+
+MAX_CLASSES = 1000
+"""Classes that a visitor can ask about: all of ImageNet-1k, and the most likely ones of ImageNet-21k."""
+
+FULL_LEVEL = 65535
+"""The level of a map's peak. Half a step is at most 0.001 % of attention; the page shows no more than 0.01 %."""
+
+
+class SourcePayload(TypedDict):
+    """What requests about a result repeat: the picture in one of the first fields, and how the network gets it."""
+
+    digit: NotRequired[str]
+    drawing: NotRequired[str]
+    example: NotRequired[str]
+    upload: NotRequired[str]
+    preset: str
+    patch_size: int
+    fit: str
+    dropped: list[int]
+
+
+class MapsPayload(TypedDict):
+    """Maps as ``quantized`` makes them: base64 of uint16 levels and of float32 peaks."""
+
+    levels: str
+    peaks: str
+
+
+class TracePayload(TypedDict):
+    """One block as ``block_payload`` makes it: base64 of float16, float16 and float32."""
+
+    q: str
+    k: str
+    logsumexp: str
+
+
+class PredictionsPayload(TypedDict):
+    """Classes, most likely first: base64 of uint16 indices and of float32 probabilities, and their names."""
+
+    indices: str
+    probabilities: str
+    labels: list[str]
+
+
+class PhotoPayload(TypedDict):
+    """The whole photo, and the part that the model saw as shares of its sides: left, top, right, bottom."""
+
+    image: str
+    box: list[float]
+    fit: str
+
+
+class ResultPayload(TypedDict):
+    """A result on the stage. Arrays are base64 of little-endian bytes, pictures are data URLs.
+
+    ``run`` is new for every result and ``pixelated`` true for a drawing, which has no ``photo``; ``size`` is the width
+    and height of ``image``, which is what the model saw; ``trace_bytes`` is how large the trace of one block is, which
+    decides whether it is requested before it is needed; ``dropped`` lists patches row by row, of which ``trace`` has no
+    tokens; ``predictions`` are empty without a classifier head, and ``attention_maps`` are of the class token
+    ``[L, H, N]``. Only a notebook gets ``trace``, of some or all blocks; the page requests each when it needs it.
+    """
+
+    run: str
+    source: SourcePayload
+    image: str
+    size: list[int]
+    pixelated: bool
+    photo: PhotoPayload | None
+    grid: list[int]
+    num_prefix_tokens: int
+    class_token: bool
+    num_blocks: int
+    num_heads: int
+    trace_bytes: int
+    dropped: list[int]
+    predictions: PredictionsPayload
+    note: str
+    attention_maps: MapsPayload
+    rollout: MapsPayload
+    trace: NotRequired[dict[str, TracePayload]]
+    operations: int
+    milliseconds: float
+    device: str
+
+
+class EmptyPayload(TypedDict):
+    """The stage without a result, and a message in its place."""
+
+    empty: bool
+    message: str
+
+
+def payload(result: Exploration, request: ResultRequest) -> ResultPayload:
+    """Everything the stage shows of a result.
+
+    Args:
+        result: The result.
+        request: What it was computed for.
+    """
+    return result_payload(result, source_of(result, request))
+
+
+def result_payload(result: Exploration, source: SourcePayload, num_classes: int = MAX_CLASSES) -> ResultPayload:
+    """As ``payload``; ``source`` is what requests about the result repeat, ``num_classes`` how many can be chosen."""
+    preset = result.preset
+    trace = result.trace
+    return {
+        "run": next_run(),
+        "source": source,
+        "image": data_url(result.image),
+        "size": list(result.image.size),
+        "pixelated": preset.task == "digits",
+        "photo": _photo(result),
+        "grid": list(result.grid),
+        "num_prefix_tokens": trace.num_prefix_tokens,
+        "class_token": preset.config.class_token,
+        "num_blocks": trace.num_blocks,
+        "num_heads": trace.num_heads,
+        "trace_bytes": _trace_bytes(trace),
+        "dropped": [row * result.grid[1] + col for row, col in result.dropped],
+        "predictions": _predictions(result, num_classes),
+        "note": _note(result),
+        "attention_maps": quantized(result.attention_maps()),
+        "rollout": quantized(result.rollout()),
+        "operations": num_operations(preset.config, trace.num_tokens),
+        "milliseconds": 1000 * result.seconds,
+        "device": result.device,
+    }
+
+
+def next_run() -> str:
+    """A number that no other result of this process has."""
+    return str(next(_runs))
+
+
+def source_of(result: Exploration, request: ResultRequest | None = None) -> SourcePayload:
+    """What every request about this result repeats; see ``ResultRequest``.
+
+    A digit is sent as the 28 x 28 pixels that the model saw, an example photo by its name, and another photo as the
+    path of its upload, which is known only to the visitor who uploaded it. Without a request there is no picture.
+    """
+    columns = result.grid[1]
+    source: SourcePayload = {
+        "preset": request.name if request else result.preset.name,
+        "patch_size": result.patch_size,
+        "fit": result.fit,
+        "dropped": [row * columns + col for row, col in result.dropped],
+    }
+    if request is None:
+        return source
+    reference = request.source.reference
+    if result.photo is None:
+        source["digit"] = data_url(result.image)
+    elif reference in EXAMPLE_PHOTOS:
+        source["example"] = reference
+    else:
+        source["upload"] = reference
+    return source
+
+
+def block_payload(result: Exploration, block: int) -> TracePayload:
+    """One block's queries (already scaled) and keys as float16, and each row's log-sum-exp as float32.
+
+    Raises:
+        InputError: If there is no such block.
+    """
+    trace = result.trace
+    if not 0 <= block < trace.num_blocks:
+        raise InputError(f"There is no block {block}: this model has {trace.num_blocks}, counted from 0.")
+    q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
+    # A vector added to all keys does not change a softmax; without their mean, half precision rounds less.
+    k = (k - k.mean(2, keepdim=True)).half()
+    scale = q.shape[-1] ** 0.5
+    q = (q / scale).half()
+    # From the rounded numbers that the browser gets, so that its rows sum to 1.
+    logsumexp = methods.logsumexp(q.float() * scale, k)
+    return {"q": _encoded(q), "k": _encoded(k), "logsumexp": _encoded(logsumexp)}
+
+
+def _encoded(tensor: Tensor) -> str:
+    return encode(tensor[0].cpu().numpy())
+
+
+def _trace_bytes(trace: Recording) -> int:
+    """The bytes of ``block_payload``, before base64: two half-precision numbers of each token, and the log-sum-exp."""
+    return 4 * trace.q[0][0].numel() + 4 * trace.q[0][0, ..., 0].numel()
+
+
+def empty(message: str) -> EmptyPayload:
+    """What the stage gets instead of a result."""
+    return {"empty": True, "message": message}
+
+
+def _predictions(result: Exploration, count: int) -> PredictionsPayload:
+    """The most likely classes, highest first."""
+    probabilities = result.probabilities
+    order = np.argsort(-probabilities, kind="stable")[:count]
+    return {
+        "indices": encode(order.astype(np.uint16)),
+        "probabilities": encode(probabilities[order]),
+        "labels": [result.labels[i] for i in order],
+    }
+
+
+def _note(result: Exploration) -> str:
+    if result.is_confident or not result.labels:
+        return ""
+    if is_plain(result.pixels):
+        return "The picture is one plain colour, so the prediction means nothing."
+    if result.preset.task == "digits":
+        return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
+    return f"Low confidence: the model was trained on {len(result.labels)} classes, and this may be none of them."
+
+
+def _photo(result: Exploration) -> PhotoPayload | None:
+    """The whole photo and the part of it that the model saw: left, top, right, bottom as shares of its sides."""
+    if result.photo is None:
+        return None
+    width, height = result.geometry.source_size
+    left, top, right, bottom = result.geometry.box
+    return {
+        "image": data_url(result.photo),
+        "box": [left / width, top / height, right / width, bottom / height],
+        "fit": result.geometry.mode,
+    }
+
+
+def quantized(maps: NDArray[np.float32]) -> MapsPayload:
+    """Maps ``[..., rows, cols]`` as levels: value = levels / FULL_LEVEL * peaks, with one peak for each map."""
+    peaks = np.atleast_1d(maps.max((-2, -1)))
+    shares = maps / np.maximum(peaks, np.finfo(np.float32).tiny)[..., None, None]
+    return {"levels": encode((FULL_LEVEL * shares).round().astype(np.uint16)), "peaks": encode(peaks)}
+
+
+def encode(array: NDArray[Any]) -> str:
+    """An array as base64 of its little-endian bytes, row by row."""
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return base64.b64encode(np.ascontiguousarray(little).tobytes()).decode("ascii")
+
+
+def model_input(result: Exploration) -> Image.Image:
+    """The network's input without its normalization: grey or RGB, at its own size."""
+    mean, std = (np.array(values, np.float32)[:, None, None] for values in (result.preset.mean, result.preset.std))
+    levels = (255 * (result.pixels[0].numpy() * std + mean)).round().clip(0, 255).astype(np.uint8)  # [C, H, W]
+    return Image.fromarray(levels[0] if len(levels) == 1 else np.ascontiguousarray(levels.transpose(1, 2, 0)))
+
+
+def data_url(image: Image.Image, *, lossless: bool = False) -> str:
+    """A picture as a data URL: PNG for a grey one and where nothing may be lost, WebP otherwise."""
+    kind, options = ("png", {}) if lossless or image.mode == "L" else ("webp", {"quality": 75})
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return f"data:image/{kind};base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

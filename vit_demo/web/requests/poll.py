@@ -1,0 +1,129 @@
+"""Requests of the page: results, maps, tests of a heatmap, tokens, the logit lens, and the models of its menu.
+
+The page calls ``handle`` and gets the result, or the progress of the job that computes it; then it sends the same
+request again. A request contains everything that is needed to compute its result, so nothing has to be started,
+numbered or cancelled, equal requests of several visitors share one job, and any server can respond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, TypeVar
+
+from vit_demo.errors import ImageError, InputError
+from vit_demo.inference.cache import ByteCache
+from vit_demo.inference.job import Cancelled, Job
+from vit_demo.inference.limits import job_bytes
+from vit_demo.inference.shared import get_engine
+from vit_demo.web.catalog import visitor_presets
+from vit_demo.web.catalog.menu import menu_entries, model_entry
+from vit_demo.web.catalog.method_docs import method_html
+from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.errors import message_of
+from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.maps import MapRequest, RequestedResult
+from vit_demo.web.requests.packing import pack
+from vit_demo.weights import Preset
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.4
+"""How long one call waits for the result before it returns the progress."""
+
+POLLS_WITHOUT_PROGRESS = 3
+"""How often one call waits as long for a job that has no progress to return, such as a quick one that is queued:
+waiting costs a busy server less than the same request once more. Not longer, because a browser has six connections,
+and requests for a picture that has changed meanwhile occupy them until they return."""
+
+_replies: ByteCache[bytes] = ByteCache(RESULT_CACHE_BYTES, len)
+
+
+async def handle(request: Any) -> bytes:
+    """Returns the result of a request, or the progress of its job.
+
+    Args:
+        request: ``kind``, one of ``KINDS``, with the ``source`` of the result (see ``payload.source_of``) and the
+            fields of that kind; or ``{"kind": "method_docs", "method": ...}``; or ``{"kind": "model", "name": ...}``,
+            which downloads a model if necessary and describes it for the menu; or ``{"kind": "models"}``, the menu.
+
+    Returns:
+        A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
+        would fail again; or ``{"done", "total"}`` while the result is being computed (``total`` is 0 if it is not
+        known): then the caller sends the same request again.
+    """
+    try:
+        found = await _reply_or_job(request)
+        return await _poll(found) if isinstance(found, Job) else found
+    except Unfinished as progress:
+        return pack({"done": progress.done, "total": progress.total})
+    except Cancelled:
+        return pack({"done": 0, "total": 0})
+    except Exception as error:
+        # The same picture would be refused again; of all other errors the cause may be gone by then.
+        return pack({"error": message_of(error)} | ({"retry": False} if isinstance(error, ImageError) else {}))
+
+
+class Unfinished(Exception):
+    """A job that is still running, with its progress.
+
+    Args:
+        job: The job.
+    """
+
+    def __init__(self, job: Job[Any]) -> None:
+        super().__init__(str(job.key))
+        self.done, self.total = job.done, job.total
+
+
+async def _poll(job: Job[T]) -> T:
+    """The result of a job.
+
+    Raises:
+        Unfinished: If it takes longer than one call waits.
+    """
+    for _ in range(POLLS_WITHOUT_PROGRESS):
+        if await job.poll_async(POLL_SECONDS):
+            return job.result()
+        if job.total:
+            break
+    raise Unfinished(job)
+
+
+async def _find_preset(name: str) -> Preset:
+    """A visitor's preset; if it must be downloaded, this takes several requests."""
+    preset = visitor_presets.ready(name)
+    return await _poll(visitor_presets.prepare(name)) if preset is None else preset
+
+
+async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
+    if not isinstance(request, dict):
+        raise InputError("The request is not an object: reload the page.")
+    kind = parse.short_string(request.get("kind"), "kind of request")
+    if kind == "method_docs":
+        return pack({"result": {"html": method_html(parse.short_string(request.get("method"), "method"))}})
+    if kind == "models":
+        return pack({"result": {"models": menu_entries()}})
+    if kind == "model":
+        name = visitor_presets.model_name(request.get("name"))
+        return pack({"result": model_entry(await _find_preset(name), name)})
+    if kind not in KINDS:
+        raise InputError(f"There is no request {kind!r}: choose one of {', '.join(KINDS)}.")
+    source = parse.ResultRequest.parse(request.get("source"))
+    parsed = KINDS[kind].parse({name: value for name, value in request.items() if value is not None}, source)
+    key: Hashable = ("request", source.key, kind, parsed)
+    reply = _replies.get(key)
+    if reply is not None:
+        return reply
+    engine = get_engine()
+    preset = await _find_preset(source.name)
+    size = preset.check_patch_size(source.patch_size)
+    requested = RequestedResult(engine, preset, source)
+    pool = requested.pool(parsed) if isinstance(parsed, MapRequest) else source.source.pool(preset)
+
+    def work() -> bytes:
+        _replies.put(key, found := pack({"result": KINDS[kind].compute(requested, parsed)}))
+        return found
+
+    pool = "slow" if KINDS[kind].many_passes else pool
+    return engine.jobs.submit(key, work, pool, job_bytes(preset, size, slow=pool == "slow"))

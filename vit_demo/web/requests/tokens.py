@@ -1,0 +1,161 @@
+"""The tokens of a block for the page: sent once, so that hovering a patch or another k costs no request.
+
+What is sent, base64 of little-endian arrays, for T tokens of one picture or of two together:
+
+- ``levels`` int16 ``[T, K]`` and ``peaks`` float32 ``[K]``, where component = levels / 32767 * peak; ``mean`` float32
+  ``[K]``, ``offsets`` and ``lengths`` float32 ``[T]``: see ``features.ReducedTokens``, from which cosine similarity is
+  exact to 0.001; ``scale``; ``shares`` of the first three;
+- ``main``: the first so many components are those of k-means; ``seeds``: the tokens from which its segments grow;
+- ``lowest``: the cosine similarity that a tenth of all pairs stay below, where the colours begin;
+- ``width``: D, the numbers of a token;
+- ``norms`` float32 ``[T]``, and ``outliers``, the indices of the tokens that are far longer than the rest;
+- ``classes`` uint32 and ``probabilities`` float32, ``[T, 3]``: what the head makes of each token alone, most likely
+  first; ``names`` of the classes that occur; all empty for a model without classes; ``reads_patches``: whether the head
+  reads the patches, and not the class token alone;
+- ``pictures``: for each its ``grid``, ``dropped`` patches, ``size`` and, for the second, the ``image`` as a data URL.
+
+K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that its 100 patches take 25 kB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vit_demo import features
+from vit_demo.errors import InputError
+from vit_demo.inference import patch_features
+from vit_demo.inference.exploration import Exploration
+from vit_demo.web.guard.limits import MAX_SENT_TOKENS
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.payload import data_url, encode
+
+if TYPE_CHECKING:
+    from vit_demo.web.requests.maps import RequestedResult
+
+Json = dict[str, Any]
+
+CLASSES = 3
+"""The most likely classes of a patch that are sent."""
+
+_FULL_LEVEL = 32767
+_SAMPLE = 512
+_LOW = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRequest:
+    """Which tokens are wanted.
+
+    Attributes:
+        block: From 0.
+        other: A second picture, in the same model at the same patch size; None for none.
+    """
+
+    block: int
+    other: parse.ResultRequest | None = None
+
+    @classmethod
+    def parse(cls, fields: Json, source: parse.ResultRequest) -> TokenRequest:
+        """Checks the fields of a request about ``source``.
+
+        Args:
+            fields: ``block``, and ``other``: the picture of a source, as in ``payload.source_of``.
+            source: Whose model, patch size and fit the second picture gets.
+
+        Raises:
+            InputError: If one is invalid.
+        """
+        block = parse.integer(fields.get("block"), "block", 0, 1000)
+        other = fields.get("other")
+        if other is None:
+            return cls(block)
+        if not isinstance(other, dict):
+            raise InputError("The second picture has no source: choose it again.")
+        same = {"preset": source.name, "patch_size": source.patch_size, "fit": source.fit, "dropped": []}
+        return cls(block, parse.ResultRequest.parse({**other, **same}))
+
+    @property
+    def key(self) -> tuple[int, bytes | None]:
+        """Requests with equal keys are equal."""
+        return self.block, self.other.key if self.other is not None else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TokenRequest) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def tokens_result(requested: RequestedResult, request: TokenRequest) -> Json:
+    """The tokens of a picture, or of two together.
+
+    Raises:
+        InputError: If there is no such block, or there are too many tokens.
+    """
+    results = [requested.explore()]
+    if request.other is not None:
+        results.append(replace(requested, request=request.other).explore())
+    return token_payload(results, request.block)
+
+
+def token_payload(results: list[Exploration], block: int) -> Json:
+    """What this module sends, for one or two results of one model.
+
+    Raises:
+        InputError: As in ``tokens_result``.
+    """
+    if sum(rows * columns for rows, columns in (result.grid for result in results)) > MAX_SENT_TOKENS:
+        raise InputError("These are too many patches to compare: choose a larger patch size, or one picture.")
+    depth = patch_features.depth_after(results[0], block)
+    found = [patch_features.patch_tokens(result) for result in results]
+
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(each, name)[depth].numpy() for each in found])
+
+    reduced = features.reduce_tokens(joined("tokens"))
+    norms, classes = joined("norms"), joined("classes")[:, :CLASSES]
+    labels = results[0].labels
+    return {
+        **_levels(reduced.components),
+        "mean": encode(reduced.mean),
+        "offsets": encode(reduced.offsets),
+        "lengths": encode(reduced.lengths),
+        "scale": reduced.scale,
+        "width": found[0].tokens.shape[2],
+        "reads_patches": results[0].preset.config.pool in ("mean", "all", "cls+mean"),
+        "shares": reduced.shares[:3].tolist(),
+        "main": reduced.main.shape[1],
+        "seeds": features.choose_seeds(reduced.main).tolist(),
+        "lowest": _low_similarity(reduced.unit_vectors()),
+        "norms": encode(norms),
+        "outliers": np.flatnonzero(features.norm_outliers(norms)).tolist(),
+        "classes": encode(classes.astype(np.uint32)),
+        "probabilities": encode(joined("probabilities")[:, :CLASSES].astype(np.float32)),
+        "names": {str(index): labels[index] for index in np.unique(classes).tolist()},
+        "pictures": [_picture(result, with_image=place > 0) for place, result in enumerate(results)],
+    }
+
+
+def _levels(components: np.ndarray) -> dict[str, str]:
+    """Components as whole numbers, each relative to its own peak: as short as half precision, and more precise."""
+    peaks = np.abs(components).max(0)
+    shares = components / np.maximum(peaks, np.finfo(np.float32).tiny)
+    return {"levels": encode((_FULL_LEVEL * shares).round().astype(np.int16)), "peaks": encode(peaks)}
+
+
+def _picture(result: Exploration, with_image: bool) -> Json:
+    picture: Json = {
+        "grid": list(result.grid),
+        "dropped": [row * result.grid[1] + col for row, col in result.dropped],
+        "size": list(result.image.size),
+    }
+    return {**picture, "image": data_url(result.image)} if with_image else picture
+
+
+def _low_similarity(unit: np.ndarray) -> float:
+    """The tenth percentile of the cosine similarities of all pairs, from an even sample of the tokens."""
+    sample = unit[:: 1 + len(unit) // _SAMPLE]
+    return float(np.quantile(sample @ sample.T, _LOW))

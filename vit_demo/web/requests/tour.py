@@ -1,0 +1,161 @@
+"""The guided tour's requests: their fields checked, their numbers as JSON, and the code that each step shows."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from vit_demo.errors import InputError
+from vit_demo.inference import steps
+from vit_demo.inference.exploration import Exploration
+from vit_demo.methods.attention_rows import attention_rows, attention_scores
+from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ScaledDotProduct, ViT
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.payload import encode
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StepRequest:
+    """Which numbers of a result the tour shows.
+
+    Attributes:
+        query: Index of a patch, row by row; None for the class token.
+        block: From 0.
+        head: From 0.
+    """
+
+    query: int | None = None
+    block: int = 0
+    head: int = 0
+
+    @classmethod
+    def parse(cls, fields: Json) -> StepRequest:
+        """Checks the fields of a request.
+
+        Raises:
+            InputError: If one is not a whole number in its range.
+        """
+        query = fields.get("query")
+        return cls(
+            None if query is None else parse.integer(query, "query"),
+            parse.integer(fields.get("block", 0), "block"),
+            parse.integer(fields.get("head", 0), "head"),
+        )
+
+
+def network_steps(result: Exploration) -> Json:
+    """What all patches share, with the shape of the network; see ``steps.describe_network``."""
+    config = result.preset.config
+    found = _describe(result, steps.describe_network)
+    names = result.labels
+    labels = {
+        name: [names[i] for i in found[name].tolist()]
+        for name in ("classes", "depth_class")
+        if found.get(name) is not None
+    }
+    return {
+        "network": {
+            "channels": config.in_channels,
+            "width": config.embed_dim,
+            "hidden": int(config.embed_dim * config.mlp_ratio),
+            "registers": config.num_registers,
+            "classes": config.num_classes,
+            "pool": config.pool,
+            "learned_positions": config.pos_embed == "learned",
+            "mixes_heads": config.projection == "fused",
+            "input_size": list(result.pixels.shape[2:]),
+            "mean": list(result.preset.mean),
+            "std": list(result.preset.std),
+        },
+        "labels": labels,
+        **_encoded(found),
+    }
+
+
+def patch_steps(result: Exploration, request: StepRequest) -> Json:
+    """How one patch becomes a token; see ``steps.describe_patch``."""
+    if request.query is None:
+        raise InputError("No patch is chosen: send its index as query.")
+    _check_patch(result, request.query)
+    return _encoded(_describe(result, steps.describe_patch, request.query))
+
+
+def block_steps(result: Exploration, request: StepRequest) -> Json:
+    """What one block does to one token; see ``steps.describe_block``."""
+    trace = result.trace
+    if request.query is not None:
+        _check_patch(result, request.query)
+    elif not result.preset.config.class_token:
+        raise InputError("This model has no class token: choose a patch.")
+    if request.block >= trace.num_blocks:
+        raise InputError(f"There is no block {request.block}: this model has {trace.num_blocks}, counted from 0.")
+    if request.head >= trace.num_heads:
+        raise InputError(f"There is no head {request.head}: this model has {trace.num_heads}, counted from 0.")
+    return _encoded(_describe(result, steps.describe_block, request.query, request.block, request.head))
+
+
+def step_code() -> list[list[dict[str, str]]]:
+    """The lines that each of the eight steps shows, as they stand in the package and run for every picture.
+
+    The fused kernel of the fourth step writes no attention down; after its call come the lines that compute the maps.
+    """
+    return [
+        [_excerpt(ViT.forward_features, "p = self.patch_size", "height, width", "x = self.embed")],
+        [_excerpt(PatchEmbed.forward, "kernel =", "if patch_size", "kernel =", "x = F.conv2d", "return x")],
+        [_excerpt(ViT.embed, "prefix =", "pos_embed =", "if self.config", "x = torch.cat", "else:", "x = torch.cat")],
+        [
+            _excerpt(Attention.forward, "qkv = ", "q, k, v = ", "x = self.attend"),
+            _excerpt(ScaledDotProduct.forward, "return"),
+            _excerpt(attention_scores, "return (q.float()"),
+            _excerpt(attention_rows, "return attention_scores"),
+        ],
+        [
+            _excerpt(Attention.forward, "x = x.transpose", "return F.dropout"),
+            _excerpt(Block.forward, "x = x + self._drop_branch(self.ls1"),
+        ],
+        [
+            _excerpt(MLP.forward, "x = F.dropout", "return F.dropout"),
+            _excerpt(Block.forward, "return x + self._drop_branch(self.ls2"),
+        ],
+        [_excerpt(ViT.forward_features, "for block in", "x = block(x", "return self.norm")],
+        [_excerpt(ViT.forward_head, "pooled =", "return pooled if")],
+    ]
+
+
+def _excerpt(function: Callable[..., Any], *starts: str) -> dict[str, str]:
+    """The lines of a function that begin with these words, in this order, and where they stand."""
+    lines = iter(inspect.getsource(function).splitlines())
+    found = [line for start in starts for line in [next((x for x in lines if x.strip().startswith(start)), "")] if line]
+    path = function.__module__.replace(".", "/") + ".py"
+    return {"where": f"{path}, {function.__qualname__}", "code": textwrap.dedent("\n".join(found))}
+
+
+def _describe(result: Exploration, function: Callable[..., steps.Numbers], *arguments: Any) -> steps.Numbers:
+    return result.run_on_model(function, result.pixels, *arguments, kept_patches=result.trace.kept_patches)
+
+
+def _check_patch(result: Exploration, patch: int) -> None:
+    rows, cols = result.grid
+    if patch >= rows * cols:
+        raise InputError(f"There is no patch {patch}: the grid has {rows} rows and {cols} columns.")
+    if divmod(patch, cols) in result.dropped:
+        raise InputError(f"The patch {patch} was dropped, so it has no token: choose another.")
+
+
+def _encoded(found: steps.Numbers) -> Json:
+    """Each tensor as base64: whole numbers as int32, the compressed positions as float16, all others as float32."""
+
+    def array(tensor: torch.Tensor) -> np.ndarray:
+        if tensor.dtype == torch.float16:
+            return tensor.numpy()
+        return tensor.to(torch.float32 if tensor.is_floating_point() else torch.int32).numpy()
+
+    return {name: encode(array(tensor)) for name, tensor in found.items()}

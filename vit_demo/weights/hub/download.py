@@ -1,0 +1,299 @@
+"""Files from the Hugging Face Hub: downloaded once, cached, checked by hash, with one-sentence errors."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from contextlib import nullcontext
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    HFValidationError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from huggingface_hub.utils import get_session
+from tqdm import tqdm
+
+from vit_demo.defaults import PHOTOS_PRESET
+from vit_demo.errors import CheckpointError, PresetError
+from vit_demo.weights import limits
+from vit_demo.weights.hub import visitor_cache
+from vit_demo.weights.hub.untrusted_text import quote
+
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+"""Progress callback of a download: ``(filename, bytes_done, bytes_total)``."""
+
+FALLBACK = f"choose the bundled {PHOTOS_PRESET} (Photos, 50 everyday things)"
+TIMEOUT = 10
+"""Seconds to wait for the Hub's next byte."""
+SILENCE = 40.0
+"""Seconds to wait for a whole response header, or for more of a file."""
+REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
+REVISION = re.compile(r"(?=.{1,100}$)\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
+"""A commit, tag or branch. It becomes part of a path, so none of its parts may begin with a dot."""
+PATH_PART = re.compile(r"[\w-][\w.+-]{0,127}", re.ASCII)
+"""A hash or a commit, as the Hub names it in a header."""
+
+
+class MissingFileError(CheckpointError):
+    """The repository exists, but has no such file."""
+
+
+def fetch(
+    repo: str,
+    filename: str,
+    revision: str,
+    progress: Progress | None = None,
+    *,
+    trusted: bool = True,
+    max_bytes: int | None = None,
+) -> Path:
+    """Returns a file of a repository, from the cache if possible; only otherwise is there a request to the network.
+
+    Endpoint and cache are those of the Hub's variables ``HF_ENDPOINT`` and ``HF_HUB_CACHE`` at the time of the call.
+
+    Args:
+        repo: ``org/name``.
+        filename: Path within the repository.
+        revision: A commit, tag or branch.
+        progress: Called during the download; None draws a progress bar on stderr.
+        trusted: True if the operator of this process chose the repository. False if a visitor did: then the operator's
+            token is not sent, and the operator's cache is neither read nor written; see ``visitor_cache``.
+        max_bytes: Size limit; None for ``limits.MAX_WEIGHTS_BYTES``.
+
+    Returns:
+        The path of the file, after its SHA-256 (its git hash if it is small) was compared with the Hub's. On a file
+        system without symbolic links the hash of a cached file is not known, and is not compared.
+
+    Raises:
+        PresetError: If ``repo`` or ``revision`` is not valid.
+        MissingFileError: If the repository has no such file.
+        CheckpointError: If the Hub cannot be reached, there is no such repository, the disk or the cache is full, the
+            file is too large, or its hash is wrong.
+    """
+    max_bytes = limits.MAX_WEIGHTS_BYTES if max_bytes is None else max_bytes
+    cache = visitor_cache.operator_folder() if trusted else visitor_cache.folder()
+    if not REPOSITORY.fullmatch(repo):
+        raise _no_repository(repo)
+    if not REVISION.fullmatch(revision):
+        raise PresetError(f"{quote(revision)} is not a valid revision: use a commit, a tag or a branch.")
+    try:
+        cached = try_to_load_from_cache(repo, filename, cache_dir=cache, revision=revision)
+    except HFValidationError as error:
+        raise _no_repository(repo) from error
+    if isinstance(cached, str):
+        path = Path(cached)
+        blob = path.parent / path.readlink() if path.is_symlink() else path
+        etag = blob.name if blob.parent.name == "blobs" else ""
+    else:
+        path, etag = _download(repo, filename, revision, cache, progress, trusted, max_bytes)
+    if path.stat().st_size > max_bytes:
+        raise _too_large(repo, filename, path.stat().st_size, max_bytes)
+    if not _has_hash(path, etag):
+        path.resolve().unlink()
+        path.unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{filename} of {repo} is damaged: its hash differs from the Hub's, so it was deleted; try again, or "
+            f"{FALLBACK}."
+        )
+    if not trusted:
+        visitor_cache.mark_used(path)
+    return path
+
+
+def is_cached(repo: str, filename: str, revision: str, *, trusted: bool = True) -> bool:
+    """Whether ``fetch`` with the same arguments would find the file in the cache."""
+    cache = visitor_cache.operator_folder() if trusted else visitor_cache.folder()
+    try:
+        return isinstance(try_to_load_from_cache(repo, filename, cache_dir=cache, revision=revision), str)
+    except HFValidationError:
+        return False
+
+
+def commit_of(path: Path) -> str:
+    """The commit that a downloaded file belongs to."""
+    return path.parent.name
+
+
+def _download(
+    repo: str,
+    filename: str,
+    revision: str,
+    cache: Path,
+    progress: Progress | None,
+    trusted: bool,
+    max_bytes: int,
+) -> tuple[Path, str]:
+    """Downloads a file; returns its path and the Hub's hash of it."""
+    endpoint = os.environ.get("HF_ENDPOINT")
+    _check_all_responses()
+    token = None if trusted else False  # None: the token of `hf auth login`, if any
+    try:
+        # A request of its own, because the download below retries for half a minute if the network does not respond.
+        url = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint)
+        about = _in_time(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint))
+    except RepositoryNotFoundError as error:
+        remedy = "check its name, or log in with `hf auth login`" if trusted else "check its name"
+        raise CheckpointError(
+            f"{repo} is not on the Hub, or not {'accessible to you' if trusted else 'public'}: {remedy}."
+        ) from error
+    except RevisionNotFoundError as error:
+        raise CheckpointError(f"{repo} has no revision {revision!r}: use another one, or {repo} alone.") from error
+    except EntryNotFoundError as error:
+        raise MissingFileError(f"{repo} has no {filename}, so it cannot be used here.") from error
+    except CheckpointError:
+        raise
+    except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
+        raise _unreachable(repo, error) from error
+    # The Hub sends a size with every file; without one, max_bytes is reserved.
+    size = max_bytes if about.size is None else about.size
+    if size > max_bytes:
+        raise _too_large(repo, filename, size, max_bytes)
+    room = nullcontext() if trusted else visitor_cache.reserve_space(repo, about.commit_hash or revision, size)
+    heard, cancelled = [time.monotonic()], threading.Event()
+    try:
+        # It resumes by itself after a broken connection, and leaves nothing behind if it gives up.
+        with room:
+            path = _in_time(partial(
+                hf_hub_download,
+                repo, filename, revision=revision, cache_dir=cache, endpoint=endpoint, token=token,
+                tqdm_class=_progress_bar(progress, repo, filename, max_bytes, heard, cancelled), etag_timeout=TIMEOUT,
+            ), heard)  # fmt: skip
+    except CheckpointError:
+        raise
+    except Exception as error:
+        if cancelled.is_set():
+            raise
+        reason = (isinstance(error, OSError) and error.strerror) or "the connection broke"
+        raise CheckpointError(
+            f"{filename} of {repo} could not be downloaded ({reason}): try again, or {FALLBACK}."
+        ) from error
+    return Path(path), about.etag or ""
+
+
+def _check_all_responses() -> None:
+    """Lets the Hub client's session refuse responses whose headers would become paths outside its cache."""
+    hooks = get_session().event_hooks
+    if _check_response not in hooks["response"]:
+        get_session().event_hooks = {**hooks, "response": [*hooks["response"], _check_response]}
+
+
+def _check_response(response: Any) -> None:
+    for name in ("etag", "x-linked-etag", "x-repo-commit"):
+        value = response.headers.get(name, "").removeprefix("W/").strip('"')
+        if value and not PATH_PART.fullmatch(value):
+            raise CheckpointError(f"The Hub sent {quote(value)} as {name}, which is none: use another mirror.")
+
+
+def _no_repository(name: str) -> PresetError:
+    return PresetError(f"{quote(name)} is neither a folder nor a repository of the Hub: write it as org/name.")
+
+
+def _too_large(repo: str, filename: str, size: int, max_bytes: int) -> CheckpointError:
+    return CheckpointError(
+        f"{filename} of {repo} has {_megabytes(size)}: choose a model with at most {_megabytes(max_bytes)}."
+    )
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
+
+
+def _unreachable(repo: str, error: Exception) -> CheckpointError:
+    is_offline = isinstance(error, OfflineModeIsEnabled)
+    if is_offline:  # for the operator; a visitor can do nothing about it
+        logging.getLogger(__name__).warning("HF_HUB_OFFLINE is set, so %s is not downloaded.", repo)
+    why = "this machine is set to work offline" if is_offline else "the Hub does not respond"
+    return CheckpointError(f"{repo} cannot be downloaded, because {why}: go online, or {FALLBACK}.")
+
+
+def _has_hash(path: Path, etag: str) -> bool:
+    """Whether a file has the Hub's hash: SHA-256 of a large file, git's SHA-1 of a small one.
+
+    ``huggingface_hub`` compares only the length. An etag of another form is no hash, and is accepted.
+    """
+    with path.open("rb") as file:
+        if re.fullmatch("[0-9a-f]{64}", etag):
+            return hashlib.file_digest(file, "sha256").hexdigest() == etag
+        if re.fullmatch("[0-9a-f]{40}", etag):
+            git = hashlib.sha1(b"blob %d\0" % path.stat().st_size)
+            return hashlib.file_digest(file, lambda: git).hexdigest() == etag
+    return True
+
+
+def _in_time(function: Callable[[], T], heard: list[float] | None = None) -> T:
+    """Runs a function of the Hub client in a thread of its own, and gives it up if the Hub keeps it waiting.
+
+    The client limits the time between two bytes, so a response that drips would last for ever.
+
+    Args:
+        function: What to run; a download that is given up ends in the background.
+        heard: Its last item is when something arrived, in seconds of ``time.monotonic``.
+
+    Raises:
+        TimeoutError: If nothing arrives for ``SILENCE`` seconds.
+    """
+    heard = heard or [time.monotonic()]
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(run,), name="hub", daemon=True).start()
+    while not wait([future], timeout=0.5).done:
+        if time.monotonic() - heard[-1] > SILENCE:
+            raise TimeoutError("The Hub kept this process waiting.")
+    return future.result()
+
+
+def _progress_bar(
+    progress: Progress | None, repo: str, filename: str, max_bytes: int, heard: list[float], cancelled: threading.Event
+) -> type[tqdm]:
+    """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``max_bytes``.
+
+    It calls ``progress``, or draws a bar on stderr if that is None; notes in ``heard`` when bytes arrived; and sets
+    ``cancelled`` if ``progress`` raises.
+    """
+
+    class Bar(tqdm):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)
+            quiet = {} if progress is None else {"file": io.StringIO(), "disable": False}
+            super().__init__(*args, **{**kwargs, **quiet})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            heard[-1] = time.monotonic()
+            if self.n + (n or 0) > max_bytes:
+                raise _too_large(repo, filename, int(self.n + (n or 0)), max_bytes)
+            displayed = super().update(n)
+            if progress is not None:  # here, because tqdm holds a lock of the whole process while it displays
+                try:
+                    progress(filename, int(self.n), int(self.total or 0))
+                except Exception:
+                    cancelled.set()
+                    raise
+            return displayed
+
+        def display(self, *args: Any, **kwargs: Any) -> None:
+            if progress is None:
+                super().display(*args, **kwargs)
+
+    return Bar

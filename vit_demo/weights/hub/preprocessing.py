@@ -1,0 +1,131 @@
+"""What a ``config.json`` of timm or of transformers says beside the network: preprocessing and the names of classes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from vit_demo.errors import PresetError
+from vit_demo.weights import limits
+from vit_demo.weights.hub.json_fields import Fields
+from vit_demo.weights.hub.untrusted_text import quote
+from vit_demo.weights.imagenet import IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD, IMAGENET_LABELS
+
+INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
+"""Indexed by Pillow's constants."""
+MEANS, STDS, CROPS = (-10.0, 10.0), (1e-3, 100.0), (0.25, 1.0)
+"""Accepted ranges: mean and standard deviation of a channel, for pixels in [0, 1], and the crop fraction."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preprocessing:
+    """How a photo becomes the input, and what the outputs mean; the fields are those of ``Preset``.
+
+    Attributes:
+        image_size: Side of the square input, in pixels.
+        labels: Class names; empty if the file has none.
+        mean: Mean of each channel.
+        std: Standard deviation of each channel.
+        crop_fraction: Share of the shorter side that the centre crop keeps.
+        interpolation: Filter of the resize.
+        note: One sentence about what had to be assumed; empty if nothing was.
+    """
+
+    image_size: int
+    labels: tuple[str, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    crop_fraction: float
+    interpolation: str
+    note: str = ""
+
+
+def parse_preprocessing(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
+    """Parses ``config.json`` and, for transformers, ``preprocessor_config.json`` if there is one.
+
+    Raises:
+        PresetError: If the input is not a square, or a field has an invalid value.
+    """
+    return _timm(config) if "architecture" in config else _transformers(config, preprocessor)
+
+
+def _timm(config: dict[str, Any]) -> Preprocessing:
+    fields = Fields(config, "config.json", nullable=True)
+    arguments, cfg = fields.nested("model_args", nullable=False), fields.nested("pretrained_cfg")
+    crop_mode = cfg.string("crop_mode", "center")
+    if crop_mode not in ("center", "squash"):
+        raise PresetError(f"this model is not supported, because its crop mode is {quote(crop_mode)}.")
+    size = arguments.sizes("img_size", 2, None) or cfg.sizes("input_size", 3, (3, 224, 224))[1:]
+    labels = fields.strings("label_names") or cfg.strings("label_names")
+    if len(labels) == 1000 and re.fullmatch(r"n\d{8}", labels[0]):
+        labels = IMAGENET_LABELS  # timm's names of ImageNet's classes are WordNet ids
+    known = "mean" in cfg and "std" in cfg
+    return Preprocessing(
+        image_size=_square(size),
+        labels=labels,
+        mean=cfg.channels("mean", *MEANS, IMAGENET_INCEPTION_MEAN),
+        std=cfg.channels("std", *STDS, IMAGENET_INCEPTION_STD),
+        crop_fraction=cfg.number("crop_pct", *CROPS, 0.9),
+        interpolation=cfg.choice("interpolation", INTERPOLATIONS, "bicubic"),
+        note="" if known else "Its config has no mean and standard deviation; 0.5 is assumed for both.",
+    )
+
+
+def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
+    fields = Fields(config, "config.json")
+    vision = fields.nested("vision_config") if "vision_config" in fields else fields
+    found = Fields(preprocessor or {}, "preprocessor_config.json", nullable=True)
+    rescale_factor = found.number("rescale_factor", 0, 1e6, 1 / 255)
+    if found.boolean("do_rescale", True) and abs(255 * rescale_factor - 1) > 1e-3:
+        raise PresetError("this model is not supported, because its pixels are not scaled to the range 0 to 1.")
+    mean, std = (
+        found.channels("image_mean", *MEANS, IMAGENET_INCEPTION_MEAN),
+        found.channels("image_std", *STDS, IMAGENET_INCEPTION_STD),
+    )
+    normalised = found.boolean("do_normalize", True)
+    return Preprocessing(
+        image_size=_square(vision.sizes("image_size", 2, (224, 224))),
+        labels=fields.numbered_strings("id2label"),
+        mean=mean if normalised else (0.0, 0.0, 0.0),
+        std=std if normalised else (1.0, 1.0, 1.0),
+        crop_fraction=_crop_fraction(found),
+        interpolation=INTERPOLATIONS[found.choice("resample", range(len(INTERPOLATIONS)), 2)],
+        note="" if preprocessor else "It has no preprocessor_config.json; mean and standard deviation 0.5 are assumed.",
+    )
+
+
+def _crop_fraction(preprocessor: Fields) -> float:
+    """Share of the resized photo's shorter side that the centre crop keeps; 1 if nothing is cropped.
+
+    Raises:
+        PresetError: If a size is invalid, or the crop keeps too little.
+    """
+    kept, shorter = _shorter_side(preprocessor, "crop_size"), _shorter_side(preprocessor, "size")
+    if not preprocessor.boolean("do_center_crop", False) or kept is None or shorter is None:
+        return 1.0
+    if kept / shorter < CROPS[0]:
+        raise PresetError(f"this model is not supported, because its crop keeps only {kept} of {shorter} px.")
+    return min(1.0, kept / shorter)
+
+
+def _shorter_side(preprocessor: Fields, key: str) -> int | None:
+    """A size given as a number, or as an object with ``shortest_edge`` or ``height``; None if it is missing."""
+    if key not in preprocessor or isinstance(preprocessor.values[key], int):
+        return preprocessor.integer(key, 1, limits.MAX_IMAGE_SIZE, None)
+    size = preprocessor.nested(key)
+    if not size.values:
+        return None
+    return size.integer("shortest_edge" if "shortest_edge" in size else "height", 1, limits.MAX_IMAGE_SIZE)
+
+
+def _square(size: tuple[int, ...]) -> int:
+    """The side of a square input.
+
+    Raises:
+        PresetError: If height and width differ.
+    """
+    height, width = size
+    if height != width:
+        raise PresetError(f"this model is not supported, because its input is {height} x {width}, not a square.")
+    return height

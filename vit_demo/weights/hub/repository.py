@@ -1,0 +1,267 @@
+"""Repositories of the Hub and folders as presets: their files are parsed and bounded, and no code of theirs runs.
+
+Two formats are read: timm's ``config.json`` with an architecture and its ``pretrained_cfg``, and transformers'
+``config.json`` with a ``preprocessor_config.json`` beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+import cachetools
+import torch
+
+from vit_demo.errors import CheckpointError, PresetError
+from vit_demo.model import ViT
+from vit_demo.trace import TracedViT, adapt
+from vit_demo.weights import limits
+from vit_demo.weights.hub import visitor_cache
+from vit_demo.weights.hub.download import (
+    REPOSITORY,
+    REVISION,
+    MissingFileError,
+    Progress,
+    commit_of,
+    fetch,
+    is_cached,
+)
+from vit_demo.weights.hub.json_fields import read_json_object
+from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors
+from vit_demo.weights.hub.preprocessing import parse_preprocessing
+from vit_demo.weights.hub.untrusted_text import sanitize
+from vit_demo.weights.hub_presets import offered_patch_sizes
+from vit_demo.weights.imagenet import IMAGENET_LABELS
+from vit_demo.weights.preset import Preset
+from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
+
+CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE = "config.json", "preprocessor_config.json", "model.safetensors"
+
+
+def is_custom_name(name: str, *, trusted: bool) -> bool:
+    """Whether a name is that of an existing folder, or can be that of a repository of the Hub.
+
+    An untrusted name is never looked up in the file system, so that visitors cannot find out which folders exist.
+    """
+    if trusted:
+        return bool(name.strip()) and ("/" in name or _is_folder(name))
+    repo, at, revision = name.partition("@")
+    return bool(REPOSITORY.fullmatch(repo) and (not at or REVISION.fullmatch(revision)))
+
+
+def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
+    """The preset of a custom model, whose weights are loaded once to find what its head reads.
+
+    Args:
+        name: ``org/name``, ``org/name@revision``, or, if trusted, a folder.
+        progress: As in ``hub.fetch``.
+        trusted: As in ``hub.fetch``.
+
+    Raises:
+        PresetError: If the model is not supported.
+        CheckpointError: If it cannot be downloaded, or its files cannot be used; the message gives the reason.
+    """
+    if trusted and _is_folder(name):
+        folder = Path(name).resolve()
+        return _with_structure(_outline(name, "folder", str(folder), _stamp(folder), folder, trusted=True), folder)
+    return _read_repository(name, progress, trusted)
+
+
+def _stamp(folder: Path) -> str:
+    """Changes with the files of a folder, as a commit does: weights that are saved anew are loaded anew."""
+    files = [folder / name for name in (CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE)]
+    states = [file.stat() for file in files if file.is_file()]
+    return " ".join(f"{state.st_mtime_ns}-{state.st_ctime_ns}-{state.st_size}" for state in states)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):  # too long, or not a valid path
+        return False
+
+
+@cachetools.cached(cachetools.LRUCache(64), key=lambda name, progress, trusted: (name, trusted), lock=Lock())
+def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Preset:
+    """Cached, because it is called for every request while the preset is in use."""
+    repo, _, revision = name.partition("@")
+    most = limits.MAX_JSON_BYTES
+    config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
+    commit = commit_of(config)  # all files come from one commit, even if the branch moves meanwhile
+    with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
+        with suppress(MissingFileError):  # timm writes none
+            fetch(repo, PREPROCESSOR_FILE, commit, progress, trusted=trusted, max_bytes=most)
+        outlined = _outline(name, "hub", repo, commit, config.parent, trusted=trusted)  # before the large file
+        try:
+            fetch(repo, WEIGHTS_FILE, commit, progress, trusted=trusted)
+        except MissingFileError as error:
+            raise CheckpointError(_no_weights_message(name)) from error
+        return _with_structure(outlined, config.parent)
+
+
+def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
+    """The preset as far as ``config.json`` alone determines it, within all limits.
+
+    Raises:
+        PresetError: If the network is not supported, or too large.
+        CheckpointError: If there is no config.
+    """
+    config, preprocessor = read_json_object(folder / CONFIG_FILE, name), folder / PREPROCESSOR_FILE
+    try:
+        found = parse_preprocessing(config, read_json_object(preprocessor, name) if preprocessor.is_file() else None)
+        shape, count = bounded_outline(config, found.image_size, name)
+        if shape.in_channels != 3:
+            raise PresetError(f"its input has {shape.in_channels} channels: choose a model for RGB photos.")
+        if shape.num_classes == 1:
+            raise PresetError("its only output is no class: choose a model with two or more.")
+        labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
+        if not labels and "clip" in str(config.get("architecture", "")):
+            shape = shape.with_classes(0)  # its output is an embedding
+        preset = Preset(
+            name=name,
+            title=sanitize(repo.rstrip("/").rsplit("/", 1)[-1], limits.MAX_LABEL_LENGTH),
+            task="photos",
+            config=shape,
+            labels=_unique_labels(labels, shape.num_classes),
+            patch_sizes=(shape.patch_size,),
+            default_patch_size=shape.patch_size,
+            flexible=False,
+            source=source,
+            mean=found.mean,
+            std=found.std,
+            crop_fraction=found.crop_fraction,
+            interpolation=found.interpolation,
+            repo=repo,
+            revision=revision,
+            library="timm" if "architecture" in config else "transformers",
+            parameters=count,
+            trusted=trusted,
+            note=f"Trained at {shape.patch_size} px; other patch sizes are resampled. {found.note}".strip(),
+        )
+        if not trusted:
+            limits.check_for_visitors(preset.config, count)
+        return preset
+    except PresetError as error:
+        raise PresetError(f"{name}: {error}") from error
+
+
+def _with_structure(preset: Preset, folder: Path) -> Preset:
+    """The preset with what its network says of itself once it has its weights.
+
+    Raises:
+        PresetError: If the network cannot be traced.
+        CheckpointError: If its weights cannot be used.
+    """
+    try:
+        network = _load(preset, folder)
+    except PresetError as error:
+        raise PresetError(f"{preset.name}: {error}") from error
+    config = replace(network.config, num_classes=preset.config.num_classes)
+    sizes = preset.patch_sizes
+    if hasattr(network.module, "set_input_size"):
+        sizes = tuple(p for p in offered_patch_sizes(config.image_size, config.patch_size) if _is_offered(preset, p))
+    return replace(preset, config=config, structure=network.structure, patch_sizes=sizes)
+
+
+def _is_offered(preset: Preset, patch_size: int) -> bool:
+    """Whether a patch size is within the limits of a public page, if a visitor chose the model there."""
+    is_small = patch_size <= limits.MAX_VISITOR_PATCH and limits.is_affordable(preset.config, patch_size)
+    return preset.trusted or is_small
+
+
+@torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
+def load_network(preset: Preset, patch_size: int, progress: Progress | None = None) -> TracedViT:
+    """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU.
+
+    Raises:
+        CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
+        PresetError: If the network cannot be traced.
+    """
+    with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
+        return _load(preset, fetch_files(preset, progress)).resized(patch_size)
+
+
+def _load(preset: Preset, folder: Path) -> TracedViT:
+    path = folder / WEIGHTS_FILE
+    if not path.is_file():
+        raise CheckpointError(_no_weights_message(preset.name))
+    if path.stat().st_size > limits.MAX_WEIGHTS_BYTES:
+        most = limits.MAX_WEIGHTS_BYTES // 10**9
+        raise CheckpointError(f"{preset.name}: {WEIGHTS_FILE} is larger than {most} GB: choose a smaller model.")
+    config = read_json_object(folder / CONFIG_FILE, preset.name)
+    module = build_network(config, preset.name)
+    module = load_tensors(module, to_finite_float32(read_tensors(path), preset.name), config, preset.name)
+    if preset.structure is not None:
+        return TracedViT(module, preset.config, preset.structure)
+    network = adapt(module, preset.image_size, patch_size=preset.config.patch_size)
+    network.config = replace(network.config, num_classes=preset.config.num_classes)
+    return network
+
+
+@torch.inference_mode(False)
+def load_own(preset: Preset, progress: Progress | None = None) -> ViT:
+    """The network of a preset of the Hub that is one of this package, with timm's weights.
+
+    Raises:
+        CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
+    """
+    tensors = to_finite_float32(read_tensors(fetch_files(preset, progress) / WEIGHTS_FILE), preset.name)
+    with torch.device("meta"):
+        model = ViT(preset.config)
+    try:
+        model.load_state_dict(tensors, assign=True)
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"{WEIGHTS_FILE} of {preset.repo} holds another network than {preset.name}: choose another model."
+        ) from error
+    return model.eval().requires_grad_(False)
+
+
+def fetch_files(preset: Preset, progress: Progress | None = None) -> Path:
+    """The folder with a preset's config and weights, downloaded if necessary.
+
+    Raises:
+        CheckpointError: If they cannot be downloaded.
+    """
+    if preset.source == "folder":
+        return Path(preset.repo)
+    if preset.library:
+        most = limits.MAX_JSON_BYTES
+        fetch(preset.repo, CONFIG_FILE, preset.revision, progress, trusted=preset.trusted, max_bytes=most)
+    return fetch(preset.repo, WEIGHTS_FILE, preset.revision, progress, trusted=preset.trusted).parent
+
+
+def is_on_machine(preset: Preset) -> bool:
+    """Whether a preset's weights need no download; their hash is not compared here."""
+    if preset.source != "hub":
+        return True
+    return is_cached(preset.repo, WEIGHTS_FILE, preset.revision, trusted=preset.trusted)
+
+
+def _no_weights_message(name: str) -> str:
+    return (
+        f"{name} has no {WEIGHTS_FILE}: save the weights as one safetensors file; pickled weights (.bin, .pth) are "
+        "never opened, because opening them can run arbitrary code."
+    )
+
+
+def _unique_labels(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
+    """A sanitized, unique name for each output, because requests name a class by its label."""
+    named = (
+        [sanitize(label, limits.MAX_LABEL_LENGTH) for label in labels]
+        if len(labels) == num_classes
+        else [""] * num_classes
+    )
+    named = [label or f"class {i}" for i, label in enumerate(named)]
+    counts = Counter(named)
+    taken = set(named)
+    for i, label in enumerate(named):
+        if counts[label] > 1:
+            while label in taken:
+                label = f"{label} ({i})"
+            taken.add(label)
+            named[i] = label
+    return tuple(named)
