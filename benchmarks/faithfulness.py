@@ -221,7 +221,8 @@ Made by `python -m benchmarks.faithfulness --data PATH --docs docs`. Deletion (l
 better) and their difference with its 95 % interval over the images, for three ways to remove patches: painted grey,
 blurred, or dropped from the sequence. The best method of each network comes first. A star marks a difference that is
 not above that of a random order by more than its interval. `edges` is a sham: where the picture has edges, whatever the
-network says. [Explanations](explanations.md) describes the methods.
+network says. Seconds are medians on the machine that made the tables, beside other work.
+[Explanations](explanations.md) describes the methods.
 
 ![Insertion minus deletion of every method](images/faithfulness.svg)
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration, Label
 
 METHOD = "libra_fullgrad"
-"""In the order of its map patches are added. It finds smaller sets than the other methods of one backward."""
+"""In the order of its map patches are added; see ``benchmarks/README.md`` for others."""
 
 
 def enough(
