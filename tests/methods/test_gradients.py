@@ -30,10 +30,10 @@ def test_integrated_gradients_are_those_of_autograd_and_sum_to_the_gain(network:
     slopes = []
     for step in range(4):
         pixels = (images * (step + 0.5) / 4).double().requires_grad_()
-        x = model.double().embed(pixels, (4, 5), 4)
+        x = model.double().module.embed(pixels, (4, 5), 4)
         for block in model.blocks:
             x = block(x)
-        slopes.append(torch.autograd.grad(model.forward_head(model.norm(x))[0, 2], pixels)[0])
+        slopes.append(torch.autograd.grad(model.forward_head(x)[0, 2], pixels)[0])
     model.float()
     by_pixel = (sum(slopes) / 4 * images)[0].sum(0)
     expected = by_pixel.unfold(0, 4, 4).unfold(1, 4, 4).sum((2, 3))

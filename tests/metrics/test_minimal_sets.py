@@ -28,7 +28,7 @@ class Planted(TracedViT):
 
 
 def planted(network: Network, *groups: tuple[int, ...]) -> TracedViT:
-    model = Planted(network(num_classes=2).config)
+    model = Planted.of(network(num_classes=2).module)
     model.groups = groups
     return model
 
