@@ -66,7 +66,7 @@ async def _measure() -> dict[str, list[str]]:
             return list(found)
 
         stroke = {"kind": "result"}
-        click = {"kind": "map", "method": "relevance", "label": 7}
+        click = {"kind": "map", "method": "libra_fullgrad", "label": 7}
         await send(3, **stroke)  # loads the network
         return {"stroke": await send(7, **stroke), "click": await send(7, **click)}
 

@@ -8,7 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.cli.options import PRESET_HELP, AddToList, add_picture_options, check_label, names, whole_numbers
+from vit_demo.cli.options import (
+    PRESET_HELP,
+    AddToList,
+    add_picture_options,
+    against,
+    check_label,
+    names,
+    whole_numbers,
+)
 from vit_demo.cli.output import MapProgress, json_values, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import find_pictures
@@ -60,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     from vit_demo.methods import find_method
 
     methods = [find_method(name) for name in options.method]
-    check_label(options.label, methods)
+    check_label(options, methods)
     image = read_image(picture.read())
     chosen = options.preset or [default_preset(image)]
     presets = {name: get_engine().prepare(name).result() for name in chosen}
@@ -71,7 +79,12 @@ def run(options: argparse.Namespace) -> None:
             progress.start(f"{name}, {size} px")
             result = get_engine().explore(image, name, size, options.fit)
             results.append(result)
-            maps.append([result.heatmap(method.name, options.label, progress.map()) for method in methods])
+            maps.append(
+                [
+                    result.heatmap(method.name, options.label, progress.map(), against=against(options, method))
+                    for method in methods
+                ]
+            )
     path = options.out / f"{picture.stem}-compare.png"
     write_file(path, _sheet(results, methods, maps))
     if options.json:

@@ -7,16 +7,20 @@ import json
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vit_demo.cli.options import PRESET_HELP, add_map_options, add_picture_options, check_label, map_options
+from vit_demo.cli.options import (
+    PRESET_HELP,
+    add_map_options,
+    add_picture_options,
+    against,
+    check_label,
+    map_options,
+)
 from vit_demo.cli.output import MapProgress, json_values, make_folder, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
-
-if TYPE_CHECKING:
-    pass
 
 
 def add(commands: Commands) -> None:
@@ -27,7 +31,7 @@ def add(commands: Commands) -> None:
         "photos/ --method attention,occlusion --html report.html",
         "seven.png --method attention --block 2 --head 1 --query 3,4",
         "'photos/**/*.jpg' --json > photos.jsonl",
-        "- --label lion --method relevance < photo.jpg",
+        "- --label lion --against 'tabby cat' --method relevance < photo.jpg",
     ]
     command = add_command(commands, "explain", run, "classify pictures and draw their heatmaps", examples)
     command.add_argument(
@@ -63,7 +67,7 @@ def run(options: argparse.Namespace) -> bool:
 
     methods = [find_method(name) for name in options.method]
     choices = map_options(options, methods)
-    check_label(options.label, methods)
+    check_label(options, methods)
     if options.preset is not None:  # otherwise each picture has its own
         get_engine().prepare(options.preset).result().check_patch_size(options.patch_size)
     report, known = Report(), dict[str, tuple[str, ...]]()
@@ -80,7 +84,14 @@ def run(options: argparse.Namespace) -> bool:
                 continue
             label = result.labels[result.target(options.label)] if result.labels else None
             maps = [
-                ExplainedMap(method, chosen, result.heatmap(method.name, options.label, progress.map(), **chosen))
+                ExplainedMap(
+                    method,
+                    chosen,
+                    result.heatmap(
+                        method.name, options.label, progress.map(), against=against(options, method), **chosen
+                    ),
+                    against(options, method),
+                )
                 for method, chosen in zip(methods, choices, strict=True)
             ]
             explained = Explained(picture, result, maps, label)
@@ -154,6 +165,7 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
             one.method.name: {
                 "unit": one.method.unit,
                 "label": explained.label if one.method.class_specific else None,
+                "against": one.against,
                 "options": one.options,
                 "values": json_values(one.values),
             }

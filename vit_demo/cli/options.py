@@ -46,7 +46,7 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def add_picture_options(command: argparse.ArgumentParser) -> None:
-    """Adds ``--method``, ``--label`` and ``--fit``."""
+    """Adds ``--method``, ``--label``, ``--against`` and ``--fit``."""
     method = command.add_argument(
         "--method", type=names, action=AddToList, default=["rollout"], metavar="M[,M]",
         help="explanation methods (rollout); each of: %(names)s",
@@ -55,21 +55,34 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
     )
+    command.add_argument(
+        "--against", metavar="CLASS", help="another class: the evidence for the first rather than for this one"
+    )
     command.add_argument("--fit", choices=FITS, default=FITS[0], help="how a photo becomes the input (%(default)s)")
 
 
 PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 
-def check_label(label: str | None, methods: Sequence[Method]) -> None:
-    """Checks that a class was given only where a method depends on it.
+def check_label(options: argparse.Namespace, methods: Sequence[Method]) -> None:
+    """Checks that a class, and another to compare it with, were given only where a method depends on them.
 
     Raises:
         InputError: If none does.
     """
-    if label is not None and not any(method.class_specific for method in methods):
-        chosen = ", ".join(method.name for method in methods)
-        raise InputError(f"--label does not apply to {chosen}: add --method relevance, or leave it out.")
+    applies = {
+        "label": any(method.class_specific for method in methods),
+        "against": any(method.compares_classes for method in methods),
+    }
+    for option, some in applies.items():
+        if getattr(options, option) is not None and not some:
+            chosen = ", ".join(method.name for method in methods)
+            raise InputError(f"--{option} does not apply to {chosen}: add --method relevance, or leave it out.")
+
+
+def against(options: argparse.Namespace, method: Method) -> str | None:
+    """The class that a map compares, if its method does."""
+    return options.against if method.compares_classes else None
 
 
 def add_map_options(command: argparse.ArgumentParser) -> None:

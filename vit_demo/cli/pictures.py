@@ -56,11 +56,13 @@ class ExplainedMap:
         method: Which computed it.
         options: Of the method, those that were given.
         values: The map ``[rows, cols]``.
+        against: The class that it is compared with.
     """
 
     method: Method
     options: dict[str, Any]
     values: NDArray[np.float32]
+    against: str | None
 
 
 @dataclass(frozen=True)

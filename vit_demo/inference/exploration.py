@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vit_demo import images, metrics, render
 from vit_demo.errors import InputError
-from vit_demo.inference import display, heatmaps, patch_features, sequence
+from vit_demo.inference import display, heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
 from vit_demo.methods import Progress, find_method
@@ -157,7 +157,13 @@ class Exploration:
         return self.heatmap("relevance", label)
 
     def heatmap(
-        self, method: str, label: Label = None, progress: Progress | None = None, **options: Any
+        self,
+        method: str,
+        label: Label = None,
+        progress: Progress | None = None,
+        *,
+        against: Label = None,
+        **options: Any,
     ) -> NDArray[np.float32]:
         """The map of any registered method; see ``vit_demo.methods()``.
 
@@ -165,6 +171,7 @@ class Exploration:
             method: Its name.
             label: A label or its index, for a method that depends on the class; the predicted class for None.
             progress: Called with the passes done and their total, for a method that takes many.
+            against: Another class: the map then shows the evidence for the first rather than for this one.
             **options: The method's own, such as ``block``, ``query``, ``window`` or ``budget``.
 
         Returns:
@@ -174,7 +181,7 @@ class Exploration:
             InputError: If there is no such method, it has no such option, or a value is out of range.
             LabelError: If there is no such class.
         """
-        return heatmaps.heatmap(self, method, label, progress, options)
+        return heatmaps.heatmap(self, method, label, against, progress, options)
 
     # Of the tokens of the patches; one more forward pass.
     logit_lens = patch_features.logit_lens
@@ -213,6 +220,8 @@ class Exploration:
         baseline: metrics.Baseline = "mean",
         seeds: int = 5,
         progress: Progress | None = None,
+        *,
+        against: Label = None,
     ) -> metrics.Faithfulness:
         """Tests a map: its deletion and insertion curves beside those of random orders.
 
@@ -224,12 +233,19 @@ class Exploration:
                 picture without its details; or ``"black"``.
             seeds: How many random orders.
             progress: Called with the number of pictures done and their total.
+            against: Another class: the map is that of the first rather than this one, if the method compares classes,
+                and the difference of both logits is measured.
 
         Raises:
             InputError: If there is no such method or baseline.
             LabelError: If there is no such class.
         """
-        return heatmaps.faithfulness(self, method, label, baseline, steps=steps, seeds=seeds, progress=progress)
+        return heatmaps.faithfulness(
+            self, method, label, against, baseline, steps=steps, seeds=seeds, progress=progress
+        )
+
+    enough = smallest_sets.enough
+    needed = smallest_sets.needed
 
     def randomization(self, method: str, label: Label = None, progress: Progress | None = None) -> list[float]:
         """Spearman correlations of a map while the weights are randomized from the head down.

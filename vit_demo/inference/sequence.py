@@ -129,6 +129,18 @@ def class_index(ex: Exploration, label: Label) -> int:
     raise LabelError(f"{name} has no class {label!r}: choose one of its {len(ex.labels)} labels.")
 
 
+def other_class(ex: Exploration, target: int | None, against: Label) -> int:
+    """The index of the class that another is compared with.
+
+    Raises:
+        LabelError: If there is no such class, or it is the same.
+    """
+    index = class_index(ex, against)
+    if index == target:
+        raise LabelError(f"{ex.labels[index]!r} cannot be compared with itself: choose another class.")
+    return index
+
+
 def ranking(labels: Sequence[str], probabilities: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
     """The (label, probability) pairs of the most probable classes, highest first."""
     order = np.argsort(-probabilities, kind="stable")[: whole_number(count, "The number of labels", 0)]

@@ -224,7 +224,7 @@ def _heatmap(result: Exploration, method: str, values: NDArray[np.float32]) -> E
         "rows": rows,
         "cols": cols,
         "method": method,
-        "class_specific": METHODS[method].class_specific,
+        "class_specific": find_method(method).class_specific,
     }
 
 

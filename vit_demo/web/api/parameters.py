@@ -86,7 +86,7 @@ PatchSize = Annotated[int, Parameter("Side of a patch in pixels; 0 for the model
 MethodName = Annotated[
     str,
     Parameter(
-        'Name of the method, from methods: "relevance", "attnlrp", "occlusion" and "patch_dropping" show the evidence '
+        'Name of the method, from methods: "relevance", "attnlrp", "occlusion" and "local_surrogate" show the evidence '
         'for a class; "attention", "rollout" and "norm_attention" do not depend on the class.',
         method_name,
         {"enum": list(METHODS)},

@@ -72,7 +72,7 @@ def view_names() -> list[str]:
 def stylesheet() -> str:
     """The colours of the page, the style of the stage, then that of each view."""
     views = sorted(path.relative_to(FOLDER).as_posix() for path in (FOLDER / "views").glob("*/view.css"))
-    names = ["stage.css", "controls.css", "status.css", *views]
+    names = ["stage.css", "controls.css", *views]
     return read_styles("shared/palette.css", "shared/widgets.css", *(f"stage/{name}" for name in names))
 
 

@@ -108,28 +108,8 @@ export const sizeOf = (model, wanted) =>
 // The view of the stage as fields of an address, and back: what is shown of a result, in each section.
 
 /**
- * @typedef {{picture: number, patch: number}} Place Picture 1 is the second.
- * @typedef {{preset: string, patchSize: number, method: string, label: number | null}} Column
- * @typedef {object} View
- * @property {string} section
- * @property {string} method
- * @property {number | null} block
- * @property {number} head -1 for the mean of all
- * @property {string} direction "from" or "to"
- * @property {number | null} pinned a patch
- * @property {number | null} label the index of a class
- * @property {number[] | null} dropped patches in their order, or null for none
- * @property {number} opacity
- * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
- *   `second` is an example, or one of the visitor's own, which no link holds.
- * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour
- * @property {Column[] | null} compare
- * @property {{start: string, fields: Record<string, any>} | null} network what the visitor builds, as in views/build/view.js
- */
-
-/**
  * What a view is before anybody has chosen one; null where it depends on the result: the last block, the predicted class.
- * @type {View}
+ * @type {import("./pageState.js").View}
  */
 export const FIRST_VIEW = {
   section: "attention",
@@ -216,7 +196,7 @@ function encodeNetwork({ start, fields }) {
 
 /**
  * The view that the fields of an address (URLSearchParams) describe; what makes no sense is as at first.
- * @returns {View}
+ * @returns {import("./pageState.js").View}
  */
 function decodeView(fields) {
   const lessOne = (value) => (value === null ? null : value - 1);

@@ -4,13 +4,32 @@
 // A state is never changed in place, so parts that are the same object are the same.
 
 /**
+ * @typedef {{picture: number, patch: number}} Place Picture 1 is the second.
+ * @typedef {{preset: string, patchSize: number, method: string, label: number | null}} Column
+ * @typedef {object} View
+ * @property {string} section
+ * @property {string} method
+ * @property {number | null} block
+ * @property {number} head -1 for the mean of all
+ * @property {string} direction "from" or "to"
+ * @property {number | null} pinned a patch
+ * @property {number | null} label the index of a class
+ * @property {number[] | null} dropped patches in their order, or null for none
+ * @property {number} opacity
+ * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
+ *   `second` is an example, or one of the visitor's own, which no link holds.
+ * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour
+ * @property {Column[] | null} compare
+ * @property {{start: string, fields: Record<string, any>} | null} network what the visitor builds, as in views/build/view.js
+ */
+
+/**
  * @typedef {"digits" | "photos"} Task
  * @typedef {{width: number, points: number[][]}} Stroke
  * @typedef {{digit?: number, strokes?: Stroke[], example?: string, upload?: string, name?: string, refused?: string}} Picture
  *   A drawing is {digit} (an example) or {strokes}, a photo {example}, {upload, name} or {refused}, which is a sentence
  *   about a file that cannot be used.
  * @typedef {{picture: Picture | null, preset: string, patchSize: number, fit?: string}} Tab
- * @typedef {import("./link.js").View} View What the stage shows of a result.
  * @typedef {{task: Task, digits: Tab, photos: Tab, view: View}} State The open tab, what each holds, and the view.
  */
 

@@ -106,11 +106,11 @@ const ENTRIES = {
       ),
     reading: occlusionReading,
   },
-  patch_dropping: {
+  local_surrogate: {
     subject: (result, view) => about(result, view, translate("hundreds of random subsets of the patches")),
     sentence: (result, view) =>
       translate(
-        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with relevance and AttnLRP as hints.",
+        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
         { name: className(result, view) },
       ),
     reading: (result, view, _patch, value) =>
