@@ -1,6 +1,6 @@
 """Which networks of other libraries can be traced, and whether what is seen of them is exact.
 
-    python -m benchmarks.coverage --most 100e6 --seconds 1500
+    python -m benchmarks coverage --most 100e6 --seconds 1500
 
 For every architecture of timm's Vision Transformers and for the classes of transformers, with random weights: the
 output is the network's own, from memory and from a folder; attention, and relevance, are those of explicit matrices;

@@ -7,7 +7,7 @@ bundled presets on their validation images. Every figure is written to a file at
 one ended; tables and plot are made of what is there.
 
 Example:
-    $ python -m benchmarks.faithfulness --data PATH --store board.jsonl --count 200 --docs docs
+    $ python -m benchmarks faithfulness --data PATH --store board.jsonl --count 200 --docs docs
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def plot(records: list[Record], networks: tuple[str, ...], count: int, path: Pat
 
 def main() -> None:
     """Reads the command line, measures, prints Markdown."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.faithfulness", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks faithfulness", description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds weights and photos")
     parser.add_argument("--store", type=Path, default=Path("board.jsonl"), help="file of the figures (%(default)s)")
     parser.add_argument("--count", type=int, default=200, help="images of each network (%(default)s)")
@@ -217,7 +217,7 @@ def main() -> None:
 
 HEAD = """# The board of faithfulness
 
-Made by `python -m benchmarks.faithfulness --data PATH --docs docs`. Deletion (lower is better), insertion (higher is
+Made by `python -m benchmarks faithfulness --data PATH --docs docs`. Deletion (lower is better), insertion (higher is
 better) and their difference with its 95 % interval over the images, for three ways to remove patches: painted grey,
 blurred, or dropped from the sequence. The best method of each network comes first. A star marks a difference that is
 not above that of a random order by more than its interval. `edges` is a sham: where the picture has edges, whatever the

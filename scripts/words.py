@@ -106,7 +106,7 @@ _WORD = re.compile(r"[^\W\d_A-Z]{2}|^%")
 
 
 class _Words(HTMLParser):
-    """The texts of some HTML, as ``language/words.js`` finds them."""
+    """The texts of some HTML, as ``header/main.js`` finds them."""
 
     def __init__(self) -> None:
         super().__init__()

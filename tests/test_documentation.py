@@ -26,7 +26,7 @@ from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import read_record
 
 ROOT = Path(__file__).parent.parent
-ELSEWHERE = {"docs/api.md": "tests/web/test_api_documentation.py", "docs/reference.md": "tests/test_reference.py"}
+ELSEWHERE = {"docs/api.md": "tests/web/api/test_api_documentation.py", "docs/reference.md": "tests/test_reference.py"}
 DOCUMENTS = [
     path
     for pattern in ("*.md", "docs/**/*.md", "checkpoints/*.md", "benchmarks/*.md")
@@ -44,6 +44,8 @@ NOT_RUN = {
     r"serve run vit_demo\.serve:app( \w+=[\d.]+)*": "needs the extra `serve`; see tests/test_serve.py",
     r"pip install \"\.\[serve\]\"": "as above",
     r"haproxy -f docs/haproxy/\w+\.cfg": "see tests/space/test_haproxy.py",
+    r"python -m uvicorn .*": "does not end; see tests/web/test_serving.py",
+    r"python -m benchmarks( NAME)?": "lists the benchmarks",
     r"(\w+=\w+ )+python app\.py": "does not end; see tests/web/test_serving.py",
     r"pip install captum grad-cam( torchcam)?": "libraries that this one is compared with, where they are installed",
 }

@@ -1,7 +1,7 @@
 """Every forward pass, model load and download runs as a job: once for equal requests, in a worker pool, within limits.
 
 A pool has its own worker threads and queue, so that work of one kind never waits for work of another: digits do not
-wait for photos, nor a quick map for a slow one. Lanes of slow work run at a lower priority of the operating system,
+wait for photos, nor a quick map for a slow one. Pools of slow work run at a lower priority of the operating system,
 which leaves the processor to the quick ones. Within a pool, those who ask are served in turns, and none of them
 occupies all of its threads.
 

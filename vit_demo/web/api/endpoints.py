@@ -1,4 +1,8 @@
-"""Makes an endpoint of a function: parameters and defaults from its signature, the result's schema from its type."""
+"""Makes an endpoint of a function: parameters and defaults from its signature, the result's schema from its type.
+
+Parameters are hidden components and not those of ``gr.api``, because only for components does Gradio check that the
+caller uploaded a file.
+"""
 
 from __future__ import annotations
 
