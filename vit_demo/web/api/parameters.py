@@ -99,6 +99,13 @@ Label = Annotated[
         lambda value: parse.short_string(value or "", "label") or None,
     ),
 ]
+Against = Annotated[
+    str | None,
+    Parameter(
+        'Another class: the evidence for the first rather than for this one; "" for none. Not every method compares.',
+        lambda value: parse.short_string(value or "", "against") or None,
+    ),
+]
 Block = Annotated[int, Parameter("Block, from 0; -1 for the last.", whole_number("block"))]
 Head = Annotated[int, Parameter("Head, from 0; -1 for the mean of all.", whole_number("head"))]
 QueryRow = Annotated[
