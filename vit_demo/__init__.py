@@ -12,6 +12,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vit_demo import inference
 from vit_demo.errors import (
     BusyError,
     CheckpointError,
@@ -21,14 +22,13 @@ from vit_demo.errors import (
     LabelError,
     PresetError,
 )
-from vit_demo.inference import display
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
     from vit_demo import methods
     from vit_demo.inference.engine import Engine
     from vit_demo.inference.exploration import Exploration
-    from vit_demo.inference.shared import explore
+    from vit_demo.inference.explore import explore
     from vit_demo.model import ViT
     from vit_demo.trace import Trace, TracedViT
     from vit_demo.weights import Preset
@@ -57,7 +57,7 @@ _HOMES = {
     "Exploration": "vit_demo.inference.exploration",
     "Preset": "vit_demo.weights",
     "Trace": "vit_demo.trace",
-    "explore": "vit_demo.inference.shared",
+    "explore": "vit_demo.inference.explore",
 }
 """Where the names live that are imported on first use."""
 
@@ -102,8 +102,7 @@ def _render_for_notebook(result: "Exploration") -> str:
     return to_html(result)
 
 
-# Here, because this file is above all layers: a result must not import the package that shows it.
-display.register_renderer(_render_for_notebook)
+inference.notebook_html = _render_for_notebook
 
 
 def __getattr__(name: str) -> Any:

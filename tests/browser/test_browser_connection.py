@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from vit_demo.inference.shared import get_engine
+from vit_demo.inference.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.thumbnails import routes
 from vit_demo.web.frontend import modules

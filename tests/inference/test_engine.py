@@ -14,10 +14,9 @@ from vit_demo.accelerator import best_device
 from vit_demo.errors import CheckpointError, EmptyDrawingError, ImageError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
-from vit_demo.inference import forward, shared
-from vit_demo.inference.engine import Engine
+from vit_demo.inference import forward
+from vit_demo.inference.engine import Engine, _engines, get_engine
 from vit_demo.inference.limits import forward_bytes
-from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.weights import PRESETS
 
 HALF = (0.5, 0.5, 0.5)
@@ -173,14 +172,14 @@ def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
 
 
 def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monkeypatch):
-    for one in (module, shared):
+    for one in (module,):
         monkeypatch.setattr(one, "best_device", lambda: torch.device("meta"))
-    reset_engines()
+    _engines.clear()
     try:
         assert get_engine().device == Engine().device == torch.device("meta")
         assert get_engine("cpu").device == Engine("cpu").device == torch.device("cpu")
     finally:
-        reset_engines()
+        _engines.clear()
 
 
 @pytest.mark.parametrize(("slow", "passes"), [(False, 3), (True, 8)])
@@ -203,15 +202,15 @@ def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
         time.sleep(0.05)
         return Engine(name)
 
-    monkeypatch.setattr(shared, "Engine", slowly)
-    reset_engines()
+    monkeypatch.setattr(module, "Engine", slowly)
+    _engines.clear()
     threads = [threading.Thread(target=lambda: found.append(get_engine("cpu"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(set(map(id, found))) == 1 and made == ["cpu"]
-    reset_engines()
+    _engines.clear()
 
 
 def test_equal_requests_at_once_make_one_pass(tiny, photo, monkeypatch):

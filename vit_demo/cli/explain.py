@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> bool:
     if out is not None:
         make_folder(out)
     from vit_demo.cli.report import Report
-    from vit_demo.inference.shared import get_engine
+    from vit_demo.inference.engine import get_engine
     from vit_demo.methods import find_method
 
     methods = [find_method(name) for name in options.method]

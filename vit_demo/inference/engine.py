@@ -1,7 +1,7 @@
 """The engine behind the Python package, the page, the API and the command line: (image, choices) -> Exploration.
 
 It chooses the device, loads each model once and caches recent results; whatever takes time runs as a job (see
-``jobs``). Nothing depends on the caches: what they evict is computed again.
+``jobs``). Nothing depends on the caches: what they evict is computed again. All interfaces share one engine a device.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, TypeVar
@@ -54,8 +55,6 @@ class Engine:
 
     def __reduce__(self) -> tuple[Callable[[str], Engine], tuple[str]]:
         """Results hold their engine; a copy of one, also in another process, uses the shared engine of that device."""
-        from vit_demo.inference.shared import get_engine
-
         return get_engine, (str(self.device),)
 
     @property
@@ -228,22 +227,7 @@ class Engine:
     def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:
         given = ModelInput.of(source.read(), preset, patch_size, fit)
         run_on_model = partial(self.run_on_model, preset, patch_size)
-        logits, trace, seconds = run_on_model(forward_with_trace, given.pixels)
-        return Exploration(
-            preset=preset,
-            patch_size=patch_size,
-            fit=fit,
-            grid=trace.grid,
-            logits=logits.numpy(),
-            trace=trace,
-            image=given.image,
-            photo=given.photo,
-            geometry=given.geometry,
-            pixels=given.pixels,
-            seconds=seconds,
-            device=self._where(preset, patch_size, trace.q[0].device),
-            run_on_model=run_on_model,
-        )
+        return Exploration.of(given, preset, patch_size, fit, run_on_model, partial(self._where, preset, patch_size))
 
     def _execute(
         self, preset: Preset, patch_size: int, function: Callable[..., T], arguments: tuple, options: dict[str, Any]
@@ -277,3 +261,26 @@ class Engine:
     def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str, int]:
         # A network of another library is a copy of its own for each patch size.
         return preset.checkpoint_name(patch_size), preset.repo, preset.revision, patch_size if preset.library else 0
+
+
+_engines: dict[str, Engine] = {}
+_engines_lock = threading.Lock()
+
+
+def get_engine(device: str | None = None) -> Engine:
+    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best available for None.
+
+    Raises:
+        InputError: If this machine has no such device.
+    """
+    name = str(find_device(device) if device else best_device())
+    with _engines_lock:
+        if name not in _engines:
+            _engines[name] = Engine(name)
+        return _engines[name]
+
+
+def install_engine(engine: Engine) -> None:
+    """Makes an engine the shared one of the best device, from which the page takes it."""
+    with _engines_lock:
+        _engines[str(best_device())] = engine

@@ -18,7 +18,7 @@ from vit_demo.accelerator import device_name
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
+from vit_demo.inference.forward import report_to, retry_with_less_memory, to_cpu, to_device
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.inference.limits import job_bytes
 from vit_demo.model import ViT
@@ -126,22 +126,7 @@ def explore_module(
         geometry = images.Geometry((size, size), (0, 0, size, size), (size, size), "squash")
         given = ModelInput(pixels[None].float().cpu(), geometry, shown, shown)
     run = partial(_run, engine, network, preset)
-    logits, trace, seconds = run(forward_with_trace, given.pixels)
-    return Exploration(
-        preset=preset,
-        patch_size=network.patch_size,
-        fit=fit,
-        grid=trace.grid,
-        logits=logits.numpy(),
-        trace=trace,
-        image=given.image,
-        photo=given.photo,
-        geometry=given.geometry,
-        pixels=given.pixels,
-        seconds=seconds,
-        device=device_name(network.device),
-        run_on_model=run,
-    )
+    return Exploration.of(given, preset, network.patch_size, fit, run, device_name)
 
 
 def _run(

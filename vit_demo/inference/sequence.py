@@ -112,8 +112,12 @@ def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
     return array
 
 
-def class_index(ex: Exploration, label: Label) -> int:
-    """See ``Exploration.target``."""
+def class_index(ex: Exploration, label: Label = None) -> int:
+    """The index of a class by its label or index; of the predicted class for None.
+
+    Raises:
+        LabelError: If there is no such class.
+    """
     name = ex.preset.name
     if not ex.preset.config.num_classes:
         raise LabelError(f"{name} has no classes, so no map of it can be about one.")
