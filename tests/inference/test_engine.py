@@ -240,15 +240,13 @@ def test_weights_that_give_no_number_are_refused(tiny, photo):
         engine.explore(photo, "photos-tiny", 8)
 
 
-@pytest.mark.parametrize(("longest", "passes"), [(60.0, 2), (0.0, 1)], ids=["quick", "slow"])
-def test_the_first_pass_at_a_size_is_timed_again_unless_it_is_slow(network, monkeypatch, longest, passes):
+def test_the_first_pass_at_a_size_is_repeated_before_it_is_timed(network):
     """It also derives the weights for that size, which later passes at the same size do not."""
-    monkeypatch.setattr(forward, "LONGEST_REPEAT", longest)
     model, images, seen = network(), torch.randn(1, 3, 16, 16), []
     model.register_forward_pre_hook(lambda *_: seen.append(1))
     forward.forward_with_trace(model, images, patch_size=2)
-    assert len(seen) == passes
+    assert len(seen) == 2
     forward.forward_with_trace(model, images, patch_size=2)
-    assert len(seen) == passes + 1
+    assert len(seen) == 3
     forward.forward_with_trace(model, torch.randn(1, 3, 16, 24), patch_size=2)
-    assert len(seen) == 2 * passes + 1
+    assert len(seen) == 5

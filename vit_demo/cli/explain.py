@@ -7,16 +7,13 @@ import json
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vit_demo.cli.options import PRESET_HELP, add_map_options, add_picture_options, check_label, map_options
 from vit_demo.cli.output import MapProgress, json_values, make_folder, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
-
-if TYPE_CHECKING:
-    pass
 
 
 def add(commands: Commands) -> None:

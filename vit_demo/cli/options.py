@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, PHOTOS_PRESET
+from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, METHOD_NAMES, PHOTOS_PRESET
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,11 +47,10 @@ def whole_numbers(text: str) -> list[int]:
 
 def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label`` and ``--fit``."""
-    method = command.add_argument(
+    command.add_argument(
         "--method", type=names, action=AddToList, default=["rollout"], metavar="M[,M]",
-        help="explanation methods (rollout); each of: %(names)s",
+        help=f"explanation methods (rollout); each of: {', '.join(METHOD_NAMES)}",
     )  # fmt: skip
-    method.names = _MethodNames()  # type: ignore[attr-defined]
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
     )
@@ -105,12 +104,3 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
             chosen = ", ".join(method.name for method in methods)
             raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
     return [{name: value for name, value in given.items() if method.offers(name)} for method in methods]
-
-
-class _MethodNames:
-    """The registered methods, which are imported when a help names them: they take torch, and so a second."""
-
-    def __str__(self) -> str:
-        from vit_demo.methods import METHODS
-
-        return ", ".join(METHODS)

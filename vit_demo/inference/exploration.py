@@ -20,7 +20,6 @@ from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.methods import Progress, find_method
 from vit_demo.trace import Recording
 from vit_demo.weights import Preset
-from vit_demo.weights.confidence import is_confident
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,8 +111,8 @@ class Exploration:
 
     @property
     def is_confident(self) -> bool:
-        """Whether confidence is not low (``is_confident``); False without classes and for one plain colour."""
-        return bool(is_confident(self.preset, self.probabilities)) and not images.is_plain(self.pixels)
+        """Whether confidence is not low (``Preset.is_confident``); False without classes and for one plain colour."""
+        return bool(self.preset.is_confident(self.probabilities)) and not images.is_plain(self.pixels)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The most probable labels with their probabilities, highest first; empty for a model without classes.

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
 from vit_demo.training.data import ImageDataset
-from vit_demo.weights.confidence import is_confident
 from vit_demo.weights.preset import Preset
 
 
@@ -41,7 +40,7 @@ class Predictions:
 
     def confident(self, preset: Preset) -> Tensor:
         """Bool ``[N]``: whether confidence is not low by the limits of a preset."""
-        return torch.from_numpy(is_confident(preset, self.logits.softmax(1).numpy()))
+        return torch.from_numpy(preset.is_confident(self.logits.softmax(1).numpy()))
 
     @property
     def accuracy(self) -> float:
