@@ -66,12 +66,7 @@ class _Pickler(pickle.Pickler):
 
 @torch.inference_mode()
 def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
-    """Runs several images through a network at once.
-
-    Args:
-        model: In eval mode.
-        pixels: ``[B, C, height, width]``, normalised.
-        patch_size: In pixels.
+    """Runs several images ``[B, C, height, width]``, normalised, through a network at once.
 
     Returns:
         For each image its logits ``[K]`` float32 and its trace, as from ``forward_with_trace``.

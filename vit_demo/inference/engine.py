@@ -78,16 +78,8 @@ class Engine:
     ) -> Exploration:
         """As ``vit_demo.explore``, on this engine's device.
 
-        Args:
-            image: The picture.
-            preset: Name, repository or folder; chosen by the picture for None.
-            patch_size: In pixels; the preset's default for None.
-            fit: How a photo becomes the input.
-            progress: Called with the file, the bytes so far and all bytes while weights are downloaded; None for a bar
-                on stderr.
-
-        Raises:
-            InputError: As ``vit_demo.explore`` raises it.
+        While weights are downloaded, ``progress`` is called with the file, the bytes so far and all bytes; None draws a
+        bar on stderr.
         """
         check_fit(fit)
         source = Source.of(image)
@@ -103,15 +95,7 @@ class Engine:
         fit: Fit = "crop",
         dropped: tuple[tuple[int, int], ...] = (),
     ) -> Exploration:
-        """As ``explore``, for a picture that is read only if the result is not cached.
-
-        Args:
-            source: The picture.
-            preset: Its weights are downloaded if necessary.
-            patch_size: One of the preset's.
-            fit: As in ``explore``.
-            dropped: Patches that leave the sequence; see ``Exploration.drop_patches``.
-        """
+        """As ``explore`` (and ``drop_patches``), for a picture that is read only if the result is not cached."""
         key = ("result", source.identity, preset, patch_size, fit if preset.task == "photos" else "", dropped)
 
         def compute() -> Exploration:
@@ -140,15 +124,10 @@ class Engine:
         return preset if self._model_key(preset, preset.default_patch_size) in self._models else None
 
     def prepare(self, name: str, progress: Progress | None = None, *, trusted: bool = True) -> Job[Preset]:
-        """Starts a job that looks up a preset and downloads its weights if necessary.
+        """Starts a job that looks up a preset and downloads its weights if necessary, reporting as ``explore``.
 
-        Args:
-            name: As in ``explore``.
-            progress: As in ``explore``; the job reports it as well.
-            trusted: Whether its name may refer to folders of this machine and use its Hub token.
-
-        Returns:
-            The job; its result is the preset, or it raises ``PresetError`` or ``CheckpointError``.
+        Its result is the preset, or it raises ``PresetError`` or ``CheckpointError``. Only a ``trusted`` name may refer
+        to folders of this machine and use its Hub token.
         """
 
         def report_file(file: str, done: int, total: int) -> None:
@@ -202,13 +181,8 @@ class Engine:
     ) -> T:
         """Runs a function on a network; see ``forward.RunOnModel``.
 
-        Args:
-            preset: Whose network.
-            patch_size: In pixels; passed to the function.
-            function: A module-level function; called with the network, the arguments and the options.
-            *arguments: Tensors among them are moved to the device.
-            slow: Whether it takes many passes, so that other work should not wait for it.
-            **options: As the arguments; the job reports what ``progress`` is called with.
+        Tensors among the arguments and options are moved to the device. The job reports what ``progress`` is called
+        with.
         """
         forks = needs_zero_gpu(preset.num_parameters_at(patch_size))
         if "progress" in options:

@@ -35,13 +35,7 @@ class RunOnModel(Protocol):
 def forward_with_trace(
     model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> tuple[Tensor, Recording, float]:
-    """Runs one image through the network.
-
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``, normalised.
-        patch_size: In pixels.
-        kept_patches: As in ``TracedViT.forward``.
+    """Runs one image ``[1, C, height, width]``, normalised, through the network.
 
     Returns:
         Logits ``[K]`` float32 on the CPU, the trace, and the duration in seconds. A network's first pass at a size is
@@ -87,12 +81,7 @@ def report_to(progress: Progress | None, done: int, total: int) -> None:
 
 
 def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.device) -> T:
-    """Runs a function on a device; if memory runs out, again in smaller chunks, and finally on the CPU.
-
-    Args:
-        attempt: Called with the device to run on.
-        device: The one to try first.
-    """
+    """Runs a function on a device; if memory runs out, again in smaller chunks, and finally on the CPU."""
     try:
         return attempt(device)
     except RuntimeError as error:

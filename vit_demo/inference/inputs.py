@@ -18,11 +18,7 @@ from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
 def check_fit(fit: str) -> None:
-    """Checks the name of a way to fit a photo.
-
-    Raises:
-        PresetError: If it is not one of ``FITS``.
-    """
+    """Raises ``PresetError`` if there is no such way to fit a photo."""
     if fit not in FITS:
         raise PresetError(f"There is no fit {fit!r}: choose one of {', '.join(FITS)}.")
 
@@ -69,11 +65,7 @@ class Source:
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:
-        """A picture that is read immediately.
-
-        Raises:
-            ImageError: If it cannot be read.
-        """
+        """A picture that is read immediately, or ``ImageError``."""
         picture = images.read_image(image)
         digest = hashlib.sha256(picture.tobytes()).digest()
         return cls((picture.size, digest), lambda: picture)
@@ -100,8 +92,7 @@ class ModelInput:
         """Preprocesses a picture for a preset.
 
         Raises:
-            EmptyDrawingError: If the preset is for digits and nothing is drawn.
-            ImageError: If a photo is too small.
+            ImageError: If a photo is too small, or a digit is wanted and nothing is drawn (``EmptyDrawingError``).
             PresetError: If patch size and image size do not fit.
         """
         if preset.task == "digits":

@@ -88,20 +88,7 @@ def explore_module(
 ) -> Exploration:
     """As ``vit_demo.explore``, of a network in memory; it stays on its device.
 
-    Args:
-        engine: Whose jobs run the network.
-        image: A picture; or the network's input itself, normalised, a float tensor ``[C, H, W]`` with H = W.
-        module: The network.
-        patch_size: Side of its patches in pixels; found for None. A network of timm is resampled in a copy.
-        fit: How a photo becomes the input, unless ``transform`` is given.
-        labels: Names of the classes.
-        transform: From the upright RGB picture to the input ``[C, H, W]``.
-
-    Raises:
-        ImageError: If the image cannot be used.
-        LabelError: If there are not as many labels as classes.
-        PresetError: If the network cannot be traced.
-        InputError: If the input is not a square tensor.
+    A network of timm is resampled in a copy where ``patch_size`` is not its own.
     """
     if patch_size is not None:
         patch_size = whole_number(patch_size, "The patch size", 1)
