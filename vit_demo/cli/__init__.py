@@ -27,10 +27,7 @@ OK, BAD_INPUT, STOPPED = 0, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command.
-
-    Args:
-        arguments: Command-line arguments; None for those of the process.
+    """Runs one command, with the arguments of the process for None.
 
     Returns:
         The exit code: 0; 2 for invalid input, with one line on stderr; or 130 after Ctrl-C.

@@ -82,11 +82,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None) -> list[int]:
-    """The patch sizes of one of the presets.
-
-    Raises:
-        PresetError: If it offers none of the chosen ones, or no preset offers one of them.
-    """
+    """The patch sizes of one of the presets; ``PresetError`` if it offers none of them, or no preset offers one."""
     preset = presets[name]
     if chosen is None:
         return list(preset.patch_sizes) if len(presets) == 1 else [preset.default_patch_size]

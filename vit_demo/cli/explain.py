@@ -47,8 +47,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> bool:
     """Explains each picture; one that cannot be used is reported, and the others are done.
 
-    Returns:
-        Whether a picture could not be used.
+    Returns whether a picture could not be used.
     """
     pictures = find_pictures(options.images)
     out = options.out or (None if options.json or options.html else Path("out"))

@@ -61,11 +61,7 @@ PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 
 def check_label(label: str | None, methods: Sequence[Method]) -> None:
-    """Checks that a class was given only where a method depends on it.
-
-    Raises:
-        InputError: If none does.
-    """
+    """Refuses a class, by an ``InputError``, where no method depends on it."""
     if label is not None and not any(method.class_specific for method in methods):
         chosen = ", ".join(method.name for method in methods)
         raise InputError(f"--label does not apply to {chosen}: add --method relevance, or leave it out.")
@@ -92,11 +88,7 @@ def patch(text: str) -> tuple[int, int]:
 
 
 def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
-    """For each method its own among the options that were given.
-
-    Raises:
-        InputError: If one was given that none of the methods has.
-    """
+    """For each method its own among the options that were given; ``InputError`` for one that none of them has."""
     names = ("block", "head", "query", "direction")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     for option in given:

@@ -24,16 +24,10 @@ def printable(text: str) -> str:
 
 
 def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) -> None:
-    """Prints a line without disturbing a progress bar.
+    """Prints a line, to stdout by default, without disturbing a progress bar.
 
-    Args:
-        text: Without its end of line.
-        file: Where to; stdout for None.
-        goes_on: Whether the command has more to do than to print: if nobody reads its output any more, it goes on in
-            silence. Otherwise the program ends.
-
-    Raises:
-        InputError: If the output cannot be written, as on a full disk.
+    If nobody reads the output any more, the program ends, unless it ``goes_on`` with more than to print. If the output
+    cannot be written, as on a full disk, it raises ``InputError``.
     """
     from tqdm import tqdm
 
@@ -50,11 +44,7 @@ def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) 
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, with those above it.
-
-    Raises:
-        InputError: If that is not possible.
-    """
+    """Makes a folder, with those above it; ``InputError`` if that is not possible."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,11 +52,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes | Image.Image) -> None:
-    """Writes bytes, or a picture as PNG, and makes the folder of the file.
-
-    Raises:
-        InputError: If the file cannot be written.
-    """
+    """Writes bytes, or a picture as PNG, and makes the folder of the file; ``InputError`` if that is not possible."""
     if not isinstance(content, bytes):
         buffer = io.BytesIO()
         content.save(buffer, "PNG")
@@ -84,12 +70,7 @@ def json_values(values: NDArray[np.float32]) -> list[list[float]]:
 
 
 class MapProgress:
-    """A progress bar on stderr over the maps of several pictures; on a terminal only.
-
-    Args:
-        pictures: How many there are.
-        maps: How many maps each has.
-    """
+    """A progress bar on stderr, if that is a terminal, over so many pictures of so many maps each."""
 
     def __init__(self, pictures: int, maps: int) -> None:
         from tqdm import tqdm
@@ -112,11 +93,7 @@ class MapProgress:
         self._picture += 1
 
     def map(self) -> Callable[[int, int], None]:
-        """Begins the next map of the picture.
-
-        Returns:
-            A function that takes the passes done and their total.
-        """
+        """Begins the next map of the picture; returns a function that takes the passes done and their total."""
         base = self._started
         self._started += 1
         self._move_to(base)

@@ -38,13 +38,10 @@ _OVERSAMPLING = 8  # working pixels per pixel of the result
 
 
 def to_mnist(image: ImageSource) -> np.ndarray:
-    """Converts a drawn or photographed digit to MNIST's format.
+    """Converts a drawn or photographed digit, anything that `read_image` takes, to MNIST's format.
 
     Ink may be dark on light, light on dark or coloured, at any place and of any size. Strokes outside MNIST's range of
     widths are brought into it. An image in MNIST's format is returned unchanged.
-
-    Args:
-        image: Anything that `read_image` takes.
 
     Returns:
         uint8 [28, 28], white ink on black.
@@ -65,10 +62,7 @@ def to_mnist(image: ImageSource) -> np.ndarray:
 
 
 def digit_to_tensor(digit: np.ndarray) -> tuple[torch.Tensor, Geometry]:
-    """Normalizes a digit by MNIST's mean and standard deviation.
-
-    Args:
-        digit: uint8 [28, 28], white ink on black.
+    """Normalizes a digit, uint8 [28, 28], white on black, by MNIST's mean and standard deviation.
 
     Returns:
         The tensor [1, 1, 28, 28], float32, and its geometry, which covers the whole digit.

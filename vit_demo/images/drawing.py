@@ -28,12 +28,9 @@ _MAX_WIDTH = 0.3
 
 
 def is_drawing(image: Image.Image) -> bool:
-    """Whether a picture is a few strokes of one ink on paper of one colour, as a pad or MNIST has them.
+    """Whether an RGB picture is a few strokes of one ink on paper of one colour, as a pad or MNIST has them.
 
     In doubt it is not: a photo of a written digit counts as a photo, like everything with light and shade.
-
-    Args:
-        image: RGB.
     """
     large, small = (np.asarray(image.reduce(-(-max(image.size) // side)), np.float32) for side in _SIDES)
     return _has_strokes(large) or (bool(np.ptp(small, axis=2).max() <= _FLAT) and _has_strokes(small))

@@ -28,13 +28,7 @@ class Geometry:
 
 
 def model_view(image: Image.Image, geometry: Geometry, display_size: int) -> Image.Image:
-    """The part of a picture that the model saw, at the picture's resolution and in the shape of the model's input.
-
-    Args:
-        image: The picture that was passed to `preprocess`.
-        geometry: The geometry that `preprocess` returned.
-        display_size: Longest side of the result, in pixels.
-    """
+    """The part of a picture that the model saw, in the shape of its input, at most `display_size` pixels a side."""
     scale = display_size / max(geometry.input_size)
     width, height = (max(1, round(side * scale)) for side in geometry.input_size)
     return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)

@@ -13,10 +13,7 @@ _MIN_CONTRAST = 24  # of 255; fainter marks are hardly visible
 
 
 def find_ink(image: Image.Image) -> np.ndarray | None:
-    """Separates ink from paper, whichever of the two is darker.
-
-    Args:
-        image: An RGB picture.
+    """Separates ink from paper in an RGB picture, whichever of the two is darker.
 
     Returns:
         float32 [H, W] from 0 (paper) to 1 (ink), or None if there is nothing but paper and specks.
@@ -53,9 +50,6 @@ def _reduce_to(image: Image.Image, side: int) -> Image.Image:
 
 def _contrast_on_uniform_paper(pixels: np.ndarray) -> tuple[np.ndarray, bool]:
     """Contrast of each pixel to the colour of a uniform background, whatever the colours of paper and ink are.
-
-    Args:
-        pixels: uint8 [H, W, C].
 
     Returns:
         The contrast, float32 [H, W] from 0 to 255, and whether nearly all of the paper has one colour.
@@ -115,9 +109,7 @@ def _channels_first(image: Image.Image) -> np.ndarray:
 def _remove_specks(ink: np.ndarray, drop_border: bool) -> np.ndarray | None:
     """Erases connected components with very little ink; returns None if even the largest is only a speck.
 
-    Args:
-        ink: float32 [H, W] from 0 to 1.
-        drop_border: Whether to erase what touches the border as well (the table, a finger), if anything else is left.
+    With `drop_border` it erases what touches the border as well (the table, a finger), if anything else is left.
     """
     cell = -(-max(ink.shape) // 96)  # components are found on a coarse grid of cells
     height, width = ink.shape

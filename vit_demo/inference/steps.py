@@ -162,11 +162,11 @@ def describe_block(
     patch_size: int,
     kept_patches: Tensor | None = None,
 ) -> Numbers:
-    """What one block does to one token: attention of one head, all heads, the MLP, and both residuals.
+    """What one block does to one token (the class token for None): attention, its residual, the MLP, its residual.
 
     Returns:
         - ``before``: ``[D]``: the token before the block; ``normed``: after the block's first norm.
-        - ``query`` ``[d]``; ``scores`` ``[N]``: ``q k^T / sqrt(d)``; ``weights`` ``[N]``: their softmax.
+        - ``query`` ``[d]`` of the head; ``scores`` ``[N]``: ``q k^T / sqrt(d)``; ``weights`` ``[N]``: their softmax.
         - ``keyed``: indices ``[n]`` of the tokens with the largest weights, largest first; ``keys`` and ``values``
           ``[n, d]`` of these.
         - ``head_output`` ``[d]``: the weighted sum of all values; ``all_weights`` ``[H, N]``; ``concatenated`` ``[D]``.

@@ -19,7 +19,6 @@ def randomization(
     target: int,
     method: str,
     *,
-    seed: int = 0,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,
@@ -34,7 +33,6 @@ def randomization(
         images: ``[1, C, height, width]``, normalised.
         target: The class; the same throughout.
         method: Name of a registered method.
-        seed: Of the shuffling.
         patch_size: As in ``TracedViT.forward``.
         kept_patches: As in ``TracedViT.forward``.
         progress: Called after every map.
@@ -45,7 +43,7 @@ def randomization(
     """
     compute = find_method(method).compute
     randomized = copy.deepcopy(model)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
 
     def values_of(network: TracedViT) -> Tensor:
         values = compute(network, images, target, patch_size=patch_size, kept_patches=kept_patches)[0].flatten()

@@ -24,14 +24,7 @@ OPACITY = 0.8
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One row of a sheet.
-
-    Attributes:
-        lines: Text at its left, the first line darker.
-        image: What the model saw.
-        maps: One ``[rows, cols]`` for each column.
-        captions: Text below each map.
-    """
+    """One row of a sheet: text at its left, what the model saw, and the map ``[rows, cols]`` of each column."""
 
     lines: Sequence[str]
     image: Image.Image
@@ -42,18 +35,7 @@ class ComparisonRow:
 def comparison_sheet(
     titles: Sequence[str], rows: Sequence[ComparisonRow], unit: str, *, cell: int = 168, gap: int = 16
 ) -> Image.Image:
-    """Draws results as rows and maps as columns, with a colour bar below.
-
-    Args:
-        titles: Of the columns of maps.
-        rows: The results.
-        unit: Of the colour bar, which ends at the largest absolute value of all maps.
-        cell: Longest side of a picture, in pixels.
-        gap: Pixels between pictures.
-
-    Returns:
-        One RGB image on white.
-    """
+    """Draws results as rows and maps as columns; the colour bar ends at the largest absolute value of all maps."""
     everything = np.concatenate([values.ravel() for row in rows for values in row.maps] or [np.zeros(1)])
     peak, signed = float(np.abs(everything).max()), bool(everything.min() < 0)
     label_width = max(round(_font().getlength(line)) for row in rows for line in row.lines) + gap

@@ -43,14 +43,10 @@ def augment_digits(images: Tensor) -> Tensor:
 
 
 def augment_photos(images: list[Tensor], side: int) -> Tensor:
-    """Crops photos at random and changes their colours and sharpness.
+    """Crops photos uint8 ``[3, height, width]`` at random and changes their colours and sharpness.
 
     Most crops cover 20 to 100 % of the area. One in seven is the central square, as the page crops it, and one in ten
     the whole photo, squashed. Half of them are flipped.
-
-    Args:
-        images: uint8 ``[3, height, width]`` each, of any proportions.
-        side: Side of the result in pixels.
 
     Returns:
         ``[B, 3, side, side]`` in [0, 1].

@@ -59,11 +59,7 @@ class Predictions:
         return torch.bincount(pairs, minlength=classes * classes).view(classes, classes)
 
     def reliability(self, bins: int = 15) -> list[tuple[float, float, int]]:
-        """Groups the predictions by confidence, in bins of equal width over [0, 1].
-
-        Returns:
-            Mean confidence, accuracy and number of predictions of each bin that is not empty.
-        """
+        """Mean confidence, accuracy and number of the predictions in each bin of confidence that has any."""
         index = (self.confidence * bins).long().clamp(max=bins - 1)
         groups = [index == i for i in range(bins)]
         return [
@@ -102,15 +98,7 @@ def normalise(images: Tensor, preset: Preset) -> Tensor:
 def predict(
     model: nn.Module, data: ImageDataset, preset: Preset, patch_size: int, *, batch_size: int = 250
 ) -> Predictions:
-    """Computes a model's logits for all images of a dataset at one patch size.
-
-    Args:
-        model: Called as ``model(images, patch_size=...)``; put into eval mode.
-        data: Images and labels.
-        preset: Provides the normalisation.
-        patch_size: In pixels.
-        batch_size: Images per forward pass.
-    """
+    """A model's logits for all images of a dataset at one patch size; it is put into eval mode."""
     assert isinstance(data.images, Tensor)
     model.eval()
     device = next(model.parameters()).device
@@ -122,13 +110,9 @@ def predict(
 
 
 def fit_temperature(predictions: list[Predictions]) -> float:
-    """The temperature that minimises the mean loss (Guo et al., 2017, https://arxiv.org/abs/1706.04599).
+    """The temperature that minimises the mean loss on validation data (Guo et al., 2017).
 
-    Args:
-        predictions: For validation data, at one or several patch sizes.
-
-    Returns:
-        The number to divide logits by: confidence is then calibrated, and no prediction changes.
+    Divided by it, logits give calibrated confidence, and no prediction changes.
     """
     log_temperature = torch.zeros((), requires_grad=True)
     optimiser = torch.optim.LBFGS([log_temperature], max_iter=50, line_search_fn="strong_wolfe")

@@ -42,7 +42,7 @@ def train_preset(
     epochs: int | None = None,
     resume: bool = False,
 ) -> list[Path]:
-    """Trains every checkpoint of a preset, and evaluates each once on the test split.
+    """Trains every checkpoint of a preset, and evaluates each once on the test split; returns their paths.
 
     Args:
         preset: The preset to train.
@@ -52,9 +52,6 @@ def train_preset(
         seed: Seed of all random choices.
         epochs: Overrides the recipe's.
         resume: Whether to continue from the state that an earlier run left in ``out``.
-
-    Returns:
-        The checkpoints written.
 
     Raises:
         InputError: If data is missing, ``out`` is a file, ``seed`` or ``epochs`` is out of range, or ``resume`` finds

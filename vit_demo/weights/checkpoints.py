@@ -27,12 +27,9 @@ BUNDLED = resource_folder("checkpoints")
 
 
 def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:
-    """Writes a network's weights in half precision, with a header that describes them.
+    """Writes a network's weights in half precision, replacing an existing file atomically.
 
-    Args:
-        path: The file to write; an existing one is replaced atomically.
-        model: The trained network.
-        record: How it was trained (command, seed, data, accuracy, ...), as JSON values.
+    The header holds the network's config and the record of its training (command, seed, data, accuracy, ...), as JSON.
     """
     tensors = {name: tensor.detach().half().contiguous().cpu() for name, tensor in model.state_dict().items()}
     config = replace(model.config, drop_path=0.0, dropout=0.0)  # they matter to training only
@@ -89,13 +86,7 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
 def load_model(
     preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED, progress: Progress | None = None
 ) -> TracedViT:
-    """The trained network of a preset, in eval mode on the CPU, set to a patch size.
-
-    Args:
-        preset: The preset.
-        patch_size: In pixels; None for the preset's default.
-        folder: Folder of the bundled weights.
-        progress: Called during a download; None draws a progress bar on stderr.
+    """The trained network of a preset, in eval mode on the CPU, set to a patch size, the preset's default for None.
 
     Raises:
         PresetError: If the preset does not offer the patch size.

@@ -113,20 +113,12 @@ class Preset:
         return self.num_parameters_at(self.default_patch_size)
 
     def num_parameters_at(self, patch_size: int) -> int:
-        """Parameters of the network at a patch size; they differ only if each size has separate weights.
-
-        Raises:
-            PresetError: If the preset does not offer that size.
-        """
+        """Parameters of the network at a patch size; they differ only if each size has separate weights."""
         size = self.check_patch_size(patch_size)
         return self.config_at(size).num_parameters if self.parameters is None else self.parameters
 
     def check_patch_size(self, patch_size: int | None) -> int:
-        """The patch size, or the default for None.
-
-        Raises:
-            PresetError: If the preset does not offer that size.
-        """
+        """The patch size, or the default for None; ``PresetError`` if the preset does not offer it."""
         if patch_size is None:
             return self.default_patch_size
         for size in self.patch_sizes:

@@ -17,11 +17,7 @@ FLOATS = {"F64", "F32", "F16", "BF16"}
 
 
 def read_metadata(path: Path) -> dict[str, str]:
-    """The metadata in the header of a file.
-
-    Raises:
-        CheckpointError: If it is not a safetensors file.
-    """
+    """The metadata in the header of a file; ``CheckpointError`` if it is not a safetensors file."""
     _check_header(path)
     try:
         with safe_open(path, "pt") as file:
@@ -32,10 +28,6 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
     """The tensors of a file by name.
-
-    Args:
-        path: The file.
-        shapes_only: Returns them on the meta device: names and shapes, but no values.
 
     Raises:
         CheckpointError: If it is not a safetensors file, or exceeds ``limits``.
@@ -68,12 +60,8 @@ def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
 def to_finite_float32(tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
     """Copies tensors to float32 and empties ``tensors`` on the way, so that little is in memory twice.
 
-    Args:
-        tensors: By name; empty afterwards.
-        source: The file or model, for error messages.
-
     Raises:
-        CheckpointError: If a value is not finite.
+        CheckpointError: If a value is not finite; the message names the source.
     """
     floats = {}
     for name in list(tensors):

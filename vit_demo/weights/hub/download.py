@@ -239,14 +239,9 @@ def _has_hash(path: Path, etag: str) -> bool:
 def _in_time(function: Callable[[], T], heard: list[float] | None = None) -> T:
     """Runs a function of the Hub client in a thread of its own, and gives it up if the Hub keeps it waiting.
 
-    The client limits the time between two bytes, so a response that drips would last for ever.
-
-    Args:
-        function: What to run; a download that is given up ends in the background.
-        heard: Its last item is when something arrived, in seconds of ``time.monotonic``.
-
-    Raises:
-        TimeoutError: If nothing arrives for ``SILENCE`` seconds.
+    The client limits the time between two bytes, so a response that drips would last for ever. If nothing arrives for
+    ``SILENCE`` seconds (``heard`` ends with when something did), this raises ``TimeoutError``, and a download ends in
+    the background.
     """
     heard = heard or [time.monotonic()]
     future: Future[T] = Future()

@@ -139,11 +139,7 @@ class Fields:
 
 
 def read_json_object(path: Path, model: str) -> dict[str, Any]:
-    """Reads a JSON file that holds one object.
-
-    Args:
-        path: The file.
-        model: The model it belongs to, for error messages.
+    """The object in a JSON file of a model.
 
     Raises:
         CheckpointError: If it is missing, too large, not JSON in UTF-8, or does not hold an object.

@@ -91,12 +91,8 @@ TRANSFORMERS_NO_EFFECT = {
 def build_network(config: dict[str, Any], name: str) -> nn.Module:
     """A network with random weights, in eval mode, on torch's present default device.
 
-    Args:
-        config: The content of ``config.json``.
-        name: Of the model, for error messages.
-
     Raises:
-        PresetError: If the architecture is not supported, or a field is not.
+        PresetError: If the architecture in ``config.json`` is not supported, or a field is not.
     """
     try:
         with torch.random.fork_rng(devices=[]), _quiet():
@@ -243,8 +239,7 @@ def _transformers(config: dict[str, Any]) -> nn.Module:
 def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
     """The fields of ``config.json`` that a class of transformers takes, each checked.
 
-    Raises:
-        PresetError: If one is out of range, or may change the network and is not among those that are checked.
+    One that may change the network and is not among those that are checked is refused.
     """
     arguments, defaults = dict[str, Any](), config_class()
     for key, value in fields.values.items():

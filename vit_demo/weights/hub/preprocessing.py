@@ -22,14 +22,7 @@ MEANS, STDS, CROPS = (-10.0, 10.0), (1e-3, 100.0), (0.25, 1.0)
 class Preprocessing:
     """How a photo becomes the input, and what the outputs mean; the fields are those of ``Preset``.
 
-    Attributes:
-        image_size: Side of the square input, in pixels.
-        labels: Class names; empty if the file has none.
-        mean: Mean of each channel.
-        std: Standard deviation of each channel.
-        crop_fraction: Share of the shorter side that the centre crop keeps.
-        interpolation: Filter of the resize.
-        note: One sentence about what had to be assumed; empty if nothing was.
+    Without class names ``labels`` is empty. ``note`` is one sentence about what had to be assumed, if anything was.
     """
 
     image_size: int
@@ -96,11 +89,7 @@ def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -
 
 
 def _crop_fraction(preprocessor: Fields) -> float:
-    """Share of the resized photo's shorter side that the centre crop keeps; 1 if nothing is cropped.
-
-    Raises:
-        PresetError: If a size is invalid, or the crop keeps too little.
-    """
+    """Share of the resized photo's shorter side that the centre crop keeps; 1 if nothing is cropped."""
     kept, shorter = _shorter_side(preprocessor, "crop_size"), _shorter_side(preprocessor, "size")
     if not preprocessor.boolean("do_center_crop", False) or kept is None or shorter is None:
         return 1.0
@@ -120,11 +109,7 @@ def _shorter_side(preprocessor: Fields, key: str) -> int | None:
 
 
 def _square(size: tuple[int, ...]) -> int:
-    """The side of a square input.
-
-    Raises:
-        PresetError: If height and width differ.
-    """
+    """The side of a square input; no other is supported."""
     height, width = size
     if height != width:
         raise PresetError(f"this model is not supported, because its input is {height} x {width}, not a square.")

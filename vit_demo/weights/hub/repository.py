@@ -53,12 +53,9 @@ def is_custom_name(name: str, *, trusted: bool) -> bool:
 
 
 def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
-    """The preset of a custom model, whose weights are loaded once to find what its head reads.
+    """The preset of a repository of the Hub or, if trusted, a folder; its weights are loaded once.
 
-    Args:
-        name: ``org/name``, ``org/name@revision``, or, if trusted, a folder.
-        progress: As in ``hub.fetch``.
-        trusted: As in ``hub.fetch``.
+    What the head reads cannot be known before.
 
     Raises:
         PresetError: If the model is not supported.
@@ -103,12 +100,7 @@ def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Pre
 
 
 def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
-    """The preset as far as ``config.json`` alone determines it, within all limits.
-
-    Raises:
-        PresetError: If the network is not supported, or too large.
-        CheckpointError: If there is no config.
-    """
+    """The preset as far as ``config.json`` alone determines it, within all limits."""
     config, preprocessor = read_json_object(folder / CONFIG_FILE, name), folder / PREPROCESSOR_FILE
     try:
         found = parse_preprocessing(config, read_json_object(preprocessor, name) if preprocessor.is_file() else None)
@@ -149,12 +141,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
 
 
 def _with_structure(preset: Preset, folder: Path) -> Preset:
-    """The preset with what its network says of itself once it has its weights.
-
-    Raises:
-        PresetError: If the network cannot be traced.
-        CheckpointError: If its weights cannot be used.
-    """
+    """The preset with what its network says of itself once it has its weights."""
     try:
         network = _load(preset, folder)
     except PresetError as error:
@@ -221,11 +208,7 @@ def load_own(preset: Preset, progress: Progress | None = None) -> ViT:
 
 
 def fetch_files(preset: Preset, progress: Progress | None = None) -> Path:
-    """The folder with a preset's config and weights, downloaded if necessary.
-
-    Raises:
-        CheckpointError: If they cannot be downloaded.
-    """
+    """The folder with a preset's config and weights, downloaded if necessary."""
     if preset.source == "folder":
         return Path(preset.repo)
     if preset.library:
