@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,11 +23,11 @@ from vit_demo.inference.limits import job_bytes
 from vit_demo.model import ViT
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset
+from vit_demo.weights.hub.preprocessing import Preprocessing
 from vit_demo.weights.imagenet import (
     CLIP_MEAN,
     CLIP_STD,
     IMAGENET_DEFAULT_MEAN,
-    IMAGENET_DEFAULT_STD,
     IMAGENET_INCEPTION_MEAN,
     IMAGENET_INCEPTION_STD,
     IMAGENET_LABELS,
@@ -45,36 +44,31 @@ DEFAULT_SIZE = 224
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True)
-class Preprocessing:
-    """How a photo becomes the input of a network; the names are those of ``Preset``."""
-
-    image_size: int = DEFAULT_SIZE
-    mean: tuple[float, ...] = IMAGENET_DEFAULT_MEAN
-    std: tuple[float, ...] = IMAGENET_DEFAULT_STD
-    crop_fraction: float = 1.0
-    interpolation: str = "bicubic"
-
-    @classmethod
-    def of(cls, module: nn.Module) -> Preprocessing:
-        """What a network of timm (``pretrained_cfg``), transformers (``config``) or torchvision says of itself."""
-        known = getattr(module, "pretrained_cfg", None)
-        config: Any = getattr(module, "config", None)
-        if isinstance(known, dict) and "input_size" in known:
-            size = getattr(getattr(module, "patch_embed", None), "img_size", None) or known["input_size"][1:]
-            return cls(size[0], known["mean"], known["std"], known["crop_pct"], known["interpolation"])
-        if hasattr(config, "model_type"):
-            config = getattr(config, "vision_config", config)
-            family, size = str(config.model_type), getattr(config, "image_size", DEFAULT_SIZE)
-            if family.startswith("clip"):
-                return cls(size, CLIP_MEAN, CLIP_STD)
-            if family in ("vit", "beit", "siglip_vision_model"):
-                return cls(size, IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD)
-            return cls(size)
-        if type(module).__module__.startswith("torchvision."):
-            return cls(module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
-        size = getattr(module, "image_size", getattr(config, "image_size", DEFAULT_SIZE))
-        return cls(size if isinstance(size, int) else DEFAULT_SIZE)
+def preprocessing_of(module: nn.Module) -> Preprocessing:
+    """What a network of timm (``pretrained_cfg``), transformers (``config``) or torchvision says of itself."""
+    known = getattr(module, "pretrained_cfg", None)
+    config: Any = getattr(module, "config", None)
+    if isinstance(known, dict) and "input_size" in known:
+        size = getattr(getattr(module, "patch_embed", None), "img_size", None) or known["input_size"][1:]
+        return Preprocessing(
+            image_size=size[0],
+            mean=known["mean"],
+            std=known["std"],
+            crop_fraction=known["crop_pct"],
+            interpolation=known["interpolation"],
+        )
+    if hasattr(config, "model_type"):
+        config = getattr(config, "vision_config", config)
+        family, size = str(config.model_type), getattr(config, "image_size", DEFAULT_SIZE)
+        if family.startswith("clip"):
+            return Preprocessing(image_size=size, mean=CLIP_MEAN, std=CLIP_STD)
+        if family in ("vit", "beit", "siglip_vision_model"):
+            return Preprocessing(image_size=size, mean=IMAGENET_INCEPTION_MEAN, std=IMAGENET_INCEPTION_STD)
+        return Preprocessing(image_size=size)
+    if type(module).__module__.startswith("torchvision."):
+        return Preprocessing(image_size=module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
+    size = getattr(module, "image_size", getattr(config, "image_size", DEFAULT_SIZE))
+    return Preprocessing(image_size=size if isinstance(size, int) else DEFAULT_SIZE)
 
 
 def explore_module(
@@ -92,7 +86,7 @@ def explore_module(
     """
     if patch_size is not None:
         patch_size = whole_number(patch_size, "The patch size", 1)
-    known = Preprocessing.of(module)
+    known = preprocessing_of(module)
     pixels, picture = _given(image, transform)
     size = known.image_size if pixels is None else pixels.shape[2]
     channels = _channels(module) if pixels is None else pixels.shape[0]

@@ -13,6 +13,9 @@ from torchvision.transforms.v2 import functional as transforms
 from vit_demo.training.data import ImageDataset
 from vit_demo.weights.preset import Preset
 
+BINS = 15
+"""Of confidence, of equal width over [0, 1]."""
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -38,6 +41,10 @@ class Predictions:
         """Bool ``[N]``: whether the predicted class is the label."""
         return self.logits.argmax(1) == self.labels
 
+    @property
+    def _bins(self) -> Tensor:
+        return (self.confidence * BINS).long().clamp(max=BINS - 1)
+
     def confident(self, preset: Preset) -> Tensor:
         """Bool ``[N]``: whether confidence is not low by the limits of a preset."""
         return torch.from_numpy(preset.is_confident(self.logits.softmax(1).numpy()))
@@ -58,34 +65,32 @@ class Predictions:
         pairs = self.labels * classes + self.logits.argmax(1)
         return torch.bincount(pairs, minlength=classes * classes).view(classes, classes)
 
-    def reliability(self, bins: int = 15) -> list[tuple[float, float, int]]:
+    def reliability(self) -> list[tuple[float, float, int]]:
         """Mean confidence, accuracy and number of the predictions in each bin of confidence that has any."""
-        index = (self.confidence * bins).long().clamp(max=bins - 1)
-        groups = [index == i for i in range(bins)]
+        groups = [self._bins == i for i in range(BINS)]
         return [
             (self.confidence[group].mean().item(), self.correct[group].float().mean().item(), int(group.sum()))
             for group in groups
             if group.any()
         ]
 
-    def calibration_error(self, bins: int = 15) -> float:
+    def calibration_error(self) -> float:
         """Expected calibration error, in [0, 1] (Guo et al., 2017, https://arxiv.org/abs/1706.04599).
 
         The mean absolute difference between confidence and accuracy over the bins, weighted by their size.
         """
-        differences = (count * abs(confidence - accuracy) for confidence, accuracy, count in self.reliability(bins))
+        differences = (count * abs(confidence - accuracy) for confidence, accuracy, count in self.reliability())
         return sum(differences) / len(self.labels)
 
-    def sampling_error(self, bins: int = 15, samples: int = 200) -> float:
+    def sampling_error(self) -> float:
         """The calibration error expected of perfect calibration, in [0, 1]: what so few images cause by themselves.
 
-        The mean over ``samples`` draws, in each of which a prediction is correct with the probability that is its
+        The mean over 200 draws, in each of which a prediction is correct with the probability that is its
         confidence. Seeded.
         """
         generator = torch.Generator().manual_seed(0)
-        index = (self.confidence * bins).long().clamp(max=bins - 1)
-        surplus = self.confidence - torch.bernoulli(self.confidence.expand(samples, -1), generator=generator)
-        sums = surplus.new_zeros(samples, bins).index_add_(1, index, surplus)  # of each bin: count times difference
+        surplus = self.confidence - torch.bernoulli(self.confidence.expand(200, -1), generator=generator)
+        sums = surplus.new_zeros(200, BINS).index_add_(1, self._bins, surplus)  # of each bin: count times difference
         return sums.abs().sum(1).mean().item() / len(self.labels)
 
 

@@ -26,7 +26,7 @@ def read_metadata(path: Path) -> dict[str, str]:
         raise _damaged(path) from error
 
 
-def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
+def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name.
 
     Raises:
@@ -44,14 +44,11 @@ def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
             kinds = {part.get_dtype() for part in slices.values()} - FLOATS
             if kinds:
                 raise CheckpointError(f"{path.name} holds {', '.join(sorted(kinds))}: save it as float32 or float16.")
-            shapes = {name: part.get_shape() for name, part in slices.items()}
-            for name, shape in shapes.items():
-                if len(name) > limits.MAX_TENSOR_NAME_LENGTH or len(shape) > limits.MAX_RANK:
+            for name, part in slices.items():
+                if len(name) > limits.MAX_TENSOR_NAME_LENGTH or len(part.get_shape()) > limits.MAX_RANK:
                     raise CheckpointError(
                         f"{path.name} holds {quote(name)}, which no ViT has: see docs/models.md for what is supported."
                     )
-            if shapes_only:
-                return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
             return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise _damaged(path) from error

@@ -10,7 +10,13 @@ from vit_demo.errors import PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub.json_fields import Fields
 from vit_demo.weights.hub.untrusted_text import quote
-from vit_demo.weights.imagenet import IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD, IMAGENET_LABELS
+from vit_demo.weights.imagenet import (
+    IMAGENET_DEFAULT_MEAN,
+    IMAGENET_DEFAULT_STD,
+    IMAGENET_INCEPTION_MEAN,
+    IMAGENET_INCEPTION_STD,
+    IMAGENET_LABELS,
+)
 
 INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
 """Indexed by Pillow's constants."""
@@ -25,12 +31,12 @@ class Preprocessing:
     Without class names ``labels`` is empty. ``note`` is one sentence about what had to be assumed, if anything was.
     """
 
-    image_size: int
-    labels: tuple[str, ...]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    crop_fraction: float
-    interpolation: str
+    image_size: int = 224
+    labels: tuple[str, ...] = ()
+    mean: tuple[float, ...] = IMAGENET_DEFAULT_MEAN
+    std: tuple[float, ...] = IMAGENET_DEFAULT_STD
+    crop_fraction: float = 1.0
+    interpolation: str = "bicubic"
     note: str = ""
 
 

@@ -14,9 +14,10 @@ from threading import Lock
 
 import cachetools
 import torch
+from torch import Tensor
 
 from vit_demo.errors import CheckpointError, PresetError
-from vit_demo.model import ViT
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
@@ -160,7 +161,7 @@ def _is_offered(preset: Preset, patch_size: int) -> bool:
 
 
 @torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
-def load_network(preset: Preset, patch_size: int, progress: Progress | None = None) -> TracedViT:
+def load_network(preset: Preset, patch_size: int) -> TracedViT:
     """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU.
 
     Raises:
@@ -168,7 +169,7 @@ def load_network(preset: Preset, patch_size: int, progress: Progress | None = No
         PresetError: If the network cannot be traced.
     """
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
-        return _load(preset, fetch_files(preset, progress)).resized(patch_size)
+        return _load(preset, fetch_files(preset)).resized(patch_size)
 
 
 def _load(preset: Preset, folder: Path) -> TracedViT:
@@ -189,21 +190,26 @@ def _load(preset: Preset, folder: Path) -> TracedViT:
 
 
 @torch.inference_mode(False)
-def load_own(preset: Preset, progress: Progress | None = None) -> ViT:
+def load_own(preset: Preset) -> ViT:
     """The network of a preset of the Hub that is one of this package, with timm's weights.
 
     Raises:
         CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
     """
-    tensors = to_finite_float32(read_tensors(fetch_files(preset, progress) / WEIGHTS_FILE), preset.name)
-    with torch.device("meta"):
-        model = ViT(preset.config)
+    tensors = to_finite_float32(read_tensors(fetch_files(preset) / WEIGHTS_FILE), preset.name)
     try:
-        model.load_state_dict(tensors, assign=True)
+        return own_network(preset.config, tensors)
     except RuntimeError as error:
         raise CheckpointError(
             f"{WEIGHTS_FILE} of {preset.repo} holds another network than {preset.name}: choose another model."
         ) from error
+
+
+def own_network(config: ViTConfig, tensors: dict[str, Tensor]) -> ViT:
+    """A network of this package with its weights, in eval mode; ``RuntimeError`` if they are another network's."""
+    with torch.device("meta"):
+        model = ViT(config)
+    model.load_state_dict(tensors, assign=True)
     return model.eval().requires_grad_(False)
 
 
