@@ -10,7 +10,7 @@ Example:
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vit_demo import inference
 from vit_demo.errors import (
@@ -22,6 +22,7 @@ from vit_demo.errors import (
     LabelError,
     PresetError,
 )
+from vit_demo.lazy import lazy_names
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
@@ -96,21 +97,10 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
     return network.module if isinstance(network.module, ViT) else network
 
 
-def _render_for_notebook(result: "Exploration") -> str:
-    from vit_demo.web.notebook import to_html
+# Here, because this file is above all layers: a result must not import the package that shows it.
+inference.notebook_html = lambda result: import_module("vit_demo.web.notebook").to_html(result)
 
-    return to_html(result)
-
-
-inference.notebook_html = _render_for_notebook
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _PACKAGES:
-        return import_module(f"vit_demo.{name}")
-    raise AttributeError(f"module 'vit_demo' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _HOMES | {name: f"vit_demo.{name}" for name in _PACKAGES})
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     def get(name: str) -> Any:
         if name in homes:
-            value = getattr(import_module(homes[name]), name)
+            module = import_module(homes[name])
+            value = getattr(module, name, module)
             setattr(sys.modules[package], name, value)  # so that the next access does not come here
             return value
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -13,22 +13,6 @@ if TYPE_CHECKING:
     from vit_demo.methods import Method
 
 
-class AddToList(argparse.Action):
-    """An option that can be repeated, and whose value can be a list with commas; doublets are dropped."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        """Adds the values to those of earlier uses of the option."""
-        before = [] if getattr(namespace, self.dest) is self.default else getattr(namespace, self.dest)
-        assert isinstance(values, Sequence)
-        setattr(namespace, self.dest, list(dict.fromkeys([*before, *values])))
-
-
 def names(text: str) -> list[str]:
     """Names between commas."""
     found = [part.strip() for part in text.split(",") if part.strip()]
@@ -48,7 +32,7 @@ def whole_numbers(text: str) -> list[int]:
 def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label`` and ``--fit``."""
     command.add_argument(
-        "--method", type=names, action=AddToList, default=["rollout"], metavar="M[,M]",
+        "--method", type=names, action="extend", metavar="M[,M]",
         help=f"explanation methods (rollout); each of: {', '.join(METHOD_NAMES)}",
     )  # fmt: skip
     command.add_argument(
@@ -60,11 +44,15 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
 PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 
-def check_label(label: str | None, methods: Sequence[Method]) -> None:
-    """Refuses a class, by an ``InputError``, where no method depends on it."""
-    if label is not None and not any(method.class_specific for method in methods):
+def chosen_methods(options: argparse.Namespace) -> list[Method]:
+    """The methods of ``--method``, each once; a class may be given only where one of them depends on it."""
+    from vit_demo.methods import find_method
+
+    methods = [find_method(name) for name in dict.fromkeys(options.method or ["rollout"])]
+    if options.label is not None and not any(method.class_specific for method in methods):
         chosen = ", ".join(method.name for method in methods)
         raise InputError(f"--label does not apply to {chosen}: add --method relevance, or leave it out.")
+    return methods
 
 
 def add_map_options(command: argparse.ArgumentParser) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
+    from vit_demo.inference.exploration import Exploration
+
 
 def printable(text: str) -> str:
     """A text whose control characters, by which a file's name could command the terminal, are written out."""
@@ -62,6 +64,16 @@ def write_file(path: Path, content: bytes | Image.Image) -> None:
         path.write_bytes(content)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
+
+
+def prediction_json(result: Exploration) -> dict[str, Any]:
+    """The model of a result, and its five most likely classes, as JSON values."""
+    return {
+        "preset": result.preset.name,
+        "patch_size": result.patch_size,
+        "grid": list(result.grid),
+        "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+    }
 
 
 def json_values(values: NDArray[np.float32]) -> list[list[float]]:

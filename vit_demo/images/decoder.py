@@ -43,9 +43,7 @@ def main() -> None:
 def decode(data: bytes) -> Image.Image:
     """Decodes the first frame of a picture file to a new RGB image, upright, of at most `MAX_SIDE` pixels a side.
 
-    Raises:
-        ImageError: The file is not a picture, is damaged, or exceeds a limit.
-        MemoryError: It needs more memory than the limit.
+    `ImageError` says why it cannot, `MemoryError` that it takes more than the limit.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of sizes that our own limits check, and of odd metadata

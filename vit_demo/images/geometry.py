@@ -14,11 +14,8 @@ Box: TypeAlias = tuple[float, float, float, float]
 class Geometry:
     """Which part of a picture became the input tensor.
 
-    Attributes:
-        source_size: (width, height) of the upright picture, in pixels.
-        box: (left, top, right, bottom) of the part that the model saw, in pixels of the picture.
-        input_size: (width, height) of the tensor, in pixels.
-        mode: How the picture was fitted; see `preprocess`.
+    Sizes are (width, height); the box (left, top, right, bottom) is in pixels of the upright picture. For the mode see
+    `preprocess`.
     """
 
     source_size: tuple[int, int]

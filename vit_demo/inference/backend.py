@@ -66,11 +66,7 @@ class _Pickler(pickle.Pickler):
 
 @torch.inference_mode()
 def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
-    """Runs several images ``[B, C, height, width]``, normalised, through a network at once.
-
-    Returns:
-        For each image its logits ``[K]`` float32 and its trace, as from ``forward_with_trace``.
-    """
+    """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``."""
     trace = Recording()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
     found = []

@@ -242,11 +242,7 @@ _engines_lock = threading.Lock()
 
 
 def get_engine(device: str | None = None) -> Engine:
-    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best available for None.
-
-    Raises:
-        InputError: If this machine has no such device.
-    """
+    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best available for None."""
     name = str(find_device(device) if device else best_device())
     with _engines_lock:
         if name not in _engines:

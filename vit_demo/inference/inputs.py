@@ -73,13 +73,10 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class ModelInput:
-    """The input of a network, and the pictures that show it.
+    """The input of a network, float32 ``[1, C, height, width]``, normalised, and the pictures that show it.
 
-    Attributes:
-        pixels: float32 ``[1, C, height, width]``, normalised.
-        geometry: Which part of the picture it covers.
-        image: The picture as the network gets it: 28 x 28 grey for a digit, RGB at display size for a photo.
-        photo: A small copy of the whole photo; None for a digit.
+    ``image`` is the picture as the network gets it: 28 x 28 grey for a digit, RGB at display size for a photo;
+    ``photo`` a small copy of the whole photo, None for a digit.
     """
 
     pixels: Tensor

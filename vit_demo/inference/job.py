@@ -23,14 +23,9 @@ class Cancelled(Exception):
 
 
 class Job(Generic[T]):
-    """One piece of work that several requests may wait for.
+    """One piece of work that several requests, its ``owners``, may wait for; equal keys mean equal work.
 
-    Attributes:
-        key: Equal keys mean equal work.
-        nbytes: Memory that it needs while it runs, roughly.
-        done: How much of the work is done.
-        total: The whole amount; 0 if it is not known.
-        owners: Who asked for it.
+    It needs roughly ``nbytes`` of memory; ``done`` of ``total`` is done, which is 0 if it is not known.
     """
 
     def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:

@@ -58,11 +58,6 @@ class JobRunner:
         self._lock = threading.Lock()
         self._started = False
 
-    @property
-    def num_active(self) -> int:
-        """Jobs that wait or run."""
-        return len(self._active)
-
     def submit(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> Job[T]:
         """Starts a job, or joins the one with the same key that is queued or running.
 

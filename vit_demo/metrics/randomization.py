@@ -26,16 +26,8 @@ def randomization(
     """How similar a map stays while the weights are randomized from the head down (cascading randomization).
 
     First the head, then one more block at a time is re-initialised by shuffling the values of each weight tensor, which
-    keeps their distribution. A map that stays similar shows the picture, not what was learned of it.
-
-    Args:
-        model: In eval mode; it is left as it is.
-        images: ``[1, C, height, width]``, normalised.
-        target: The class; the same throughout.
-        method: Name of a registered method.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
-        progress: Called after every map.
+    keeps their distribution. A map that stays similar shows the picture, not what was learned of it. The class stays
+    the same, and the model is left as it is; ``progress`` is called after every map.
 
     Returns:
         Spearman's correlation with the trained network's map over the kept patches: of the trained network itself (1),

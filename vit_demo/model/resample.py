@@ -64,15 +64,10 @@ def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
 
 
 def resample_pos_embed(positions: Tensor, grid: tuple[int, int], num_prefix_tokens: int) -> Tensor:
-    """Learned positions on another grid, rectangular ones too.
+    """Learned positions on another grid, rectangular ones too; those of a prefix are kept as they are.
 
-    Args:
-        positions: ``[1, num_prefix_tokens + g * g, D]``: the prefix's positions, then a square grid row by row.
-        grid: The rows and columns wanted.
-        num_prefix_tokens: Leading positions that belong to no patch and are kept as they are.
-
-    Returns:
-        ``[1, num_prefix_tokens + rows * cols, D]`` of the same dtype.
+    ``[1, num_prefix_tokens + g * g, D]``, a square grid row by row, becomes ``[1, num_prefix_tokens + rows * cols,
+    D]``, in the same dtype.
     """
     prefix, patches = positions[:, :num_prefix_tokens], positions[:, num_prefix_tokens:]
     side = int(patches.shape[1] ** 0.5)

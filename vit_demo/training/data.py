@@ -28,14 +28,10 @@ OUTLIER, UNLABELLED = -1, -2
 
 @dataclass(frozen=True)
 class ImageDataset:
-    """Images with their labels.
+    """Images, uint8 ``[N, C, side, side]`` or N photos of any proportions for training, with labels int64 ``[N]``.
 
-    Attributes:
-        images: uint8 ``[N, C, side, side]``, or N photos ``[C, height, width]`` of any proportions, for training.
-        labels: int64 ``[N]``; ``OUTLIER`` or ``UNLABELLED`` for images without a class.
-        classes: The class names, in the order of the labels.
-        weights: ``[N]``: in training, how often each image is drawn in an epoch, on average; in validation, how much
-            it counts. None for once each.
+    Labels are ``OUTLIER`` or ``UNLABELLED`` for images without a class. ``weights`` say how often each image is drawn
+    in an epoch of training, on average, or how much it counts in validation; None for once each.
     """
 
     images: Tensor | list[Tensor]
@@ -78,11 +74,7 @@ def concat_datasets(datasets: Sequence[ImageDataset]) -> ImageDataset:
 
 
 def load_digits(folder: Path, split: Split) -> ImageDataset:
-    """MNIST from ``mnist.npz``, which torchvision downloads if it is not there: 55,000, 5,000 and 10,000 digits.
-
-    Raises:
-        InputError: If the file is missing and MNIST cannot be downloaded.
-    """
+    """MNIST from ``mnist.npz``, or as torchvision downloads it: 55,000, 5,000 and 10,000 digits."""
     key = "test" if split == "test" else "train"
     path = find_file(folder, "mnist.npz")
     if path is not None:

@@ -7,6 +7,7 @@ https://arxiv.org/abs/2106.05237).
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -58,9 +59,6 @@ def load_pretrained_vit(folder: Path) -> ViT:
 
     Weights and a table ``classes.csv`` with columns ``wnid`` and ``class_index`` stand in the data folder or in its
     subfolder ``vit_ti16_imagenet1k``.
-
-    Raises:
-        InputError: If one of the files is missing.
     """
     weights, table = (find_file(folder, name, "vit_ti16_imagenet1k") for name in (PRETRAINED_VIT, "classes.csv"))
     if weights is None or table is None:
@@ -72,7 +70,7 @@ def load_pretrained_vit(folder: Path) -> ViT:
     order = [index[wnid] for name in PHOTO_SETS for wnid in load_wnids(folder, name)]
     order += sorted(set(index.values()) - set(order))
     state["head.weight"], state["head.bias"] = state["head.weight"][order], state["head.bias"][order]
-    vit = ViT(VIT_TINY.with_classes(len(order)))
+    vit = ViT(replace(VIT_TINY, num_classes=len(order)))
     vit.load_state_dict(state)
     return vit
 

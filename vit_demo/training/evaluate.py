@@ -23,11 +23,7 @@ Results = dict[str, dict[int, Predictions]]
 def evaluate(
     preset: Preset, datasets: dict[str, ImageDataset], weights: Path, patch_sizes: tuple[int, ...], device: torch.device
 ) -> Results:
-    """The predictions of a preset's checkpoints for each dataset at each patch size.
-
-    Raises:
-        CheckpointError: If the checkpoints cannot be used.
-    """
+    """The predictions of a preset's checkpoints for each dataset at each patch size."""
     models: dict[str, ViT] = {}
     results: Results = {name: {} for name in datasets}
     for p in patch_sizes:

@@ -52,9 +52,6 @@ def load_photos(folder: Path, split: Split, side: int) -> ImageDataset:
     The test split consists of the official validation sets of ``PHOTO_SETS``. The validation split is taken from their
     training sets and, if ``folder`` holds them, from the labelled real photos; each set has the same total weight. The
     training split is the rest and the photo pool, without near-duplicates of validation photos.
-
-    Raises:
-        InputError: If a file of ``PHOTO_SETS`` is missing.
     """
     names = [*PHOTO_SETS]
     if split != "test":
@@ -80,9 +77,6 @@ def load_photo_set(folder: Path, name: str, split: Split, side: int | None) -> I
 
     The photos are central squares, cropped as on the page, or whole where ``side`` is None. ``TEST_PHOTOS`` has a test
     split only.
-
-    Raises:
-        InputError: If the set's file is missing.
     """
     key = {"train": "train", "validation": "train", "test": "test" if name == TEST_PHOTOS else "val"}[split]
     with open_arrays(_find_photo_set(folder, name)) as file:

@@ -19,13 +19,7 @@ BINS = 15
 
 @dataclass(frozen=True)
 class Predictions:
-    """The logits of a dataset's images beside their labels.
-
-    Attributes:
-        logits: ``[N, classes]``.
-        labels: int64 ``[N]``.
-        weights: ``[N]``: how much each image counts in ``loss`` and ``fit_temperature``; None for equally.
-    """
+    """The logits ``[N, classes]`` of a dataset's images beside their labels, int64 ``[N]``, and their weights."""
 
     logits: Tensor
     labels: Tensor

@@ -39,27 +39,12 @@ NOT_BY_MUON = ("*_token", "*pos_embed", "*patch_embed*", "*head.*")
 
 
 class Trainer:
-    """One run of a recipe.
+    """One run of a recipe: its ``rows`` are the log, one per finished epoch, and ``seconds`` the time so far.
 
     All random choices of an epoch follow from the seed and the number of the epoch, so a run that was interrupted and
-    resumed gives bit-identical weights.
+    resumed gives bit-identical weights. The state stands in ``path``, the log beside it with the suffix ``.csv``.
 
-    Args:
-        preset: The preset to train for.
-        recipe: How to train.
-        network: The network to train, called as ``network(images, patch_size=...)``.
-        data: The training set.
-        path: The state file; the log is written beside it, with the suffix ``.csv``.
-        device: Where to train.
-        teacher: The network to distil from, if any: called like ``network``, and its first classes are the preset's.
-        seed: Seed of all random choices.
-
-    Attributes:
-        rows: The log, one row per finished epoch.
-        seconds: Training time so far, including that before a resume.
-
-    Raises:
-        InputError: If the data are fewer than one batch.
+    Network and teacher are called as ``network(images, patch_size=...)``; the teacher's first classes are the preset's.
     """
 
     def __init__(
@@ -119,11 +104,7 @@ class Trainer:
         return (self.model if self.ema is None else self.ema.module).get_submodule("network")
 
     def run(self, validation: ImageDataset | None = None) -> None:
-        """Trains to the last epoch, and writes state and log after each.
-
-        Args:
-            validation: Evaluated after every epoch at every patch size, if given.
-        """
+        """Trains to the last epoch; after each it writes state and log, with the accuracy on ``validation``, if any."""
         while self.epoch < self.recipe.epochs:
             started = time.perf_counter()
             row = {"epoch": self.epoch + 1} | self.train_epoch()
@@ -221,8 +202,7 @@ class Trainer:
     def resume(self) -> None:
         """Continues from the last saved state, if there is one.
 
-        Raises:
-            InputError: If it is damaged, or belongs to a run with another seed, length, recipe, network or data.
+        A damaged one, or that of a run with another seed, length, recipe, network or data, raises ``InputError``.
         """
         if not self.path.exists():
             return

@@ -81,9 +81,7 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
 def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED) -> TracedViT:
     """The trained network of a preset, in eval mode on the CPU, set to a patch size, the preset's default for None.
 
-    Raises:
-        PresetError: If the preset does not offer the patch size.
-        CheckpointError: If the weights cannot be downloaded or used, or belong to another network.
+    ``CheckpointError`` if the weights cannot be downloaded or used, or belong to another network.
     """
     patch_size = preset.check_patch_size(patch_size)
     if preset.library:

@@ -27,11 +27,7 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file by name.
-
-    Raises:
-        CheckpointError: If it is not a safetensors file, or exceeds ``limits``.
-    """
+    """The tensors of a file by name; ``CheckpointError`` if it is not a safetensors file, or exceeds ``limits``."""
     _check_header(path)
     try:
         with safe_open(path, "pt") as file:
@@ -57,8 +53,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 def to_finite_float32(tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
     """Copies tensors to float32 and empties ``tensors`` on the way, so that little is in memory twice.
 
-    Raises:
-        CheckpointError: If a value is not finite; the message names the source.
+    A value that is not finite raises ``CheckpointError``.
     """
     floats = {}
     for name in list(tensors):

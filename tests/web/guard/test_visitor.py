@@ -58,7 +58,7 @@ def blocked(monkeypatch):
     monkeypatch.setattr(jobs.Job, "execute", execute)
     yield owners, stopped
     go_on.set()
-    until(lambda: not get_engine().jobs.num_active)
+    until(lambda: not get_engine().jobs._active)
 
 
 def until(condition) -> None:

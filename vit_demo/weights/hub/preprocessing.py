@@ -41,11 +41,7 @@ class Preprocessing:
 
 
 def parse_preprocessing(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
-    """Parses ``config.json`` and, for transformers, ``preprocessor_config.json`` if there is one.
-
-    Raises:
-        PresetError: If the input is not a square, or a field has an invalid value.
-    """
+    """Parses ``config.json`` and, for transformers, ``preprocessor_config.json`` if there is one."""
     return _timm(config) if "architecture" in config else _transformers(config, preprocessor)
 
 

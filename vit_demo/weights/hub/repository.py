@@ -112,7 +112,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             raise PresetError("its only output is no class: choose a model with two or more.")
         labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
         if not labels and "clip" in str(config.get("architecture", "")):
-            shape = shape.with_classes(0)  # its output is an embedding
+            shape = replace(shape, num_classes=0)  # its output is an embedding
         preset = Preset(
             name=name,
             title=sanitize(repo.rstrip("/").rsplit("/", 1)[-1], limits.MAX_LABEL_LENGTH),
@@ -162,12 +162,7 @@ def _is_offered(preset: Preset, patch_size: int) -> bool:
 
 @torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
 def load_network(preset: Preset, patch_size: int) -> TracedViT:
-    """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU.
-
-    Raises:
-        CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
-        PresetError: If the network cannot be traced.
-    """
+    """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU."""
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
         return _load(preset, fetch_files(preset)).resized(patch_size)
 
@@ -191,11 +186,7 @@ def _load(preset: Preset, folder: Path) -> TracedViT:
 
 @torch.inference_mode(False)
 def load_own(preset: Preset) -> ViT:
-    """The network of a preset of the Hub that is one of this package, with timm's weights.
-
-    Raises:
-        CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
-    """
+    """The network of a preset of the Hub that is one of this package, with timm's weights."""
     tensors = to_finite_float32(read_tensors(fetch_files(preset) / WEIGHTS_FILE), preset.name)
     try:
         return own_network(preset.config, tensors)
