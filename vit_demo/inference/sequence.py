@@ -71,7 +71,7 @@ def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
 
 
 def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> int | None:
-    """The place of a query in the sequence, prefix included; None for the mean of all tokens.
+    """The place of a query in the sequence, prefix included; None where no token stands for the picture.
 
     Raises:
         InputError: If there is no such block, head or patch.

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError
+from vit_demo.features.similarity import compress
 from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model import ViT
 from vit_demo.model.resample import resample_patch_embed
@@ -30,9 +31,6 @@ MAX_FILTERS = 24
 
 MAX_FILTER_VALUES = 20_000
 """Weights of the returned filters together; large filters are fewer, but at least four."""
-
-MAX_SIMILARITY_ERROR = 0.005
-"""Largest error of a cosine similarity computed from the compressed positions."""
 
 NUM_KEYS = 4
 """Tokens with the largest attention weights whose keys and values are returned."""
@@ -84,7 +82,7 @@ def describe_network(
         - ``filters``: indices ``[F]`` of the filters of largest norm, ``kernel``: their weights ``[F, C, p, p]``,
           ``bias``: ``[F]``.
         - ``positions``: ``[rows * cols, r]`` float16; products of two rows are the cosine similarities of the position
-          embeddings, within ``MAX_SIMILARITY_ERROR``.
+          embeddings, within ``features.similarity.MAX_ERROR``.
         - ``contrast``: ``[rows * cols]``: standard deviation of the pixels of each patch; 0 for a dropped one.
         - ``pooled``: ``[num_features]``: what the classifier head reads.
         - With classes: ``depth_class`` and ``depth_top`` ``[blocks + 1]``: the most likely class before the first block
@@ -249,30 +247,6 @@ def token_of(vit: ViT, patch: int, kept_patches: Tensor | None) -> int:
     """The index of a kept patch's token in the sequence."""
     order = None if kept_patches is None else kept_patches[0].tolist()
     return vit.config.num_prefix_tokens + (patch if order is None else order.index(patch))
-
-
-def compress(positions: Tensor) -> Tensor:
-    """Few numbers a position whose products are the cosine similarities.
-
-    The rows are scaled to length 1 and written in their leading singular directions, of which as few are kept as leave
-    no similarity wrong by more than ``MAX_SIMILARITY_ERROR``.
-
-    Args:
-        positions: ``[n, D]``.
-
-    Returns:
-        ``[n, r]`` float16 with ``r <= D``.
-    """
-    unit = F.normalize(positions.float(), dim=1)
-    u, s, _ = torch.linalg.svd(unit, full_matrices=False)
-    coordinates, wanted = u * s, unit @ unit.T
-    rank = min(8, len(s))
-    while True:
-        kept = coordinates[:, :rank].half()
-        error = (kept.float() @ kept.float().T - wanted).abs().max()
-        if rank == len(s) or error <= MAX_SIMILARITY_ERROR:
-            return kept
-        rank = min(2 * rank, len(s))
 
 
 def _largest_filters(kernel: Tensor) -> Tensor:
