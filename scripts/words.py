@@ -44,6 +44,7 @@ SENTENCES = (
     "inference/job.py",
     "inference/jobs.py",
     "inference/patch_features.py",
+    "inference/steps.py",
     "weights/bundled_accuracy.py",
     "weights/resampled_accuracy.py",
     "weights/hub/download.py",

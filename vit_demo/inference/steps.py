@@ -234,7 +234,9 @@ def _own(model: TracedViT) -> ViT:
         InputError: If it is not.
     """
     if not isinstance(model.module, ViT):
-        raise InputError("Step by step shows the networks of this package, not those of other libraries.")
+        raise InputError(
+            "Step by step shows the networks of this package, and this one is of another library: choose another model."
+        )
     return model.module
 
 
