@@ -14,6 +14,7 @@ import pytest
 import timm
 import torch
 import transformers
+from gradio_client import Client, handle_file
 from timm.models import save_for_hf
 
 import vit_demo
@@ -222,3 +223,15 @@ def no_class_token(page: Page, result: Exploration) -> None:
     """Where there is no class token, the stage names none."""
     if not result.preset.config.class_token:
         assert "class token" not in page.locator("#stage").inner_text().replace("has no class token", "")
+
+
+def test_the_api_gives_its_numbers(address: str, folders: dict[str, Path]):
+    client = Client(address, verbose=False)
+    picture = handle_file(EXAMPLE_PHOTOS["lion"].path)
+    for name, folder in folders.items():
+        result = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, str(folder))
+        for method, values in {"attention": result.attention(), "rollout": result.rollout()}.items():
+            found = client.predict(picture, f"someone/{name}", 16, method, -1, -1, -1, -1, "", api_name="/explain")
+            np.testing.assert_allclose(found["map"], values, atol=1e-6)
+        found = client.predict(picture, f"someone/{name}", 16, api_name="/predict")
+        assert found["label"] == (result.top(1)[0][0] if result.labels else found["label"])
