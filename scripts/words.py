@@ -44,6 +44,7 @@ SENTENCES = (
     "inference/job.py",
     "inference/jobs.py",
     "inference/patch_features.py",
+    "inference/steps.py",
     "weights/accuracy.py",
     "weights/hub/download.py",
     "weights/hub/json_fields.py",

@@ -130,7 +130,8 @@ class Exploration:
         Args:
             block: Block, from 0; negative from the end.
             head: From 0; None for the mean of all heads.
-            query: (row, col) of a patch; None for the class token, or the mean of all tokens where there is none.
+            query: (row, col) of a patch; None for the class token. Without one it is the mean of all tokens, and in the
+                last block the query of attention pooling, if the head reads the tokens through one.
             direction: ``"from"``: what the query attends to. ``"to"``: which patches attend to it.
 
         Returns:

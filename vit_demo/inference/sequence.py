@@ -59,7 +59,7 @@ def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
 
 
 def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> int | None:
-    """The place of a query in the sequence, prefix included; None for the mean of all tokens."""
+    """The place of a query in the sequence, prefix included; None where no token stands for the picture."""
     check_block(ex, block)
     heads = ex.trace.num_heads
     if head is not None and not 0 <= whole_number(head, "A head") < heads:

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError
+from vit_demo.features.similarity import compress
 from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model import ViT
 from vit_demo.model.resample import resample_patch_embed
@@ -32,9 +33,6 @@ MAX_FILTERS = 24
 
 MAX_FILTER_VALUES = 20_000
 """Weights of the returned filters together; large filters are fewer, but at least four."""
-
-MAX_SIMILARITY_ERROR = 0.005
-"""Largest error of a cosine similarity computed from the compressed positions."""
 
 NUM_KEYS = 4
 """Tokens with the largest attention weights whose keys and values are returned."""
@@ -80,7 +78,7 @@ def describe_network(
         - ``filters``: indices ``[F]`` of the filters of largest norm, ``kernel``: their weights ``[F, C, p, p]``,
           ``bias``: ``[F]``.
         - ``positions``: ``[rows * cols, r]`` float16; products of two rows are the cosine similarities of the position
-          embeddings, within ``MAX_SIMILARITY_ERROR``.
+          embeddings, within ``features.similarity.MAX_ERROR``.
         - ``contrast``: ``[rows * cols]``: standard deviation of the pixels of each patch; 0 for a dropped one.
         - ``pooled``: ``[num_features]``: what the classifier head reads.
         - With classes: ``depth_class`` and ``depth_top`` ``[blocks + 1]``: the most likely class before the first block
@@ -212,7 +210,9 @@ def describe_block(
 def _own(model: TracedViT) -> ViT:
     """The network, if it is one of this package, whose parts the tour names; otherwise ``InputError``."""
     if not isinstance(model.module, ViT):
-        raise InputError("Step by step shows the networks of this package, not those of other libraries.")
+        raise InputError(
+            "Step by step shows the networks of this package, and this one is of another library: choose another model."
+        )
     return model.module
 
 
@@ -225,24 +225,6 @@ def token_of(vit: ViT, patch: int, kept_patches: Tensor | None) -> int:
     """The index of a kept patch's token in the sequence."""
     order = None if kept_patches is None else kept_patches[0].tolist()
     return vit.config.num_prefix_tokens + (patch if order is None else order.index(patch))
-
-
-def compress(positions: Tensor) -> Tensor:
-    """Few numbers a position whose products are the cosine similarities: ``[n, D]`` to ``[n, r]`` float16, ``r <= D``.
-
-    The rows are scaled to length 1 and written in their leading singular directions, of which as few are kept as leave
-    no similarity wrong by more than ``MAX_SIMILARITY_ERROR``.
-    """
-    unit = F.normalize(positions.float(), dim=1)
-    u, s, _ = torch.linalg.svd(unit, full_matrices=False)
-    coordinates, wanted = u * s, unit @ unit.T
-    rank = min(8, len(s))
-    while True:
-        kept = coordinates[:, :rank].half()
-        error = (kept.float() @ kept.float().T - wanted).abs().max()
-        if rank == len(s) or error <= MAX_SIMILARITY_ERROR:
-            return kept
-        rank = min(2 * rank, len(s))
 
 
 def _largest_filters(kernel: Tensor) -> Tensor:

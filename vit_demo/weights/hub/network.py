@@ -126,7 +126,7 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str
     else:
         prefixes = TOWERS.get(str(config["model_type"]), ("",))
         tensors = {key: tensor for key, tensor in tensors.items() if key.startswith(prefixes)}
-        with _quiet():  # transformers renames the tensors of older files itself
+        with _quiet(), _without_progress_bar():  # transformers renames the tensors of older files itself
             loader: Any = type(module)
             module, found = loader.from_pretrained(
                 None,
@@ -251,6 +251,20 @@ def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
         else:
             raise PresetError(f"this model is not supported, because its config.json sets {quote(key)}.")
     return arguments
+
+
+@contextmanager
+def _without_progress_bar() -> Iterator[None]:
+    """Without the bar that transformers draws for tensors that are in memory already."""
+    from transformers.utils import logging
+
+    was_enabled = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            logging.enable_progress_bar()
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import {
   formatProbability,
   formatShare,
   headName,
+  isPooling,
   placeOf,
   queryName,
   targetOf,
@@ -32,7 +33,7 @@ const ENTRIES = {
     hasQuery: true,
     map: attentionMap,
     subject: (result, { block, head, query }) =>
-      `*${queryName(result, query)}* · ${blockName(result, block)} · ${headName(result, head)}`,
+      `*${queryName(result, query, block)}* · ${blockName(result, block)} · ${headName(result, head)}`,
     sentence: attentionSentence,
     reading: attentionReading,
     format: formatShare,
@@ -40,17 +41,22 @@ const ENTRIES = {
   rollout: {
     map: rolloutMap,
     subject: (result) =>
-      `*${queryName(result, null)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
-    sentence: ({ numBlocks: blocks, hasClassToken }) =>
+      `*${queryName(result, null, result.numBlocks - 1)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
+    sentence: ({ numBlocks: blocks, hasClassToken, pool }) =>
       hasClassToken
         ? translate(
             "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each patch could have reached the output along all paths together.",
             { blocks },
           )
-        : translate(
-            "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch could have reached the output along all paths together.",
-            { blocks },
-          ),
+        : pool === "attention"
+          ? translate(
+              "The attention of *all {blocks} blocks*, followed from the query of attention pooling back to the image: how much of each patch could have reached the output along all paths together.",
+              { blocks },
+            )
+          : translate(
+              "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch could have reached the output along all paths together.",
+              { blocks },
+            ),
     reading: (_result, _view, _patch, value) =>
       translate("*{share}* of the rollout comes from this patch", { share: formatShare(value) }),
     format: formatShare,
@@ -239,6 +245,11 @@ function attentionSentence(result, { block, head, direction, query }) {
           count: result.numHeads,
         })
       : translate("block {block}, head {head}", { block: block + 1, head: head + 1 });
+  if (query === null && isPooling(result, block)) {
+    return english(
+      "What the *query of attention pooling* attends to after the last block: this model has no class token, and its output is read from the tokens in these shares.",
+    );
+  }
   if (query === null && !result.hasClassToken) {
     return translate(
       "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token. A token divides its attention among all tokens, itself included: 100 %.",
@@ -257,15 +268,20 @@ function attentionSentence(result, { block, head, direction, query }) {
           values,
         );
   }
-  return query === null
-    ? translate(
-        "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %. After the last block, the prediction is read from the class token.",
-        values,
-      )
-    : translate(
-        "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
-        values,
-      );
+  if (query === null) {
+    const sentence = translate(
+      "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
+      values,
+    );
+    const isRead = result.pool.startsWith("cls") && result.predictions.length;
+    return isRead
+      ? `${sentence} ${translate("After the last block, the prediction is read from the class token.")}`
+      : sentence;
+  }
+  return translate(
+    "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
+    values,
+  );
 }
 
 function attentionReading(_result, view, patch, value) {
