@@ -1,8 +1,8 @@
 """Presets on the Hugging Face Hub: timm's checkpoints, with the preprocessing that timm publishes.
 
-All but FlexiViT-S are pinned to a commit of their repository: one that at least two unrelated public projects also pin
-or, for FlexiViT-B, that the Hub's page lists with these weights. The figures in the notes are top-1 on ImageNet's
-validation set, as published by timm; for other patch sizes see ``accuracy``.
+Those with a ``revision`` are pinned to a commit: one that at least two unrelated public projects also pin or, for
+FlexiViT-B, that the Hub's page lists with these weights. For the others none was found. The figures in the notes are
+top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``accuracy``.
 """
 
 from __future__ import annotations
