@@ -83,6 +83,7 @@ def result(run: str) -> dict[str, Any]:
         "grid": [ROWS, COLUMNS],
         "num_prefix_tokens": 1,
         "class_token": True,
+        "pool": "cls",
         "num_blocks": BLOCKS,
         "num_heads": HEADS,
         "trace_bytes": 1000,

@@ -90,6 +90,25 @@ def test_everything_of_a_result_works(name, pixels):
         assert ex.pca().shape == (4, 4, 3) and ex.norms().shape == (4, 4)
 
 
+def test_without_a_class_token_the_last_block_is_read_by_the_query_of_attention_pooling(pixels):
+    module = NETWORKS["timm siglip"]()
+    ex, pool = vit_demo.explore(pixels, module), module.attn_pool
+    with torch.no_grad():
+        tokens = module.forward_features(pixels[None])[0]  # [N, D]
+        q = pool.q_norm(pool.q(pool.latent[0]).unflatten(1, (pool.num_heads, -1)).transpose(0, 1))  # [H, 1, d]
+        k = pool.k_norm(pool.kv(tokens).unflatten(1, (2, pool.num_heads, -1))[:, 0].transpose(0, 1))  # [H, N, d]
+        shares = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)[:, 0].numpy()  # [H, N]
+    for head in range(pool.num_heads):
+        np.testing.assert_allclose(ex.attention(head=head).ravel(), shares[head], atol=1e-6)
+    np.testing.assert_allclose(ex.attention_maps()[-1].reshape(shares.shape), shares, atol=1e-6)
+    matrices = [[ex.attention(block, query=divmod(i, 4)).ravel() for i in range(16)] for block in range(3)]
+    np.testing.assert_allclose(ex.attention(1).ravel(), np.mean(matrices[1], 0), atol=1e-6)
+    row = shares.mean(0)
+    for matrix in reversed(matrices):
+        row = (row + row @ np.array(matrix)) / 2
+    np.testing.assert_allclose(ex.rollout().ravel(), row, atol=1e-6)
+
+
 def test_what_does_not_fit_gets_a_sentence(pixels):
     module, sized = own(), own()
     sized.image_size = 32

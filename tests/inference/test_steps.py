@@ -13,11 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.features import logit_lens
+from vit_demo.features.similarity import MAX_ERROR, compress
 from vit_demo.inference.steps import (
     MAX_FILTER_VALUES,
     MAX_FILTERS,
-    MAX_SIMILARITY_ERROR,
-    compress,
     describe_block,
     describe_network,
     describe_patch,
@@ -80,7 +79,7 @@ def test_positions_give_every_cosine_similarity(model: TracedViT) -> None:
     compressed = describe_network(model, picture(model), patch_size=4)["positions"].float().numpy()
     lengths = np.linalg.norm(positions, axis=1)
     wanted = positions @ positions.T / np.outer(lengths, lengths)
-    np.testing.assert_allclose(compressed @ compressed.T, wanted, atol=MAX_SIMILARITY_ERROR)
+    np.testing.assert_allclose(compressed @ compressed.T, wanted, atol=MAX_ERROR)
 
 
 def test_smooth_positions_need_few_numbers_and_random_ones_all() -> None:

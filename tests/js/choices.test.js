@@ -28,6 +28,7 @@ const result = {
   rows: 7,
   columns: 7,
   hasClassToken: true,
+  pool: "cls",
   tokenOf: Int32Array.from({ length: 49 }, (_, patch) => (patch === 9 ? -1 : patch + 1)),
   traces: new Map([[5, {}]]),
   predictions: [
@@ -141,8 +142,17 @@ test("every method has its words for every view", () => {
   for (const method of Object.values(methods)) {
     for (const query of [null, 3]) {
       for (const direction of ["from", "to"]) {
-        for (const hasClassToken of [true, false]) {
-          const shown = { ...result, hasClassToken, predictions: [{ index: 7, label: "seven", probability: 0.9 }] };
+        for (const [hasClassToken, pool] of [
+          [true, "cls"],
+          [false, "mean"],
+          [false, "attention"],
+        ]) {
+          const shown = {
+            ...result,
+            hasClassToken,
+            pool,
+            predictions: [{ index: 7, label: "seven", probability: 0.9 }],
+          };
           const view = { block: 1, head: -1, direction, query, label: null };
           const words = [
             method.subject(shown, view),

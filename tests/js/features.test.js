@@ -124,7 +124,7 @@ test("the palette's colours differ", () => {
 });
 
 test("every mode has two sentences and a reading", () => {
-  const result = { numBlocks: 6, hasClassToken: true };
+  const result = { numBlocks: 6, hasClassToken: true, pool: "cls" };
   const tokens = { ...baseTokens(), outliers: new Set([1]) };
   const show = createShown();
   for (const [mode] of MODES) {
@@ -156,7 +156,6 @@ function baseTokens() {
     classes: Uint32Array.from([0, 1, 1, 0, 0, 1]),
     probabilities: Float32Array.from([0.9, 0.1, 0.6, 0.4, 0.8, 0.2]),
     names: { 0: "cat", 1: "dog" },
-    readsPatches: false,
     edges: new Uint8Array(3),
   };
 }

@@ -60,10 +60,13 @@ test("an axis ends at the next round number", () => {
 });
 
 test("patches are counted from 1, row by row", () => {
-  const result = { columns: 5, hasClassToken: true };
+  const result = { columns: 5, numBlocks: 2, hasClassToken: true, pool: "cls" };
   assert.equal(placeOf(result, 7), "row 2, column 3");
   assert.equal(queryName(result, null), "class token");
   assert.equal(queryName({ ...result, hasClassToken: false }, null), "average of all tokens");
+  const siglip = { ...result, hasClassToken: false, pool: "attention" };
+  assert.equal(queryName(siglip, null, 0), "average of all tokens");
+  assert.equal(queryName(siglip, null, 1), "query of attention pooling");
 });
 
 test("a class that is not among the predictions gives way to the first of them", () => {

@@ -101,7 +101,7 @@ def test_a_recording_can_be_differentiated(network: TracedViT, images: Tensor) -
 def test_a_recording_moves_to_another_device_with_all_it_holds(network: TracedViT, images, kept_patches) -> None:
     recording = Recording(record_tokens=True)
     network(images, recording, kept_patches=kept_patches)
-    recording.pooling = torch.ones(2, 17)
+    recording.pooling = torch.ones(2, 3, 17)
     moved = recording.to("meta")
     assert moved.pooling.device.type == "meta" and recording.q[0].device.type == "cpu"
     assert (moved.kept_patches is None) == (kept_patches is None)

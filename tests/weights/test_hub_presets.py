@@ -67,3 +67,10 @@ def test_patch_sizes():
 def test_labels_are_those_of_imagenet():
     labels = PRESETS["vit-b16"].labels
     assert (labels[0], labels[281], labels[999]) == ("tench", "tabby", "toilet tissue")
+
+
+def test_the_notes_of_new_presets_name_the_licence_under_which_timm_publishes_them():
+    words = {"apache-2.0": "Apache-2.0 licence.", "mit": "MIT licence.", "dinov3-license": "Meta's DINOv3 licence."}
+    for name in NEW:
+        licence = timm.get_pretrained_cfg(PRESETS[name].repo.removeprefix("timm/")).license
+        assert PRESETS[name].note.endswith(words[licence]), name

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor
+
+MAX_ERROR = 0.005
+"""Largest error of a cosine similarity computed from compressed vectors."""
 
 
 def similarity(query: NDArray[np.floating], tokens: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -15,3 +21,27 @@ def similarity(query: NDArray[np.floating], tokens: NDArray[np.floating]) -> NDA
     wide, query = tokens.astype(np.float64), query.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1) * np.linalg.norm(query)
     return np.clip(wide @ query / np.maximum(lengths, np.finfo(np.float64).tiny), -1, 1).astype(np.float32)
+
+
+def compress(vectors: Tensor) -> Tensor:
+    """Few numbers a vector whose products are the cosine similarities.
+
+    They are scaled to length 1 and written in their leading singular directions, of which as few are kept as leave
+    no similarity wrong by more than ``MAX_ERROR``.
+
+    Args:
+        vectors: ``[n, D]``.
+
+    Returns:
+        ``[n, r]`` float16 with ``r <= D``.
+    """
+    unit = F.normalize(vectors.float(), dim=1)
+    u, s, _ = torch.linalg.svd(unit, full_matrices=False)
+    coordinates, wanted = u * s, unit @ unit.T
+    rank = min(8, len(s))
+    while True:
+        kept = coordinates[:, :rank].half()
+        error = (kept.float() @ kept.float().T - wanted).abs().max()
+        if rank == len(s) or error <= MAX_ERROR:
+            return kept
+        rank = min(2 * rank, len(s))

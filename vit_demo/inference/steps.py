@@ -1,8 +1,10 @@
 """The numbers behind the page's guided tour: what one forward pass does to one patch, step by step.
 
-Every function runs one pass and takes the numbers from what goes into the network's own modules and what comes out of
-them. Scores and attention weights are the exception, because the fused kernel never writes them down: they are computed
-from the queries and keys of that pass, as for every attention map.
+Every function runs one pass of a network in eval mode on ``pixels`` ``[1, C, height, width]`` and takes the numbers
+from what goes into the network's own modules and what comes out of them. Scores and attention weights are the
+exception, because the fused kernel never writes them down: they are computed from the queries and keys of that pass, as
+for every attention map. ``kept_patches`` is as in ``TracedViT.forward``; a described patch, counted row by row, must be
+among them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError
+from vit_demo.features.similarity import compress
 from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model import ViT
 from vit_demo.model.resample import resample_patch_embed
@@ -30,9 +33,6 @@ MAX_FILTERS = 24
 
 MAX_FILTER_VALUES = 20_000
 """Weights of the returned filters together; large filters are fewer, but at least four."""
-
-MAX_SIMILARITY_ERROR = 0.005
-"""Largest error of a cosine similarity computed from the compressed positions."""
 
 NUM_KEYS = 4
 """Tokens with the largest attention weights whose keys and values are returned."""
@@ -74,17 +74,11 @@ def describe_network(
 ) -> Numbers:
     """What all patches share: filters, positions, the prediction after each block and the classifier head.
 
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``, normalised.
-        patch_size: In pixels.
-        kept_patches: As in ``TracedViT.forward``.
-
     Returns:
         - ``filters``: indices ``[F]`` of the filters of largest norm, ``kernel``: their weights ``[F, C, p, p]``,
           ``bias``: ``[F]``.
         - ``positions``: ``[rows * cols, r]`` float16; products of two rows are the cosine similarities of the position
-          embeddings, within ``MAX_SIMILARITY_ERROR``.
+          embeddings, within ``features.similarity.MAX_ERROR``.
         - ``contrast``: ``[rows * cols]``: standard deviation of the pixels of each patch; 0 for a dropped one.
         - ``pooled``: ``[num_features]``: what the classifier head reads.
         - With classes: ``depth_class`` and ``depth_top`` ``[blocks + 1]``: the most likely class before the first block
@@ -132,13 +126,6 @@ def describe_patch(
 ) -> Numbers:
     """How one patch becomes a token; arguments as in ``describe_network``.
 
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``.
-        patch: Its index, row by row.
-        patch_size: In pixels.
-        kept_patches: The patch must be among them.
-
     Returns:
         ``pixels`` ``[C, p, p]``, normalised; ``embedded`` ``[D]``: the patch embedding; ``position`` ``[D]``: its
         position embedding; ``token`` ``[D]``: their sum, which enters the first block; ``class_token`` ``[D]``, with
@@ -173,20 +160,11 @@ def describe_block(
     patch_size: int,
     kept_patches: Tensor | None = None,
 ) -> Numbers:
-    """What one block does to one token: attention of one head, all heads, the MLP, and both residuals.
-
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``.
-        patch: Index of the patch, row by row; None for the first token, which is the class token.
-        block: From 0.
-        head: From 0.
-        patch_size: In pixels.
-        kept_patches: The patch must be among them.
+    """What one block does to one token (the class token for None): attention, its residual, the MLP, its residual.
 
     Returns:
         - ``before``: ``[D]``: the token before the block; ``normed``: after the block's first norm.
-        - ``query`` ``[d]``; ``scores`` ``[N]``: ``q k^T / sqrt(d)``; ``weights`` ``[N]``: their softmax.
+        - ``query`` ``[d]`` of the head; ``scores`` ``[N]``: ``q k^T / sqrt(d)``; ``weights`` ``[N]``: their softmax.
         - ``keyed``: indices ``[n]`` of the tokens with the largest weights, largest first; ``keys`` and ``values``
           ``[n, d]`` of these.
         - ``head_output`` ``[d]``: the weighted sum of all values; ``all_weights`` ``[H, N]``; ``concatenated`` ``[D]``.
@@ -230,13 +208,11 @@ def describe_block(
 
 
 def _own(model: TracedViT) -> ViT:
-    """The network, if it is one of this package, whose parts the tour names.
-
-    Raises:
-        InputError: If it is not.
-    """
+    """The network, if it is one of this package, whose parts the tour names; otherwise ``InputError``."""
     if not isinstance(model.module, ViT):
-        raise InputError("Step by step shows the networks of this package, not those of other libraries.")
+        raise InputError(
+            "Step by step shows the networks of this package, and this one is of another library: choose another model."
+        )
     return model.module
 
 
@@ -249,30 +225,6 @@ def token_of(vit: ViT, patch: int, kept_patches: Tensor | None) -> int:
     """The index of a kept patch's token in the sequence."""
     order = None if kept_patches is None else kept_patches[0].tolist()
     return vit.config.num_prefix_tokens + (patch if order is None else order.index(patch))
-
-
-def compress(positions: Tensor) -> Tensor:
-    """Few numbers a position whose products are the cosine similarities.
-
-    The rows are scaled to length 1 and written in their leading singular directions, of which as few are kept as leave
-    no similarity wrong by more than ``MAX_SIMILARITY_ERROR``.
-
-    Args:
-        positions: ``[n, D]``.
-
-    Returns:
-        ``[n, r]`` float16 with ``r <= D``.
-    """
-    unit = F.normalize(positions.float(), dim=1)
-    u, s, _ = torch.linalg.svd(unit, full_matrices=False)
-    coordinates, wanted = u * s, unit @ unit.T
-    rank = min(8, len(s))
-    while True:
-        kept = coordinates[:, :rank].half()
-        error = (kept.float() @ kept.float().T - wanted).abs().max()
-        if rank == len(s) or error <= MAX_SIMILARITY_ERROR:
-            return kept
-        rank = min(2 * rank, len(s))
 
 
 def _largest_filters(kernel: Tensor) -> Tensor:

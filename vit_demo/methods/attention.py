@@ -28,7 +28,8 @@ def attention(
         trace: Of one pass.
         block: Block, counted from 0; negative from the end.
         head: From 0; None for the mean of all.
-        query: Index of the token in the sequence, prefix tokens first; None for the mean over all tokens.
+        query: Index of the token in the sequence, prefix tokens first; None for the mean over all tokens, and in the
+            last block for the query of attention pooling, if the head reads the tokens through one.
         direction: ``"from"``: what the token attends to. ``"to"``: which tokens attend to it.
 
     Returns:
@@ -49,12 +50,16 @@ def attention_from(trace: Recording, block: int, query: int | None) -> Tensor:
     Args:
         trace: Of one pass.
         block: Block, counted from 0; negative from the end.
-        query: Index of the token in the sequence, prefix tokens first; None for the mean over all tokens.
+        query: As in ``attention``.
 
     Returns:
         ``[B, H, N]`` float32, summing to 1 over N.
     """
     q, k = trace.q[block], trace.k[block]
+    if query is None and trace.pooling is not None and block in (-1, trace.num_blocks - 1):
+        # With another number of heads, no head of the pooling belongs to one of the block.
+        alike = trace.pooling.shape[1] == q.shape[1]
+        return trace.pooling if alike else trace.pooling.mean(1, keepdim=True).expand(-1, q.shape[1], -1)
     if query is None:
         return torch.stack([chunk.sum(2) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
     return attention_rows(q[:, :, query].unsqueeze(2), k)[:, :, 0]

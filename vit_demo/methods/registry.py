@@ -173,8 +173,8 @@ class Method:
             target: The class, None for the most probable; ignored by methods that do not depend on it.
             patch_size: As in ``TracedViT.forward``.
             kept_patches: As in ``TracedViT.forward``.
-            **options: The method's own; ``query`` is the index of a token, by default the class token's, or None, the
-                mean of all tokens, where there is no class token.
+            **options: The method's own; ``query`` is the index of a token, by default the class token's, or None where
+                there is no class token; see ``attention``.
         """
         if self.offers("query"):
             options.setdefault("query", 0 if model.config.class_token else None)

@@ -21,7 +21,7 @@ def rollout(trace: Recording, query: int | None = 0) -> Tensor:
 
     Args:
         trace: Of one pass.
-        query: Index of the output token; None for the mean of all of them (mean pooling).
+        query: Index of the output token; None for what attention pooling reads of all of them, or their mean.
 
     Returns:
         ``[B, N]`` float32, prefix tokens included, summing to 1.
@@ -29,7 +29,7 @@ def rollout(trace: Recording, query: int | None = 0) -> Tensor:
     batch, _, n, _ = trace.q[0].shape
     row = torch.zeros(batch, n, dtype=torch.float32, device=trace.q[0].device)
     if query is None:
-        row += 1 / n
+        row += 1 / n if trace.pooling is None else trace.pooling.mean(1)
     else:
         row[:, query] = 1.0
     for block in reversed(range(trace.num_blocks)):

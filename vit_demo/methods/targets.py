@@ -40,7 +40,7 @@ def _logits_of(logits: Tensor, classes: int | Tensor) -> Tensor:
 def pooling_weights(model: TracedViT, trace: Recording) -> Tensor:
     """The share ``[N]`` or ``[B, N]`` that each token has in the vector that the head reads; they sum to 1."""
     if trace.pooling is not None:
-        return trace.pooling.detach()
+        return trace.pooling.detach().mean(1)
     runs = pooled_slices(model.config.pool, trace.num_prefix_tokens)
     weights = torch.zeros(trace.num_tokens, dtype=torch.float32, device=trace.q[0].device)
     for tokens in runs:  # vectors that are concatenated for the head count alike

@@ -80,8 +80,8 @@ class Pass(AttentionMode):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
         if q.shape[2] == 1 < k.shape[2] and self._recording is not None:
-            shares = attention(q, k).mean(1)[:, 0]
-            unread = self._recording.num_tokens - shares.shape[1]  # prefix tokens that the pooling leaves out
+            shares = attention(q, k)[:, :, 0]
+            unread = self._recording.num_tokens - shares.shape[2]  # prefix tokens that the pooling leaves out
             self._recording.pooling = F.pad(shares, (unread, 0))
         if q.shape[2] != k.shape[2]:
             return compute(None)

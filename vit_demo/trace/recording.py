@@ -26,8 +26,8 @@ class Recording:
         record_tokens: Whether to fill ``tokens``.
         tokens: The tokens before the first block and after each, ``[B, N, D]``; only with ``record_tokens``.
         kept_patches: ``[B, K]``: the patches that entered the sequence, if some were dropped; None for all.
-        pooling: ``[B, N]``: the share of each token in what the head reads, if one query attends to them at the end
-            (attention pooling); None otherwise.
+        pooling: ``[B, P, N]``: what the query of attention pooling attends to after the last block, in each of its P
+            heads; None where the head reads the tokens in another way.
     """
 
     grid: tuple[int, int] = (0, 0)

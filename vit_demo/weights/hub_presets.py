@@ -2,10 +2,12 @@
 
 Those with a ``revision`` are pinned to a commit: one that at least two unrelated public projects also pin or, for
 FlexiViT-B, that the Hub's page lists with these weights. For the others none was found. The figures in the notes are
-top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``resampled_accuracy``.
+top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``accuracy``.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from vit_demo.model import ViTConfig
 from vit_demo.weights.imagenet import (
@@ -43,32 +45,26 @@ def _hub_preset(
     config: ViTConfig,
     note: str,
     *,
-    labels: tuple[str, ...] = IMAGENET_LABELS,
     patch_sizes: tuple[int, ...] = (),
-    mean: tuple[float, ...] = IMAGENET_INCEPTION_MEAN,
-    std: tuple[float, ...] = IMAGENET_INCEPTION_STD,
-    crop_fraction: float = 0.9,
-    revision: str = "main",
     parameters: int | None = None,
+    **others: Any,
 ) -> Preset:
+    usual: dict[str, Any] = {"mean": IMAGENET_INCEPTION_MEAN, "std": IMAGENET_INCEPTION_STD, "crop_fraction": 0.9}
     return Preset(
         name=name,
         title=title,
         task="photos",
         config=config,
-        labels=labels if config.num_classes else (),
+        labels=IMAGENET_LABELS if config.num_classes else (),
         patch_sizes=patch_sizes or offered_patch_sizes(config.image_size, config.patch_size),
         default_patch_size=config.patch_size,
         flexible=bool(patch_sizes),
         source="hub",
-        mean=mean,
-        std=std,
-        crop_fraction=crop_fraction,
         repo=repo,
-        revision=revision,
         library="timm" if parameters else "",
         parameters=parameters,
         note=note,
+        **usual | {"revision": "main"} | others,
     )
 
 
@@ -150,7 +146,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "DeiT III-S/16, 1,000 classes",
         "timm/deit3_small_patch16_224.fb_in1k",
         _vit_config("s", layer_scale=1e-6, pos_embed_prefix=False),
-        _NATIVE_NOTE.format(81.4),
+        f"{_NATIVE_NOTE.format(81.4)} Apache-2.0 licence.",
         mean=IMAGENET_DEFAULT_MEAN,
         std=IMAGENET_DEFAULT_STD,
     ),
@@ -170,7 +166,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "EVA-02-Ti/14, 1,000 classes",
         "timm/eva02_tiny_patch14_336.mim_in22k_ft_in1k",
         _vit_config("ti", image_size=336, patch_size=14, pool="mean"),
-        "Rotary positions and a gated MLP; trained at 14 px; ImageNet top-1 80.6\u00a0% (published).",
+        "Rotary positions and a gated MLP; trained at 14 px; ImageNet top-1 80.6\u00a0% (published). MIT licence.",
         mean=CLIP_MEAN,
         std=CLIP_STD,
         crop_fraction=1.0,
@@ -181,7 +177,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "BEiT-B/16, 1,000 classes",
         "timm/beit_base_patch16_224.in22k_ft_in22k_in1k",
         _vit_config("b", pool="mean"),
-        "Relative positions; trained at 16 px; ImageNet top-1 85.2\u00a0% (published).",
+        "Relative positions; trained at 16 px; ImageNet top-1 85.2\u00a0% (published). Apache-2.0 licence.",
         parameters=86_530_984,
     ),
     _hub_preset(
@@ -189,7 +185,8 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "CLIP-B/16, picture tower, no classes",
         "timm/vit_base_patch16_clip_224.laion2b",
         _vit_config("b", num_classes=0),
-        "Trained with captions of LAION-2B; its output is an embedding of 512 numbers, not classes.",
+        "Trained with captions of LAION-2B; its output is an embedding of 512 numbers, not classes. "
+        "Apache-2.0 licence.",
         mean=CLIP_MEAN,
         std=CLIP_STD,
         crop_fraction=1.0,
@@ -200,7 +197,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "SigLIP-B/16, picture tower, no classes",
         "timm/vit_base_patch16_siglip_224.webli",
         _vit_config("b", num_classes=0, class_token=False, pool="mean"),
-        "Trained with captions; it has no class token: attention pooling reads the patches.",
+        "Trained with captions; it has no class token: attention pooling reads the patches. Apache-2.0 licence.",
         parameters=92_884_224,
     ),
 )

@@ -80,7 +80,7 @@ def test_norms_outliers_and_classes_are_the_packages(three):
     np.testing.assert_allclose(
         numbers(reply, "probabilities").reshape(48, 3), [[p for _, p in patch[:3]] for patch in lens], rtol=1e-5
     )
-    assert reply["outliers"] == [] and reply["width"] == 64 and reply["reads_patches"] is False
+    assert reply["outliers"] == [] and reply["width"] == 64
 
 
 def test_the_second_picture_gets_the_model_of_the_first(three):

@@ -18,8 +18,8 @@ import torch
 import vit_demo
 from vit_demo.images import to_mnist
 from vit_demo.inference import engine
+from vit_demo.inference.engine import _engines, get_engine
 from vit_demo.inference.inputs import Source
-from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
 from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
@@ -142,7 +142,7 @@ def test_models_of_other_shapes(
     preset = replace(tiny, config=config, labels=tiny.labels if config.num_classes else ())
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
     monkeypatch.setattr(engine, "load_model", lambda *_: TracedViT.of(ViT(config).eval()))
-    reset_engines()
+    _engines.clear()
     try:
         shared = numbers(source, "steps")
         assert ("logits" in shared) == bool(config.num_classes)
@@ -153,7 +153,7 @@ def test_models_of_other_shapes(
         from_class_token = complete({"kind": "steps_block", "source": source})
         assert ("no class token" in from_class_token.get("error", "")) == (not config.class_token)
     finally:
-        reset_engines()
+        _engines.clear()
 
 
 def run_excerpt(code: str, wanted: str = "", **names: Any) -> Any:
@@ -167,19 +167,20 @@ def run_excerpt(code: str, wanted: str = "", **names: Any) -> Any:
 
 @torch.inference_mode()
 def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[..., TracedViT]) -> None:
-    model, images, none = network(), torch.randn(1, 3, 16, 16), {"trace": None, "attention_fn": None}
+    traced, images = network(), torch.randn(1, 3, 16, 16)
+    model: Any = traced.module
     codes = [[excerpt["code"] for excerpt in excerpts] for excerpts in tour.step_code()]
-    assert run_excerpt(codes[0][0], "grid", self=model, images=images, patch_size=4) == (4, 4)
+    embedded = run_excerpt(codes[0][0], "x", self=model, images=images, patch_size=4)
     tokens = run_excerpt(codes[1][0], self=model.patch_embed, images=images, patch_size=4)
     x = run_excerpt(codes[2][0], "x", self=model, x=tokens, grid=(4, 4))
-    assert torch.equal(x, model.embed(images, (4, 4), 4))
-    patch = describe_patch(model, images, 5, patch_size=4)  # the token 6, after the class token
+    assert torch.equal(x, embedded)
+    patch = describe_patch(traced, images, 5, patch_size=4)  # the token 6, after the class token
     assert torch.equal(patch["embedded"], tokens[0, 5]) and torch.equal(patch["token"], x[0, 6])
-    found = describe_block(model, images, 5, 0, 1, patch_size=4)
+    found = describe_block(traced, images, 5, 0, 1, patch_size=4)
     block: Any = model.blocks[0]
     normed = block.norm1(x)
     q, k, v = run_excerpt(codes[3][0], "(q, k, v)", self=block.attn, x=normed)
-    mixed = run_excerpt(codes[3][1], q=q, k=k, v=v, mask=None)
+    mixed = run_excerpt(codes[3][1], q=q, k=k, v=v)
     scores = run_excerpt(codes[3][2], q=q, k=k)
     weights = run_excerpt(codes[3][3], q=q, k=k)
     torch.testing.assert_close(weights, scores.softmax(-1))
@@ -188,17 +189,17 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
     torch.testing.assert_close(found["all_weights"], weights[0, :, 6])
     assert torch.equal(found["query"], q[0, 1, 6]) and torch.equal(found["head_output"], mixed[0, 1, 6])
     assert torch.equal(run_excerpt(codes[4][0], self=block.attn, x=mixed), block.attn(normed))
-    between = run_excerpt(codes[4][1], "x", self=block, x=x, **none)
+    between = run_excerpt(codes[4][1], "x", self=block, x=x)
     torch.testing.assert_close(between, x + block.attn(normed))
     inside = block.norm2(between)
     assert torch.equal(found["between"], between[0, 6]) and torch.equal(found["after"], block(x)[0, 6])
     assert torch.equal(run_excerpt(codes[5][0], self=block.mlp, x=inside), block.mlp(inside))
     assert torch.equal(run_excerpt(codes[5][1], "x", self=block, x=between), block(x))
-    encoded = run_excerpt(codes[6][0], self=model, x=x, **none)
+    encoded = run_excerpt(codes[6][0], self=model, x=x)
     assert torch.equal(encoded, model.forward_features(images, patch_size=4))
     pooled = run_excerpt(codes[7][0], self=model, x=encoded, pre_logits=True)
     assert torch.equal(model.head(pooled), model(images, patch_size=4))
-    assert torch.equal(describe_network(model, images, patch_size=4)["pooled"], pooled[0])
+    assert torch.equal(describe_network(traced, images, patch_size=4)["pooled"], pooled[0])
 
 
 def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:
@@ -210,11 +211,10 @@ def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:
 
     for module in model.modules():
         module.register_forward_hook(lambda _, given, returned: see(*given, returned))
-    trace = vit_demo.model.Trace()
-    with torch.inference_mode():
-        model(torch.randn(1, 1, 28, 28), trace)
+    with torch.inference_mode(), vit_demo.Trace() as trace:
+        model(torch.randn(1, 1, 28, 28))
     see(trace.q[0], attention_rows.attention_scores(trace.q[0], trace.k[0]))
-    guide = (Path(__file__).parents[2] / "docs" / "guided.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "guided.md").read_text(encoding="utf-8")
     steps_of_guide = [line for line in guide.splitlines() if re.match(r"\| \d\. ", line)]
     assert len(steps_of_guide) == 8
     assert set(re.findall(r"`(\[1, .*?\])`", "\n".join(steps_of_guide))) <= seen

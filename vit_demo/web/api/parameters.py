@@ -99,12 +99,23 @@ Label = Annotated[
         lambda value: parse.short_string(value or "", "label") or None,
     ),
 ]
+Against = Annotated[
+    str | None,
+    Parameter(
+        'Another class: the evidence for the first rather than for this one; "" for none. Not every method compares.',
+        lambda value: parse.short_string(value or "", "against") or None,
+    ),
+]
 Block = Annotated[int, Parameter("Block, from 0; -1 for the last.", whole_number("block"))]
 Head = Annotated[int, Parameter("Head, from 0; -1 for the mean of all.", whole_number("head"))]
 QueryRow = Annotated[
-    int, Parameter("Row of the patch that the map is about, from 0; -1 for the class token.", whole_number("row"))
+    int,
+    Parameter(
+        "Row of the patch that the map is about, from 0; -1 for none: the class token, where there is one.",
+        whole_number("row"),
+    ),
 ]
-QueryCol = Annotated[int, Parameter("Its column, from 0; -1 for the class token.", whole_number("col"))]
+QueryCol = Annotated[int, Parameter("Its column, from 0; -1 for none.", whole_number("col"))]
 Row = Annotated[int, Parameter("Row of the patch, from 0.", whole_number("row", 0))]
 Col = Annotated[int, Parameter("Its column, from 0.", whole_number("column", 0))]
 NumSegments = Annotated[int, Parameter("How many segments, 2 to 12.", whole_number("number of segments", 0))]

@@ -18,15 +18,16 @@ _DEFAULTS = ViTConfig().to_dict()
 
 
 def starting_points() -> dict[str, Any]:
-    """The four notebooks and all presets, and the defaults of ``ViTConfig``, which its code leaves out.
+    """The four notebooks and the presets of this package's network, and the defaults of ``ViTConfig``.
 
     Returns:
         ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...]}``, where ``config``
-        holds the fields that differ from the defaults. The patch size is the one at which the network runs, which for a
-        flexible preset is not that of its stored kernel.
+        holds the fields that differ from the defaults, which the page's code leaves out. The patch size is the one at
+        which the network runs, which for a flexible preset is not that of its stored kernel.
     """
     notebooks = [_entry("Notebooks", title, config, config.patch_size) for title, config in _NOTEBOOKS.items()]
-    return {"defaults": _DEFAULTS, "networks": [*notebooks, *map(_preset_entry, PRESETS.values())]}
+    presets = [_preset_entry(preset) for preset in PRESETS.values() if not preset.library]
+    return {"defaults": _DEFAULTS, "networks": [*notebooks, *presets]}
 
 
 def _preset_entry(preset: Preset) -> dict[str, Any]:

@@ -44,6 +44,7 @@ export interface ResultPayload {
   grid: number[];
   num_prefix_tokens: number;
   class_token: boolean;
+  pool: string;
   num_blocks: number;
   num_heads: number;
   trace_bytes: number;

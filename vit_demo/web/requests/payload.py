@@ -82,8 +82,9 @@ class ResultPayload(TypedDict):
     ``run`` is new for every result and ``pixelated`` true for a drawing, which has no ``photo``; ``size`` is the width
     and height of ``image``, which is what the model saw; ``trace_bytes`` is how large the trace of one block is, which
     decides whether it is requested before it is needed; ``dropped`` lists patches row by row, of which ``trace`` has no
-    tokens; ``predictions`` are empty without a classifier head, and ``attention_maps`` are of the class token
-    ``[L, H, N]``. Only a notebook gets ``trace``, of some or all blocks; the page requests each when it needs it.
+    tokens; ``pool`` says what the head reads, as in ``ViTConfig`` or by attention pooling; ``predictions`` are empty
+    without a classifier head, and ``attention_maps`` are those without a chosen patch, ``[L, H, N]``. Only a notebook
+    gets ``trace``, of some or all blocks; the page requests each when it needs it.
     """
 
     run: str
@@ -95,6 +96,7 @@ class ResultPayload(TypedDict):
     grid: list[int]
     num_prefix_tokens: int
     class_token: bool
+    pool: str
     num_blocks: int
     num_heads: int
     trace_bytes: int
@@ -140,6 +142,7 @@ def result_payload(result: Exploration, source: SourcePayload, num_classes: int 
         "grid": list(result.grid),
         "num_prefix_tokens": trace.num_prefix_tokens,
         "class_token": preset.config.class_token,
+        "pool": preset.config.pool if trace.pooling is None else "attention",
         "num_blocks": trace.num_blocks,
         "num_heads": trace.num_heads,
         "trace_bytes": _trace_bytes(trace),

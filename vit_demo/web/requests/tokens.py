@@ -10,8 +10,7 @@ What is sent, base64 of little-endian arrays, for T tokens of one picture or of 
 - ``width``: D, the numbers of a token;
 - ``norms`` float32 ``[T]``, and ``outliers``, the indices of the tokens that are far longer than the rest;
 - ``classes`` uint32 and ``probabilities`` float32, ``[T, 3]``: what the head makes of each token alone, most likely
-  first; ``names`` of the classes that occur; all empty for a model without classes; ``reads_patches``: whether the head
-  reads the patches, and not the class token alone;
+  first; ``names`` of the classes that occur; all empty for a model without classes;
 - ``pictures``: for each its ``grid``, ``dropped`` patches, ``size`` and, for the second, the ``image`` as a data URL.
 
 K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that its 100 patches take 25 kB.
@@ -125,7 +124,6 @@ def token_payload(results: list[Exploration], block: int) -> Json:
         "lengths": encode(reduced.lengths),
         "scale": reduced.scale,
         "width": found[0].tokens.shape[2],
-        "reads_patches": results[0].preset.config.pool in ("mean", "all", "cls+mean"),
         "shares": reduced.shares[:3].tolist(),
         "main": reduced.main.shape[1],
         "seeds": features.choose_seeds(reduced.main).tolist(),

@@ -75,7 +75,7 @@ export function createCaption(element, { hasFailed }) {
       const state = hasFailed(result, choices.block)
         ? translate("The attention of this patch could not be loaded.")
         : translate("The attention of this patch is loading.");
-      return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result) })}`;
+      return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;
     }
     if (choices.hovered === null) return peakText(method, map, result, view);
     if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");

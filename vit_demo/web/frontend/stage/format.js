@@ -42,15 +42,21 @@ export const formatArea = (value) => formatDecimals(value, 2);
 
 // How the page names tokens, heads and classes.
 
+/** Whether the map of a block without a chosen patch is that of the query by which the head reads the last tokens. */
+export const isPooling = ({ hasClassToken, pool, numBlocks }, block) =>
+  !hasClassToken && pool === "attention" && block === numBlocks - 1;
+
 /** Without a class token nothing stands for the whole image, so the mean of all tokens does. */
-export const defaultQueryName = ({ hasClassToken }) =>
-  hasClassToken ? translate("class token") : translate("average of all tokens");
+export function defaultQueryName(result, block) {
+  if (isPooling(result, block)) return translate("query of attention pooling");
+  return result.hasClassToken ? translate("class token") : translate("average of all tokens");
+}
 
 export const placeOf = ({ columns }, patch) =>
   translate("row {row}, column {column}", { row: Math.floor(patch / columns) + 1, column: (patch % columns) + 1 });
 
-export const queryName = (result, query) =>
-  query === null ? defaultQueryName(result) : translate("patch {place}", { place: placeOf(result, query) });
+export const queryName = (result, query, block) =>
+  query === null ? defaultQueryName(result, block) : translate("patch {place}", { place: placeOf(result, query) });
 
 export const blockName = ({ numBlocks }, block) =>
   translate("block {block} of {blocks}", { block: block + 1, blocks: numBlocks });

@@ -19,6 +19,7 @@ import {
   formatProbability,
   formatShare,
   headName,
+  isPooling,
   placeOf,
   queryName,
   targetOf,
@@ -32,7 +33,7 @@ const ENTRIES = {
     hasQuery: true,
     map: attentionMap,
     subject: (result, { block, head, query }) =>
-      `*${queryName(result, query)}* · ${blockName(result, block)} · ${headName(result, head)}`,
+      `*${queryName(result, query, block)}* · ${blockName(result, block)} · ${headName(result, head)}`,
     sentence: attentionSentence,
     reading: attentionReading,
     format: formatShare,
@@ -40,17 +41,22 @@ const ENTRIES = {
   rollout: {
     map: rolloutMap,
     subject: (result) =>
-      `*${queryName(result, null)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
-    sentence: ({ numBlocks: blocks, hasClassToken }) =>
+      `*${queryName(result, null, result.numBlocks - 1)}* · ${translate("rollout through all {blocks} blocks", { blocks: result.numBlocks })}`,
+    sentence: ({ numBlocks: blocks, hasClassToken, pool }) =>
       hasClassToken
         ? translate(
             "The attention of *all {blocks} blocks*, followed from the class token back to the image: how much of each patch could have reached the output along all paths together.",
             { blocks },
           )
-        : translate(
-            "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch could have reached the output along all paths together.",
-            { blocks },
-          ),
+        : pool === "attention"
+          ? translate(
+              "The attention of *all {blocks} blocks*, followed from the query of attention pooling back to the image: how much of each patch could have reached the output along all paths together.",
+              { blocks },
+            )
+          : translate(
+              "The attention of *all {blocks} blocks*, followed from the average of all tokens back to the image: how much of each patch could have reached the output along all paths together.",
+              { blocks },
+            ),
     reading: (_result, _view, _patch, value) =>
       translate("*{share}* of the rollout comes from this patch", { share: formatShare(value) }),
     format: formatShare,
@@ -90,12 +96,36 @@ const ENTRIES = {
         "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
         { name: className(result, view) },
       ),
-    reading(result, view, _patch, value) {
-      const values = { name: className(result, view), value: formatNumber(Math.abs(value)) };
-      return value < 0
-        ? translate("evidence against *{name}*: *{value}*", values)
-        : translate("contributes *{value}* to the score of *{name}*", values);
-    },
+    reading: contributionReading,
+  },
+  libra_fullgrad: {
+    subject: (result, view) =>
+      about(result, view, translate("Libra FullGrad+ through all {blocks} blocks", { blocks: result.numBlocks })),
+    sentence: (result, view) =>
+      translate(
+        "Which patches speak for *{name}*, and which against it: each token times the gradient of the score, over all blocks, while attention weights, norms and gates count as constants.",
+        { name: className(result, view) },
+      ),
+    reading: contributionReading,
+  },
+  grad_cam: {
+    subject: (result, view) => about(result, view, translate("Grad-CAM on the tokens before the last block")),
+    sentence: (result, view) =>
+      translate(
+        "Which patches are evidence for *{name}*: the tokens before the last block, each channel weighted by how much it raises the score of this class.",
+        { name: className(result, view) },
+      ),
+    reading: (result, view, _patch, value) =>
+      translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) }),
+  },
+  integrated_gradients: {
+    subject: (result, view) => about(result, view, translate("gradients while the picture fades in from grey")),
+    sentence: (result, view) =>
+      translate(
+        "How much each patch *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from grey.",
+        { name: className(result, view) },
+      ),
+    reading: contributionReading,
   },
   occlusion: {
     subject: (result, view) => about(result, view, translate("each patch left out once")),
@@ -120,6 +150,14 @@ const ENTRIES = {
       }),
   },
 };
+
+/** @param {any} result @param {any} view @param {number} _patch @param {number} value */
+function contributionReading(result, view, _patch, value) {
+  const values = { name: className(result, view), value: formatNumber(Math.abs(value)) };
+  return value < 0
+    ? translate("evidence against *{name}*: *{value}*", values)
+    : translate("contributes *{value}* to the score of *{name}*", values);
+}
 
 /** What a map costs, in words; the keys are those of the registry. */
 const COSTS = {
@@ -207,6 +245,11 @@ function attentionSentence(result, { block, head, direction, query }) {
           count: result.numHeads,
         })
       : translate("block {block}, head {head}", { block: block + 1, head: head + 1 });
+  if (query === null && isPooling(result, block)) {
+    return english(
+      "What the *query of attention pooling* attends to after the last block: this model has no class token, and its output is read from the tokens in these shares.",
+    );
+  }
   if (query === null && !result.hasClassToken) {
     return translate(
       "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token. A token divides its attention among all tokens, itself included: 100 %.",
@@ -225,15 +268,20 @@ function attentionSentence(result, { block, head, direction, query }) {
           values,
         );
   }
-  return query === null
-    ? translate(
-        "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %. After the last block, the prediction is read from the class token.",
-        values,
-      )
-    : translate(
-        "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
-        values,
-      );
+  if (query === null) {
+    const sentence = translate(
+      "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
+      values,
+    );
+    const isRead = result.pool.startsWith("cls") && result.predictions.length;
+    return isRead
+      ? `${sentence} ${translate("After the last block, the prediction is read from the class token.")}`
+      : sentence;
+  }
+  return translate(
+    "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
+    values,
+  );
 }
 
 function attentionReading(_result, view, patch, value) {

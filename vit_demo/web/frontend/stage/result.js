@@ -38,6 +38,7 @@ export function decodeResult(payload) {
     numHeads: payload.num_heads,
     traceBytes: payload.trace_bytes,
     hasClassToken: payload.class_token,
+    pool: payload.pool, // what the head reads
     dropped,
     tokenOf: tokensOfPatches(numPatches, numPrefixTokens, dropped),
     predictions: decodePredictions(payload.predictions), // of every class, most likely first
@@ -130,7 +131,7 @@ export function attentionMap(result, view) {
   return toPatches(result, tokenAttention(result, view, token));
 }
 
-/** Attention from the class token to each patch (from the mean of all tokens, where there is no class token). */
+/** Attention to each patch from the class token, or where there is none, the pooling query or the mean of all tokens. */
 export function classTokenMap(result, block, head) {
   return overHeads(result, head, result.numPatches, (h) =>
     mapOfLevels(result.attentionMaps, block * result.numHeads + h, result.numPatches),

@@ -16,7 +16,7 @@ export const formatCosine = (value) => formatDecimals(value > -0.005 && value < 
 
 /** What one is looking at: two sentences. */
 export function sentenceOf(mode, tokens, { block, k }, result) {
-  const { width, outliers, count, readsPatches } = tokens;
+  const { width, outliers, count } = tokens;
   switch (mode) {
     case "similarity":
       return translate(
@@ -44,12 +44,15 @@ export function sentenceOf(mode, tokens, { block, k }, result) {
     default:
       return `${translate(
         "The class that the classifier head predicts from *each patch’s token alone*, as if this block were the last.",
-      )} ${translate(trainedOn(readsPatches, result))}`;
+      )} ${translate(trainedOn(result))}`;
   }
 }
 
-function trainedOn(readsPatches, { hasClassToken }) {
-  if (readsPatches) return english("The head was trained on the mean of all tokens, so read this as a tendency.");
+function trainedOn({ pool, hasClassToken }) {
+  if (pool === "attention")
+    return english("The head was trained on what attention pooling reads of all tokens, so read this as a tendency.");
+  if (["mean", "all", "cls+mean"].includes(pool))
+    return english("The head was trained on the mean of all tokens, so read this as a tendency.");
   return hasClassToken
     ? english("The head was trained on the class token, so read this as a tendency.")
     : english("The head was trained on the other tokens, so read this as a tendency.");

@@ -48,7 +48,6 @@ export function decodeTokens(reply) {
     classes: decodeUint32(reply.classes),
     probabilities: decodeFloat32(reply.probabilities),
     names: reply.names,
-    readsPatches: reply.reads_patches,
     pictures,
     edges: edgesOf(pictures, count),
   };

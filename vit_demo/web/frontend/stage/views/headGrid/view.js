@@ -3,7 +3,7 @@
 import { make, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { pause, SETTLE } from "../../../shared/requests.js";
-import { formatShare, queryName } from "../../format.js";
+import { formatShare, isPooling, queryName } from "../../format.js";
 import { heatCanvas, isCoarse, peakOf } from "../../heatmapColours.js";
 import { ARROW_STEPS } from "../../pictureCanvas.js";
 import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
@@ -142,7 +142,10 @@ export function create(card, { request, pickHead, methods }) {
     const { result, query } = shown;
     const maps = error ? null : mapsOf(shown);
     card.classList.toggle("stale", !maps);
-    const name = queryName(result, query);
+    const name =
+      query === null && isPooling(result, result.numBlocks - 1)
+        ? translate("average of all tokens, in the last block the query of attention pooling")
+        : queryName(result, query);
     if (!maps)
       return setText(card.querySelector(".about-cells"), error || translate("*{query}* is loading.", { query: name }));
     const peaks = maps.map(peakOf);

@@ -91,6 +91,7 @@ export function create(card, { request, change, stepCode }) {
   function draw({ result, choices }) {
     const shared = data.get(result, "steps");
     setText(find(".error"), data.error(result));
+    card.classList.toggle("refused", !shared && data.error(result) !== "");
     if (!shared) return;
     tour = settleTour(choices.tour, result, shared);
     const facts = factsOf(result, shared.network);
@@ -189,6 +190,7 @@ export function create(card, { request, change, stepCode }) {
     tour = null;
     written = "";
     card.classList.toggle("empty", !result);
+    card.classList.remove("refused");
     if (!result) setText(find(".title"), english("Draw a digit or choose a photo to start."));
   }
 

@@ -1,0 +1,237 @@
+"""Networks that timm and transformers build, on the page: each section, with the package's numbers and true words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import huggingface_hub
+import numpy as np
+import pytest
+import timm
+import torch
+import transformers
+from gradio_client import Client, handle_file
+from timm.models import save_for_hf
+from vit_demo.inference.shared import reset_engines
+
+import vit_demo
+from vit_demo.web import launch
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+
+from ..weights.hub_server import HubServer
+from .choosing import method_button
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+    from torch import nn
+
+    from vit_demo.inference.exploration import Exploration
+
+SHAPE = {"img_size": 64, "depth": 2, "embed_dim": 48, "num_heads": 3}
+LABELS = ["lion", "tiger", "cat", "dog", "car"]
+STAGE = "document.querySelector('.stage').__stage"
+READY = '.stage[data-ready="true"]'
+
+
+def randomized(network: nn.Module) -> nn.Module:
+    torch.manual_seed(0)
+    for parameter in network.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape)
+    return network.eval()
+
+
+def save_timm(folder: Path, architecture: str) -> None:
+    network = randomized(timm.create_model(architecture, num_classes=len(LABELS), **SHAPE))
+    config = {"label_names": LABELS, "pretrained_cfg": {**network.pretrained_cfg, "input_size": (3, 64, 64)}}
+    save_for_hf(network, folder, config, model_args=SHAPE, safe_serialization=True)
+
+
+def save_transformers(folder: Path) -> None:
+    shape = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96}
+    config = transformers.SiglipVisionConfig(image_size=64, patch_size=16, **shape)
+    randomized(transformers.SiglipVisionModel(config)).save_pretrained(folder)
+    transformers.SiglipImageProcessorPil(size={"height": 64, "width": 64}).save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Repositories by name."""
+    found = {name: tmp_path_factory.mktemp(name) for name in ("dinov3", "siglip", "siglip-tower")}
+    save_timm(found["dinov3"], "vit_small_patch16_dinov3")
+    save_timm(found["siglip"], "vit_base_patch16_siglip_224")
+    save_transformers(found["siglip-tower"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def address(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    server = HubServer()
+    for name, folder in folders.items():
+        server.repositories[f"someone/{name}"] = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_ENDPOINT", server.url)
+        patch.setenv("HF_HUB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        page = launch("127.0.0.1", wait=False)
+        yield page.local_url
+        page.close()
+    reset_engines()
+    server.close()
+
+
+def open_section(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def shown(page: Page) -> np.ndarray:
+    """The map on the stage."""
+    page.evaluate("new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+    return np.array(page.evaluate(f"Array.from({STAGE}.scene().map)")).reshape(4, 4)
+
+
+def point_at(page: Page, selector: str, row: int, column: int) -> tuple[float, float]:
+    canvas = page.locator(selector).first
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    return box["x"] + (column + 0.5) * box["width"] / 4, box["y"] + (row + 0.5) * box["height"] / 4
+
+
+def percent(text: str) -> float:
+    return float(text.split("\u00a0%")[0].split()[-1])
+
+
+@pytest.mark.parametrize("name", ["dinov3", "siglip", "siglip-tower"])
+def test_each_section_shows_a_network_of_another_library(name: str, page: Page, address: str, folders: dict[str, Path]):
+    errors: list[str] = []
+    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    result = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, str(folders[name]))
+    assert result.preset.library == ("transformers" if name == "siglip-tower" else "timm")
+    page.goto(f"{address}#tab=photos&model=someone/{name}&photo=lion")
+    page.wait_for_selector(READY)
+    page.wait_for_function(f"name => {STAGE}.current()?.source.preset === name", arg=f"someone/{name}")
+    check_attention(page, result)
+    check_download(page, result)
+    if result.labels:
+        check_prediction(page, result)
+    else:
+        words = page.locator("#stage .predictions").inner_text()
+        assert "no classifier head" in words and not page.get_by_role("button", name="Test this heatmap").is_visible()
+    check_features(page, result)
+    check_compare(page, result)
+    open_section(page, "Step by step")
+    page.get_by_text("this one is of another library: choose another model.").wait_for()
+    assert not page.locator("#stage .steps .next").is_visible()
+    open_section(page, "Build")
+    page.locator("#stage .build").get_by_text("5.72 M").first.wait_for()
+    assert "dinov3" not in page.locator("#stage .build").inner_text(), "which ViTConfig cannot describe"
+    assert errors == []
+
+
+def check_attention(page: Page, result: Exploration) -> None:
+    """Of no patch, under the pointer, of a patch, of all blocks and heads; then rollout."""
+    look, words = page.locator("#stage .look"), page.locator("#stage .about")
+    default = "class token" if result.preset.config.class_token else "query of attention pooling"
+    np.testing.assert_allclose(shown(page), result.attention(), atol=1e-4)
+    assert look.locator(".subject").inner_text().startswith(default)
+    assert f"What the {default} attends to" in words.inner_text()
+    assert "prediction is read from" not in words.inner_text(), "no head of these reads the class token"
+    page.mouse.move(*point_at(page, "#stage .picture", 1, 2))
+    value = shown(page)[1, 2]
+    np.testing.assert_allclose(value, result.attention()[1, 2], atol=1e-4)
+    assert percent(look.locator(".value").inner_text()) == pytest.approx(100 * value, abs=0.051)
+    page.mouse.click(*point_at(page, "#stage .picture", 1, 2))
+    page.wait_for_function(f"{STAGE}.scene().view.query === 6")
+    np.testing.assert_allclose(shown(page), result.attention(query=(1, 2)), atol=1e-3)
+    page.keyboard.press("Escape")
+    cells = [
+        percent(text)
+        for text in page.locator("#stage .cells small, #stage .cells span").all_inner_texts()
+        if "%" in text
+    ]
+    by_head = result.attention_maps().max((2, 3)).T  # [heads, blocks]
+    np.testing.assert_allclose(cells, 100 * by_head.ravel(), atol=0.051)
+    method_button(page, "Rollout").check(force=True)
+    page.wait_for_function(f"{STAGE}.scene().method.label === 'Rollout'")
+    np.testing.assert_allclose(shown(page), result.rollout(), atol=1e-4)
+    no_class_token(page, result)
+
+
+def check_download(page: Page, result: Exploration) -> None:
+    page.locator(".download summary").click()
+    with page.expect_download() as download:
+        page.locator("[data-download=json]").click()
+    values = json.loads(download.value.path().read_bytes())
+    np.testing.assert_array_equal(np.float32(values["map"]), result.rollout())
+
+
+def check_prediction(page: Page, result: Exploration) -> None:
+    """The evidence for the predicted class, its test, and the logit lens."""
+    (label, probability), *_ = result.top(1)
+    first = page.locator("#stage .bars .first")
+    assert first.locator(".label").inner_text() == label
+    assert percent(first.locator(".number").inner_text()) == pytest.approx(100 * probability, abs=0.06)
+    page.get_by_role("radio", name="Relevance").check(force=True)
+    page.wait_for_function(f"{STAGE}.scene().method.label === 'Relevance'")
+    np.testing.assert_allclose(shown(page), result.relevance(), rtol=1e-3, atol=1e-5)
+    page.get_by_role("button", name="Test this heatmap").click()
+    page.get_by_role("button", name="Tested").wait_for()
+    found = result.faithfulness("relevance", seeds=5)
+    assert f"{found.deletion_area:.2f}" in page.locator("#stage .faithfulness .measurements").inner_text()
+    lens = page.locator("#stage .logit-lens")
+    lens.locator("summary").click()
+    lens.get_by_text("block 2").wait_for()
+    assert [row[0][0] for row in result.logit_lens()] == lens.locator(".label").all_inner_texts()
+
+
+def check_features(page: Page, result: Exploration) -> None:
+    open_section(page, "Features")
+    card = page.locator("#stage .features .tokens")
+    card.locator(".of", has_text="block 2 of 2").wait_for()
+    page.mouse.move(*point_at(page, "#stage .features .tokens canvas", 0, 1))
+    page.mouse.click(*point_at(page, "#stage .features .tokens canvas", 0, 1))
+    page.mouse.move(*point_at(page, "#stage .features .tokens canvas", 3, 2))
+    shown(page)
+    cosine = re.search(r"[−-]?\d\.\d\d", card.locator(".at").inner_text())
+    assert cosine
+    assert float(cosine[0].replace("−", "-")) == pytest.approx(result.similarity((0, 1))[3, 2], abs=0.006)
+    for mode in ("PCA colours", "Segments", "Norms", *(["Predictions"] if result.labels else [])):
+        card.get_by_role("radio", name=mode).press(" ")
+        page.wait_for_timeout(100)
+        no_class_token(page, result)
+    if result.labels:
+        reads = "what attention pooling reads of" if result.trace.pooling is not None else "the mean of"
+        assert f"The head was trained on {reads} all tokens" in page.locator("#stage").inner_text()
+
+
+def check_compare(page: Page, result: Exploration) -> None:
+    open_section(page, "Compare")
+    page.wait_for_function("!document.querySelector('.compare .pending') && document.querySelector('.compare dd')")
+    column = page.get_by_role("region").filter(has=page.locator("dd", has_text="4 × 4"))
+    facts = dict(zip(column.locator("dt").all_inner_texts(), column.locator("dd").all_inner_texts(), strict=True))
+    assert facts["Tokens"] == str(result.trace.num_tokens)
+    assert facts["Prediction"].startswith(result.top(1)[0][0] if result.labels else "no classes")
+    no_class_token(page, result)
+
+
+def no_class_token(page: Page, result: Exploration) -> None:
+    """Where there is no class token, the stage names none."""
+    if not result.preset.config.class_token:
+        assert "class token" not in page.locator("#stage").inner_text().replace("has no class token", "")
+
+
+def test_the_api_gives_its_numbers(address: str, folders: dict[str, Path]):
+    client = Client(address, verbose=False)
+    picture = handle_file(EXAMPLE_PHOTOS["lion"].path)
+    for name, folder in folders.items():
+        result = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, str(folder))
+        for method, values in {"attention": result.attention(), "rollout": result.rollout()}.items():
+            found = client.predict(picture, f"someone/{name}", 16, method, -1, -1, -1, -1, "", api_name="/explain")
+            np.testing.assert_allclose(found["map"], values, atol=1e-6)
+        found = client.predict(picture, f"someone/{name}", 16, api_name="/predict")
+        assert found["label"] == (result.top(1)[0][0] if result.labels else found["label"])
