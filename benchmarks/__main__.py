@@ -15,6 +15,7 @@ BENCHMARKS = {
     "notebook": ("accuracy.notebook", "the MNIST notebook with its mistake, without it, and trained longer"),
     "page": ("browser.page", "the first visit: time, transferred kB, requests, layout shift; another patch size"),
     "patch_sizes": ("accuracy.patch_sizes", "a pretrained ViT at resampled patch sizes, compared with timm's"),
+    "smallest_sets": ("smallest_sets.main", "how few patches are enough for a class, by the order they are tried in"),
     "startup": ("server.startup", "from `python app.py` to a usable page, and torch and Gradio alone"),
 }
 """By name: module and function, and what is measured."""

@@ -14,9 +14,10 @@ from vit_demo.methods import (
     Progress,
     attention_from,
     attnlrp,
+    libra_fullgrad,
+    local_surrogate,
     norm_attention,
     occlusion,
-    patch_dropping,
     relevance,
     rollout,
 )
@@ -65,6 +66,11 @@ def ours_attnlrp(model: TracedViT) -> Run:
     return lambda images: attnlrp(model, images)
 
 
+def ours_libra_fullgrad(model: TracedViT) -> Run:
+    """Forward, backward by the rules of LibraGrad, and the map of the predicted class."""
+    return lambda images: libra_fullgrad(model, images)
+
+
 def ours_norm_attention(model: TracedViT) -> Run:
     """The forward pass, and the norm-based attention of the class token in the last block."""
     return lambda images: norm_attention(model, images)
@@ -75,9 +81,9 @@ def ours_occlusion(model: TracedViT, progress: Progress | None = None) -> Run:
     return lambda images: occlusion(model, images, int(model(images).argmax()), progress=progress)
 
 
-def ours_patch_dropping(model: TracedViT, progress: Progress | None = None) -> Run:
-    """Patch dropping with its default budget."""
-    return lambda images: patch_dropping(model, images, int(model(images).argmax()), progress=progress)
+def ours_local_surrogate(model: TracedViT, progress: Progress | None = None) -> Run:
+    """The local surrogate with its default budget."""
+    return lambda images: local_surrogate(model, images, int(model(images).argmax()), progress=progress)
 
 
 class EnoughPassesError(Exception):
@@ -266,6 +272,7 @@ CASES: dict[str, Callable[[TracedViT], Run]] = {
     "ours, with rollout": ours_rollout,
     "ours, with relevance": ours_relevance,
     "ours, with AttnLRP": ours_attnlrp,
+    "ours, with Libra FullGrad+": ours_libra_fullgrad,
     "ours, with norm-based attention": ours_norm_attention,
     "full matrices, rollout": full_matrix_rollout,
     "full matrices, relevance": full_matrix_relevance,
@@ -274,19 +281,19 @@ CASES: dict[str, Callable[[TracedViT], Run]] = {
     "transformers, output_attentions": transformers_attentions,
     "vit-pytorch, Recorder": vit_pytorch_recorder,
     "ours, occlusion": ours_occlusion,
-    "ours, patch dropping": ours_patch_dropping,
+    "ours, local surrogate": ours_local_surrogate,
 }
 if find_spec("pytorch_grad_cam"):
     CASES["pytorch-grad-cam, GradCAM"] = grad_cam
 if find_spec("captum"):
     CASES["captum, FeatureAblation"] = captum_ablation
 BASELINE = next(iter(CASES))
-MANY_PASSES = {"ours, occlusion", "ours, patch dropping", "captum, FeatureAblation"}
+MANY_PASSES = {"ours, occlusion", "ours, local surrogate", "captum, FeatureAblation"}
 """Hundreds of passes: measured at the first length only."""
 
 PEAK_CASES = {
     **CASES,
     "ours, occlusion": few_passes(ours_occlusion),
-    "ours, patch dropping": few_passes(ours_patch_dropping),
+    "ours, local surrogate": few_passes(ours_local_surrogate),
 }
 """The cases whose peak memory is measured."""

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from benchmarks.explicit import Explicit
 from vit_demo.errors import InputError
-from vit_demo.inference.modules import Preprocessing
+from vit_demo.inference.modules import preprocessing_of
 from vit_demo.methods import attention_matrix
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.targets import pooling_weights
@@ -79,7 +79,7 @@ def check(module: nn.Module) -> list[str]:
     for parameter in module.eval().parameters():
         if parameter.ndim < 2 or not parameter.std():
             parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
-    size = Preprocessing.of(module).image_size
+    size = preprocessing_of(module).image_size
     network = adapt(module, size)
     images, trace, wrong = torch.randn(1, 3, size, size, generator=generator), Recording(), []
     with torch.no_grad():
@@ -135,7 +135,7 @@ def check_structure(make: Callable[[], nn.Module]) -> list[str]:
     """What differs in the structure of a network, which runs without numbers."""
     with torch.device("meta"):
         module = make().eval()
-        size = Preprocessing.of(module).image_size
+        size = preprocessing_of(module).image_size
         with PackageTrace() as trace, torch.no_grad():
             module(torch.zeros(1, 3, size, size))
     expected = sum(hasattr(one, "fused_attn") and "Pool" not in type(one).__name__ for one in module.modules())

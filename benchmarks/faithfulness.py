@@ -1,45 +1,51 @@
-"""Which map can be believed: deletion and insertion areas of every method, beside chance.
+"""Which map can be believed: an open board of methods, networks and ways to remove patches.
 
-Of a pretrained ViT-Ti/16, from a folder that holds ``vit_ti16_imagenet1k/vit_ti16_224.npz`` (timm's names) and
-``imagenet_samples/images``; or of a bundled preset, on images of its validation part.
+Each method ranks the patches of a picture; they are then removed in that order (deletion), or returned to a picture
+without any (insertion): painted grey, blurred, or dropped from the sequence. The networks are a pretrained ViT-Ti/16,
+from a folder with ``vit_ti16_imagenet1k/vit_ti16_224.npz`` (timm's names) and ``imagenet_samples/images``, and two
+bundled presets on their validation images. Every figure is written to a file at once, and a run goes on where the last
+one ended; tables and plot are made of what is there.
 
 Example:
-    $ python -m benchmarks.faithfulness --data PATH --json figures.json
-    $ python -m benchmarks.faithfulness --data PATH --preset digits-small
+    $ python -m benchmarks.faithfulness --data PATH --store board.jsonl --count 200 --docs docs
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from functools import partial
-from importlib.util import find_spec
+import time
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from tqdm import tqdm
 
 from benchmarks.attention import machine
+from benchmarks.board_methods import maps
 from vit_demo import load
 from vit_demo.images import preprocess, read_image
-from vit_demo.methods import METHODS, relevance
-from vit_demo.metrics import faithfulness
+from vit_demo.methods.subsets import subset_logits
+from vit_demo.metrics import blur, faithfulness
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
+from vit_demo.trace import TracedViT
 from vit_demo.training.predictions import normalise
 from vit_demo.training.run import evenly_spaced_subset, load_split
 from vit_demo.weights import find_preset
 
-Map = Callable[[ViT, Tensor, int], Tensor]
-"""(model, image ``[1, 3, 224, 224]``, class) -> ``[rows, cols]``."""
+PRETRAINED = "vit-ti16"
+NETWORKS = (PRETRAINED, "photos-tiny", "digits-small")
+REMOVALS = ("grey", "blur", "dropped")
+STEPS = 14
 
-BASELINE = torch.zeros(1)
-"""Grey: the colour that normalisation takes off."""
+Record = dict[str, Any]
+"""Of one method on one picture: ``network``, ``image``, ``method``, ``seconds``, ``areas``: removal -> (deletion,
+insertion)."""
 
 
 def quick() -> torch.autocast:
@@ -47,24 +53,12 @@ def quick() -> torch.autocast:
     return torch.autocast("cpu", torch.bfloat16)
 
 
-@dataclass(frozen=True)
-class Line:
-    """One method over some images; intervals are of 95 %."""
-
-    method: str
-    images: int
-    deletion: float
-    deletion_interval: float
-    insertion: float
-    insertion_interval: float
-
-
-def pretrained(folder: Path) -> ViT:
+def pretrained(folder: Path) -> TracedViT:
     """The ViT-Ti/16, in eval mode."""
     stored = np.load(folder / "vit_ti16_imagenet1k" / "vit_ti16_224.npz")
     model = ViT(VIT_TINY)
     model.load_state_dict({name: torch.from_numpy(stored[name]) for name in stored.files})
-    return model.eval().requires_grad_(False)
+    return TracedViT.of(model.eval().requires_grad_(False))
 
 
 def photos(folder: Path, count: int) -> Iterator[Tensor]:
@@ -76,114 +70,162 @@ def photos(folder: Path, count: int) -> Iterator[Tensor]:
         yield preprocess(picture, image_size=224, patch_size=16, mean=half, std=half, crop_fraction=0.9)[0]
 
 
-def bundled(name: str, folder: Path, count: int) -> tuple[ViT, Iterator[Tensor]]:
-    """A bundled preset at its default patch size, and images evenly spread over its validation part."""
+def network_and_images(name: str, folder: Path) -> tuple[TracedViT, Iterator[Tensor]]:
+    """A network at its default patch size and pictures in a fixed order: photos, or 200 of its validation part."""
+    if name == PRETRAINED:
+        return pretrained(folder), photos(folder, 1000)
     preset = find_preset(name)
     model = load(name, preset.default_patch_size, "cpu").requires_grad_(False)
-    images = evenly_spaced_subset(load_split(preset, folder, "validation"), count).images
-    return model, iter(normalise(images.float() / 255, preset).split(1))
+    images = evenly_spaced_subset(load_split(preset, folder, "validation"), 200).images
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+    return model, iter(normalise(images[order].float() / 255, preset).split(1))
 
 
-def maps() -> dict[str, Map]:
-    """Every method with its defaults, one variant that is worth a line, and Grad-CAM where it is installed."""
-
-    def ours(compute: Callable[..., Tensor]) -> Map:
-        def run(model: ViT, images: Tensor, target: int) -> Tensor:
-            with quick():
-                return compute(model, images, target)[0]
-
-        return run
-
-    found = {name: ours(method.compute) for name, method in METHODS.items()}
-    found["relevance, heads averaged first"] = ours(partial(relevance, average_heads_first=True))
-    if find_spec("pytorch_grad_cam"):
-        found["Grad-CAM (pytorch-grad-cam)"] = grad_cam
+def areas(model: TracedViT, images: Tensor, target: int, values: Tensor) -> dict[str, tuple[float, float]]:
+    """Deletion and insertion of a map for each way to remove patches."""
+    found = {}
+    for name, baseline in (("grey", torch.zeros(1)), ("blur", blur(images, 4 * model.patch_size))):
+        curves = faithfulness(model, images, target, values, baseline, steps=STEPS, seeds=0)
+        found[name] = (curves.deletion_area, curves.insertion_area)
+    found["dropped"] = dropped_areas(model, images, target, values)
     return found
 
 
-def grad_cam(model: ViT, images: Tensor, target: int) -> Tensor:
-    """Grad-CAM at the last block's first norm, as that library's ViT example has it."""
-    from pytorch_grad_cam import GradCAM
-    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
-
-    p = model.patch_size
-
-    def on_grid(tokens: Tensor) -> Tensor:
-        return tokens[:, model.config.num_prefix_tokens :].unflatten(1, (-1, images.shape[3] // p)).permute(0, 3, 1, 2)
-
-    model.requires_grad_(True)
-    try:
-        with GradCAM(model, [model.blocks[-1].norm1], reshape_transform=on_grid) as cam:
-            pixels = cam(images.clone(), [ClassifierOutputTarget(target)])  # [1, height, width]
-    finally:
-        model.requires_grad_(False)
-    return F.avg_pool2d(torch.from_numpy(pixels), p)[0]
+def dropped_areas(model: TracedViT, images: Tensor, target: int, values: Tensor) -> tuple[float, float]:
+    """Deletion and insertion where patches leave the sequence; one of them always stays."""
+    order = values.flatten().argsort(descending=True, stable=True)
+    n = len(order)
+    counts = torch.linspace(1, n - 1, STEPS + 1).round().long().tolist()
+    curves = [
+        [float(subset_logits(model, images, kept.sort().values[None]).softmax(1)[0, target]) for kept in subsets]
+        for subsets in ([order[count:] for count in counts], [order[:count] for count in counts])
+    ]
+    deletion, insertion = (float(np.trapezoid(curve, counts)) / (n - 2) for curve in curves)
+    return deletion, insertion
 
 
-def measure(model: ViT, images: Iterator[Tensor], count: int, steps: int) -> dict[str, list[tuple[float, float]]]:
-    """Deletion and insertion areas of every method on every image, for the class that the model predicts."""
-    methods = maps()
-    areas: dict[str, list[tuple[float, float]]] = {"random order": [], **{name: [] for name in methods}}
-    for pixels in tqdm(images, total=count, unit="image", mininterval=20):
+def measure(name: str, folder: Path, count: int, store: Path) -> None:
+    """Adds what is missing of one network's first pictures to the store."""
+    done = {(one["image"], one["method"]) for one in read(store) if one["network"] == name}
+    model, images = network_and_images(name, folder)
+    for index, pixels in enumerate(tqdm(islice(images, count), total=count, desc=name, unit="image", mininterval=20)):
+        missing = {method: run for method, run in maps().items() if (index, method) not in done}
         with torch.inference_mode(), quick():
-            target = int(model(pixels).argmax())
-        for name, method in methods.items():
-            values = method(model, pixels, target)
-            first = name == next(iter(methods))  # chance is the same beside every method
+            target = int(model(pixels).argmax()) if missing else 0
+        for method, run in missing.items():
+            started = time.perf_counter()
             with quick():
-                found = faithfulness(model, pixels, target, values, BASELINE, steps=steps, seeds=3 if first else 0)
-            areas[name].append((found.deletion_area, found.insertion_area))
-            if first:
-                areas["random order"].append((found.random_deletion_area, found.random_insertion_area))
-    return areas
+                values = run(model, pixels, target).float()
+            seconds = time.perf_counter() - started
+            with quick():
+                found = areas(model, pixels, target, values)
+            record = {"network": name, "image": index, "method": method, "seconds": seconds, "areas": found}
+            with store.open("a") as file:
+                file.write(json.dumps(record) + "\n")
 
 
-def line(method: str, areas: list[tuple[float, float]]) -> Line:
-    """A method's means over some images."""
-    pairs = np.array(areas)
-    deletion, insertion = pairs.mean(0)
-    half = 1.96 * pairs.std(0, ddof=min(1, len(pairs) - 1)) / len(pairs) ** 0.5
-    return Line(method, len(pairs), float(deletion), float(half[0]), float(insertion), float(half[1]))
+def read(store: Path) -> list[Record]:
+    """What was measured so far."""
+    return [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
 
 
-def table(lines: list[Line]) -> str:
-    """The result as Markdown."""
-    rows = [
-        f"| {lines[0].images} images | deletion, lower is better | insertion, higher is better |",
-        "|---|---:|---:|",
-    ]
-    rows += [
-        f"| {one.method} | {one.deletion:.3f} ± {one.deletion_interval:.3f} "
-        f"| {one.insertion:.3f} ± {one.insertion_interval:.3f} |"
-        for one in lines
-    ]
+def pairs(records: list[Record], network: str, count: int) -> dict[str, np.ndarray]:
+    """Deletion and insertion ``[images, removals, 2]`` of each method, on the pictures that all methods have."""
+    found: dict[str, dict[int, list[tuple[float, float]]]] = {}
+    for one in records:
+        if one["network"] == network and one["image"] < count:
+            found.setdefault(one["method"], {})[one["image"]] = [one["areas"][removal] for removal in REMOVALS]
+    if not found:
+        return {}
+    common = sorted(set[int].intersection(*(set(images) for images in found.values())))
+    return {method: np.array([images[i] for i in common]) for method, images in found.items()} if common else {}
+
+
+def gains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of insertion minus deletion for each removal, and half of its 95 % interval."""
+    difference = values[..., 1] - values[..., 0]  # [images, removals]
+    spread = difference.std(0, ddof=min(1, len(difference) - 1))
+    return difference.mean(0), 1.96 * spread / len(difference) ** 0.5
+
+
+def table(records: list[Record], network: str, count: int) -> str:
+    """One network's figures as Markdown, the best method first; a star marks what is no better than chance."""
+    found = pairs(records, network, count)
+    if not found:
+        return ""
+    seconds = {
+        method: np.median([one["seconds"] for one in records if (one["network"], one["method"]) == (network, method)])
+        for method in found
+    }
+    header = " | ".join(f"{removal}: deletion / insertion | difference" for removal in REMOVALS)
+    rows = [f"| `{network}`, {len(next(iter(found.values())))} images | {header} | seconds |", "|---" * 8 + "|"]
+    for method, values in sorted(found.items(), key=lambda item: -gains(item[1])[0].mean()):
+        mean, half = gains(values)
+        _, chance = gains(values - found["random"])
+        above = mean - gains(found["random"])[0]
+        cells = [
+            f"{deletion:.3f} / {insertion:.3f} | {gain:.3f} ± {width:.3f}{'' if better else ' *'}"
+            for (deletion, insertion), gain, width, better in zip(
+                values.mean(0), mean, half, above > chance, strict=True
+            )
+        ]
+        rows.append(f"| {method} | {' | '.join(cells)} | {seconds[method]:.2f} |")
     return "\n".join(rows)
+
+
+def plot(records: list[Record], networks: tuple[str, ...], count: int, path: Path) -> None:
+    """Insertion minus deletion of every method, one panel a network."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 6.5), layout="constrained")
+    panels = figure.subplots(1, len(networks), sharex=True, squeeze=False)[0]
+    for panel, network in zip(panels, networks, strict=True):
+        found = sorted(pairs(records, network, count).items(), key=lambda item: gains(item[1])[0].mean())
+        for offset, removal in enumerate(REMOVALS):
+            place = np.arange(len(found)) + 0.25 * (1 - offset)
+            means, halves = zip(*(gains(values) for _, values in found), strict=True)
+            panel.errorbar(
+                [mean[offset] for mean in means], place, xerr=[half[offset] for half in halves], fmt="o",
+                markersize=3, label=removal,
+            )  # fmt: skip
+        panel.set_yticks(range(len(found)), [method for method, _ in found])
+        panel.set_title(network)
+        panel.axvline(0, color="grey", linewidth=0.5)
+        panel.set_xlabel("insertion − deletion")
+    panels[0].legend(loc="lower right")
+    figure.savefig(path)
 
 
 def main() -> None:
     """Reads the command line, measures, prints Markdown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.faithfulness", description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder that holds weights and photos")
-    parser.add_argument("--preset", help="a bundled preset on its validation images, instead of the ViT-Ti/16")
-    parser.add_argument("--count", type=int, default=200, help="images (%(default)s)")
-    parser.add_argument("--first", type=int, help="a second table, of so many of the images")
-    parser.add_argument("--steps", type=int, default=14, help="of each curve (%(default)s)")
-    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    parser.add_argument("--store", type=Path, default=Path("board.jsonl"), help="file of the figures (%(default)s)")
+    parser.add_argument("--count", type=int, default=200, help="images of each network (%(default)s)")
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS, help="(all)")
+    parser.add_argument("--docs", type=Path, help="folder into which faithfulness.md and its plot are written")
     arguments = parser.parse_args()
-    facts = machine()
-    print(facts)
-    if arguments.preset:
-        model, images = bundled(arguments.preset, arguments.data, arguments.count)
-    else:
-        model, images = pretrained(arguments.data), photos(arguments.data, arguments.count)
-    areas = measure(model, images, arguments.count, arguments.steps)
-    counts = [arguments.count, *([arguments.first] if arguments.first else [])]
-    lines = [line(method, pairs[:count]) for count in counts for method, pairs in areas.items()]
-    for count in counts:
-        print(f"\n{table([one for one in lines if one.images == count])}")
-    if arguments.json:
-        figures = {"machine": facts, "steps": arguments.steps, "results": [asdict(one) for one in lines]}
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+    for name in arguments.networks:
+        measure(name, arguments.data, arguments.count, arguments.store)
+    records = read(arguments.store)
+    tables = "\n\n".join(table(records, name, arguments.count) for name in arguments.networks)
+    print(machine(), tables, sep="\n\n")
+    if arguments.docs:
+        plot(records, tuple(arguments.networks), arguments.count, arguments.docs / "images" / "faithfulness.svg")
+        (arguments.docs / "faithfulness.md").write_text(f"{HEAD}\n{tables}\n")
+
+
+HEAD = """# The board of faithfulness
+
+Made by `python -m benchmarks.faithfulness --data PATH --docs docs`. Deletion (lower is better), insertion (higher is
+better) and their difference with its 95 % interval over the images, for three ways to remove patches: painted grey,
+blurred, or dropped from the sequence. The best method of each network comes first. A star marks a difference that is
+not above that of a random order by more than its interval. `edges` is a sham: where the picture has edges, whatever the
+network says. Seconds are medians on the machine that made the tables, beside other work.
+[Explanations](explanations.md) describes the methods.
+
+![Insertion minus deletion of every method](images/faithfulness.svg)
+"""
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
 
     def drawn(n: int) -> dict[str, Any]:
         """A slow test, of which none equals another for a while."""
-        method = ("relevance", "attnlrp", "occlusion", "patch_dropping", "rollout", "attention")[n // 10 % 6]
+        method = ("relevance", "attnlrp", "occlusion", "local_surrogate", "rollout", "attention")[n // 10 % 6]
         return {"image": digits[n // 60 % len(digits)], "preset": "digits-small", "patch_size": 2, "method": method,
                 "label": str(n % 10)}  # fmt: skip
 
@@ -210,7 +210,7 @@ async def run(server: Server, seconds: float) -> list[str]:
 
         async def slow() -> None:
             source = {**result["source"], "dropped": [next(number) % 144]}  # so that no map is in a cache
-            sent = {"kind": "map", "method": "patch_dropping", "source": source}
+            sent = {"kind": "map", "method": "local_surrogate", "source": source}
             await visitor.timed("slow map", {**sent, "label": next(number) % 50})
 
         return await compare(server, [drawing for _, drawing in drawings(20)], draw, slow, seconds)

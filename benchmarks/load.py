@@ -170,7 +170,7 @@ class Visitor:
                     photo = photo or await self.upload(random.randint(1000, 1400))
                     result = await self.explain(photo, PHOTO_SIZES[next(number) % 4])
                     if kind == "slow":
-                        sent = {"kind": "map", "method": "patch_dropping", "source": result["source"]}
+                        sent = {"kind": "map", "method": "local_surrogate", "source": result["source"]}
                         await self.timed("slow map", {**sent, "label": next(number)})
             except TimeoutError:
                 continue  # a download takes longer than any row of the table

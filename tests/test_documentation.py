@@ -45,7 +45,7 @@ NOT_RUN = {
     r"pip install \"\.\[serve\]\"": "as above",
     r"haproxy -f docs/haproxy/\w+\.cfg": "see tests/space/test_haproxy.py",
     r"(\w+=\w+ )+python app\.py": "does not end; see tests/web/test_serving.py",
-    r"pip install captum grad-cam": "libraries that a benchmark compares with, where they are installed",
+    r"pip install captum grad-cam( torchcam)?": "libraries that this one is compared with, where they are installed",
 }
 """Commands that are not run, and why; their files and options are checked where there are any."""
 
@@ -120,6 +120,9 @@ def test_every_block_is_of_a_kind_that_is_run():
 def test_python(code, folder, request):
     if "org/name" in code:
         pytest.skip("names repositories that are not there; tests/weights/test_hub.py serves some")
+    for library in ("captum", "pytorch_grad_cam", "torchcam"):
+        if f"from {library}." in code or f"from {library} " in code:
+            pytest.importorskip(library)
     if "http://127.0.0.1:7860" in code:
         code = code.replace("http://127.0.0.1:7860", request.getfixturevalue("address"))
     exec(compile(code, "example", "exec"), {"vit_demo": vit_demo})
@@ -200,3 +203,14 @@ def test_readme_says_which_weights_are_averages_of_several_runs() -> None:
     (sentence,) = re.findall(r"[^.;]*averages of several runs\.", readme)
     assert set(re.findall(r"`([\w-]+)`", sentence)) == averaged
     assert "trained from scratch by this code" not in readme
+
+
+def test_the_lines_beside_other_libraries_are_those_of_the_code():
+    text = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
+    told = {
+        name: int(lines)
+        for name, lines in re.findall(r"^\| \[?([\w-]+)\]?(?:\(.*?\))? \| (\d+) \|", text, re.MULTILINE)
+    }
+    code = re.findall(r"^## ([\w-]+)\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    counted = {name: sum(bool(line.strip()) for line in block.splitlines()) for name, block in code}
+    assert told == counted and len(told) == 4

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import timm
 
 import vit_demo
 from vit_demo.cli import main
@@ -58,3 +59,10 @@ def test_the_documented_repositories_are_those_of_the_table():
     text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     documented = dict(re.findall(r"^\| `([\w-]+)` \| `(timm/[\w.]+)` \|", text, re.MULTILINE))
     assert documented == {preset.name: preset.repo for preset in PRESETS.values() if preset.source == "hub"}
+
+
+def test_the_documented_licences_are_those_that_timm_names():
+    text = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+    documented = dict(re.findall(r"^\| `[\w-]+` \| `timm/([\w.]+)` \|.*\| ([^|]+) \|$", text, re.MULTILINE))
+    words = {"apache-2.0": "Apache 2.0", "mit": "MIT", "dinov3-license": "Meta's DINOv3 licence"}
+    assert documented == {name: words[timm.get_pretrained_cfg(name).license] for name in documented}

@@ -75,7 +75,7 @@ def test_on_zero_gpu_only_the_pass_itself_runs_on_a_gpu(zero_gpu):
     calls_before = len(zero_gpu)
     for compute in (
         lambda ex: ex.relevance("3"),
-        lambda ex: ex.heatmap("patch_dropping", budget=8, progress=lambda *_: None),
+        lambda ex: ex.heatmap("local_surrogate", budget=8, progress=lambda *_: None),
         lambda ex: ex.faithfulness("rollout", steps=3, seeds=1).deletion,
         lambda ex: ex.drop_patches([(0, 0)]).rollout(),
     ):

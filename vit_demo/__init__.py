@@ -10,8 +10,9 @@ Example:
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from vit_demo import inference
 from vit_demo.errors import (
     BusyError,
     CheckpointError,
@@ -21,14 +22,14 @@ from vit_demo.errors import (
     LabelError,
     PresetError,
 )
-from vit_demo.inference import display
+from vit_demo.lazy import lazy_names
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
     from vit_demo import methods
     from vit_demo.inference.engine import Engine
     from vit_demo.inference.exploration import Exploration
-    from vit_demo.inference.shared import explore
+    from vit_demo.inference.explore import explore
     from vit_demo.model import ViT
     from vit_demo.trace import Trace, TracedViT
     from vit_demo.weights import Preset
@@ -57,7 +58,7 @@ _HOMES = {
     "Exploration": "vit_demo.inference.exploration",
     "Preset": "vit_demo.weights",
     "Trace": "vit_demo.trace",
-    "explore": "vit_demo.inference.shared",
+    "explore": "vit_demo.inference.explore",
 }
 """Where the names live that are imported on first use."""
 
@@ -96,22 +97,10 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
     return network.module if isinstance(network.module, ViT) else network
 
 
-def _render_for_notebook(result: "Exploration") -> str:
-    from vit_demo.web.notebook import to_html
-
-    return to_html(result)
-
-
 # Here, because this file is above all layers: a result must not import the package that shows it.
-display.register_renderer(_render_for_notebook)
+inference.notebook_html = lambda result: import_module("vit_demo.web.notebook").to_html(result)
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _PACKAGES:
-        return import_module(f"vit_demo.{name}")
-    raise AttributeError(f"module 'vit_demo' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, _HOMES | {name: f"vit_demo.{name}" for name in _PACKAGES})
 
 
 def __dir__() -> list[str]:

@@ -13,15 +13,10 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
-    """An integer of Python or numpy as Python's; neither ``True`` nor 1.0 is one.
-
-    Args:
-        value: What was given.
-        name: What it is, for the message.
-        lowest: The least value allowed; None for any.
+    """An integer of Python or numpy as Python's; neither ``True`` nor 1.0 is one, nor one below ``lowest``.
 
     Raises:
-        InputError: If it is no integer, or too small.
+        InputError: With the name, if it is none.
     """
     try:
         number = operator.index(value)
@@ -52,11 +47,7 @@ def find_device(name: str | torch.device) -> torch.device:
 
 
 def path_or_name(preset: Any) -> str:
-    """The name of a preset, or the path of its folder, as a string.
-
-    Raises:
-        PresetError: If it is neither.
-    """
+    """The name of a preset, or the path of its folder, as a string; ``PresetError`` if it is neither."""
     if not isinstance(preset, str | os.PathLike):
         raise PresetError(f"A preset is chosen by its name, not by {type(preset).__name__}.")
     return os.fspath(preset)

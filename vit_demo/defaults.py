@@ -14,6 +14,20 @@ PHOTOS_PRESET = "photos-tiny"
 MAX_PICTURE_BYTES = 50_000_000
 """Size of a picture file, read or uploaded."""
 
+METHOD_NAMES = (
+    "attention",
+    "rollout",
+    "norm_attention",
+    "attnlrp",
+    "grad_cam",
+    "libra_fullgrad",
+    "relevance",
+    "integrated_gradients",
+    "local_surrogate",
+    "occlusion",
+)
+"""The registered methods in their order, for the command line's help, which does not wait for torch."""
+
 Fit = Literal["crop", "squash", "keep"]
 """How a photo becomes the input: its centre square, squashed to a square, or whole on a rectangular grid."""
 

@@ -9,19 +9,12 @@ from typing import Any
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package (PEP 562).
-
-    Args:
-        package: Its ``__name__``.
-        homes: The module that defines each lazy name.
-
-    Returns:
-        A function that imports a name's module and returns the name.
-    """
+    """The ``__getattr__`` of a package (PEP 562), which imports the module that ``homes`` gives for a name."""
 
     def get(name: str) -> Any:
         if name in homes:
-            value = getattr(import_module(homes[name]), name)
+            module = import_module(homes[name])
+            value = getattr(module, name, module)
             setattr(sys.modules[package], name, value)  # so that the next access does not come here
             return value
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

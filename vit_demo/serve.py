@@ -24,10 +24,9 @@ from ray.serve.handle import DeploymentHandle
 from vit_demo.accelerator import device_name
 from vit_demo.errors import BusyError, InputError
 from vit_demo.inference.backend import decode, encode, forward_batch
-from vit_demo.inference.engine import Engine
+from vit_demo.inference.engine import Engine, install_engine
 from vit_demo.inference.forward import forward_with_trace
 from vit_demo.inference.limits import POOLS
-from vit_demo.inference.shared import install_engine
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import DEFAULT_PRESETS, Preset
@@ -143,11 +142,7 @@ class Models:
 
 
 class RayBackend:
-    """An engine's backend that sends calls to the pool of model replicas.
-
-    Args:
-        models: The handle of the pool.
-    """
+    """An engine's backend that sends calls to the pool of model replicas."""
 
     def __init__(self, models: DeploymentHandle) -> None:
         self.pools = {name: replace(pool, workers=PAGE_THREADS, threads=1) for name, pool in POOLS.items()}
@@ -171,11 +166,9 @@ class RayBackend:
         *,
         slow: bool,
     ) -> T:
-        """Runs a function on a network of any replica, on another one if it dies.
+        """Runs a function on a network of any replica, on another one if it dies; raises what the function raises.
 
-        Raises:
-            InputError: If the function raises it.
-            BusyError: If no replica replies for a minute.
+        If no replica replies for a minute, that is ``BusyError``.
         """
         call = encode((preset, patch_size, function, arguments, options, slow))
         single = function is forward_with_trace and options.get("kept_patches") is None
@@ -210,11 +203,7 @@ class RayBackend:
 )
 @serve.ingress()
 class Page:
-    """The page, whose engine runs no network itself.
-
-    Args:
-        models: The pool of model replicas.
-    """
+    """The page, whose engine runs no network itself."""
 
     def __init__(self, models: DeploymentHandle) -> None:
         install_engine(Engine("cpu", RayBackend(models)))

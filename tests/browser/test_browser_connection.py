@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from vit_demo.inference.shared import get_engine
+from vit_demo.inference.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.thumbnails import routes
 from vit_demo.web.frontend import modules
@@ -90,7 +90,7 @@ def test_an_upload_that_is_lost_says_so(page: Page, server: Server):
     page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.upload")
     for path in uploads.folder().glob("*/lion.jpg"):
         path.unlink()
-    get_engine()._results.clear()
+    get_engine()._results._entries.clear()
     page.locator("#patch-size").get_by_text("20", exact=True).click()
     page.locator(".result-status", has_text="not on the server: choose it again").wait_for()
     page.get_by_role("button", name="Goldfish").click()

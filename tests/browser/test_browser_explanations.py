@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from vit_demo.inference.shared import get_engine
+from vit_demo.inference.engine import get_engine
 from vit_demo.methods import METHODS
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
@@ -62,7 +62,7 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
         ("Relevance", f"for {label} · relevance", result.relevance()),
         ("AttnLRP", f"for {label} · AttnLRP", result.heatmap("attnlrp")),
         ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
-        ("Patch dropping", f"for {label} · hundreds", result.heatmap("patch_dropping")),
+        ("Local surrogate", f"for {label} · hundreds", result.heatmap("local_surrogate")),
     ):
         method_button(page, name).check()
         np.testing.assert_allclose(map_when(page, subject), values, rtol=1e-4, atol=1e-6)
@@ -70,7 +70,7 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
     other = result.top(2)[1][0]
     second.click()
     np.testing.assert_allclose(
-        map_when(page, f"for {other} · hundreds"), result.heatmap("patch_dropping", other), atol=1e-6
+        map_when(page, f"for {other} · hundreds"), result.heatmap("local_surrogate", other), atol=1e-6
     )
     assert second.get_attribute("aria-pressed") == "true"
 

@@ -14,7 +14,7 @@ import timm
 import torch
 from safetensors.torch import save
 
-from vit_demo.inference.shared import reset_engines
+from vit_demo.inference.engine import _engines
 from vit_demo.web import launch
 from vit_demo.weights import PRESETS
 from vit_demo.weights.imagenet import IMAGENET_LABELS
@@ -53,7 +53,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
         patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         yield server
-    reset_engines()  # its networks are not the real ones
+    _engines.clear()  # its networks are not the real ones
     server.close()
 
 

@@ -16,9 +16,9 @@ import torch
 import transformers
 from gradio_client import Client, handle_file
 from timm.models import save_for_hf
+from vit_demo.inference.shared import reset_engines
 
 import vit_demo
-from vit_demo.inference.shared import reset_engines
 from vit_demo.web import launch
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 

@@ -88,7 +88,7 @@ def test_other_blocks_and_methods(frame: Frame, result: Any) -> None:
 def test_what_needs_the_server_is_not_offered(frame: Frame) -> None:
     visible = " ".join(frame.locator("button:visible").all_inner_texts())
     assert not any(word in visible for word in ("Remove", "Restore", "Test this heatmap"))
-    assert frame.locator("input[data-value=patch_dropping]").count() == 0
+    assert frame.locator("input[data-value=local_surrogate]").count() == 0
     frame.locator(".method-docs summary").click()
     frame.wait_for_function("() => document.querySelector('.method-docs .text').textContent.length > 200")
 

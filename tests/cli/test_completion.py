@@ -13,7 +13,7 @@ from vit_demo.cli import COMMANDS, main
 
 CASES = [
     (["explain", "--preset", "digits-t"], ["digits-tiny"]),
-    (["explain", "--method", "patch_"], ["patch_dropping"]),
+    (["explain", "--method", "local_"], ["local_surrogate"]),
     (["compare", "--h"], ["--help"]),
     (["explain", "seve"], ["seven.png"]),
     (["explain", "--out", "o"], ["out"]),

@@ -57,6 +57,20 @@ def test_a_label_that_no_method_uses_is_refused(seven, capsys, tmp_path, command
     assert main([*given, "--method", "rollout,relevance"]) == 0
 
 
+def test_explain_compares_two_classes(seven, capsys, tmp_path):
+    command = ["explain", str(seven), *TINY, "--label", "7", "--against", "1", "--json"]
+    assert main([*command, "--method", "relevance,rollout", "--html", str(tmp_path / "r.html")]) == 0
+    maps = json.loads(capsys.readouterr().out)["maps"]
+    ex = vit_demo.explore(seven, "digits-tiny", 7)
+    np.testing.assert_allclose(maps["relevance"]["values"], ex.heatmap("relevance", "7", against="1"), atol=1e-6)
+    assert maps["relevance"]["against"] == "1" and maps["rollout"]["against"] is None
+    assert "for 7 rather than 1" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    command = ["explain", str(seven), *TINY, "--against", "7", "--json", "--method"]
+    for method, words in (("rollout", "--against does not apply to rollout"), ("relevance", "compared with itself")):
+        assert main([*command, method]) == 2
+        assert words in capsys.readouterr().err
+
+
 def test_explain_draws_the_map_of_another_class(seven, tmp_path):
     command = ["explain", str(seven), "--preset", "digits-tiny", "--method", "relevance", "--label", "1"]
     assert main([*command, "--out", str(tmp_path)]) == 0

@@ -20,15 +20,13 @@ def test_it_holds_no_more_than_its_bytes_and_evicts_the_least_recently_used():
     assert "huge" not in cache and cache.list_keys() == ["d", "e"]
     cache.put("d", bytes(10))
     assert cache.list_keys() == ["e", "d"] and cache.num_bytes == 160 + 2 * ENTRY_BYTES
-    cache.clear()
-    assert len(cache) == cache.num_bytes == 0 and cache.get("d") is None
 
 
 def test_many_small_entries_are_bounded_too():
     cache = ByteCache(100_000, len)
     for number in range(10_000):
         cache.put(number, b"")
-    assert len(cache) == 100
+    assert len(cache.list_keys()) == 100
 
 
 def test_what_has_grown_is_measured_again():
@@ -45,7 +43,6 @@ def test_what_has_grown_is_measured_again():
     [
         lambda cache: cache.put("b", b"b"),
         lambda cache: cache.get("a"),
-        lambda cache: cache.clear(),
         lambda cache: cache.num_bytes,
         lambda cache: cache.list_keys(),
     ],
@@ -81,4 +78,4 @@ def test_threads_do_not_harm_each_other():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(cache) == 50 and cache.num_bytes == cache.max_bytes
+    assert len(cache.list_keys()) == 50 and cache.num_bytes == cache.max_bytes

@@ -14,10 +14,9 @@ from vit_demo.accelerator import best_device
 from vit_demo.errors import CheckpointError, EmptyDrawingError, ImageError, PresetError
 from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
-from vit_demo.inference import forward, shared
-from vit_demo.inference.engine import Engine
+from vit_demo.inference import forward
+from vit_demo.inference.engine import Engine, _engines, get_engine
 from vit_demo.inference.limits import forward_bytes
-from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.weights import PRESETS
 
 HALF = (0.5, 0.5, 0.5)
@@ -173,14 +172,14 @@ def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
 
 
 def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monkeypatch):
-    for one in (module, shared):
+    for one in (module,):
         monkeypatch.setattr(one, "best_device", lambda: torch.device("meta"))
-    reset_engines()
+    _engines.clear()
     try:
         assert get_engine().device == Engine().device == torch.device("meta")
         assert get_engine("cpu").device == Engine("cpu").device == torch.device("cpu")
     finally:
-        reset_engines()
+        _engines.clear()
 
 
 @pytest.mark.parametrize(("slow", "passes"), [(False, 3), (True, 8)])
@@ -203,15 +202,15 @@ def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
         time.sleep(0.05)
         return Engine(name)
 
-    monkeypatch.setattr(shared, "Engine", slowly)
-    reset_engines()
+    monkeypatch.setattr(module, "Engine", slowly)
+    _engines.clear()
     threads = [threading.Thread(target=lambda: found.append(get_engine("cpu"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(set(map(id, found))) == 1 and made == ["cpu"]
-    reset_engines()
+    _engines.clear()
 
 
 def test_equal_requests_at_once_make_one_pass(tiny, photo, monkeypatch):
@@ -241,15 +240,13 @@ def test_weights_that_give_no_number_are_refused(tiny, photo):
         engine.explore(photo, "photos-tiny", 8)
 
 
-@pytest.mark.parametrize(("longest", "passes"), [(60.0, 2), (0.0, 1)], ids=["quick", "slow"])
-def test_the_first_pass_at_a_size_is_timed_again_unless_it_is_slow(network, monkeypatch, longest, passes):
+def test_the_first_pass_at_a_size_is_repeated_before_it_is_timed(network):
     """It also derives the weights for that size, which later passes at the same size do not."""
-    monkeypatch.setattr(forward, "LONGEST_REPEAT", longest)
     model, images, seen = network(), torch.randn(1, 3, 16, 16), []
     model.register_forward_pre_hook(lambda *_: seen.append(1))
     forward.forward_with_trace(model, images, patch_size=2)
-    assert len(seen) == passes
+    assert len(seen) == 2
     forward.forward_with_trace(model, images, patch_size=2)
-    assert len(seen) == passes + 1
+    assert len(seen) == 3
     forward.forward_with_trace(model, torch.randn(1, 3, 16, 24), patch_size=2)
-    assert len(seen) == 2 * passes + 1
+    assert len(seen) == 5

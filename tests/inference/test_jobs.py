@@ -42,7 +42,7 @@ def test_too_many_are_refused_in_one_sentence_and_the_next_one_works(runner):
         runner.submit("one too many", lambda: None, "slow")
     assert runner.run("elsewhere", lambda: "fine", "quick") == "fine"
     go_on.set()
-    until(lambda: not runner.num_active)
+    until(lambda: not runner._active)
     assert runner.run("later", lambda: "fine", "slow") == "fine"
 
 

@@ -78,7 +78,7 @@ def test_a_network_of_any_size_may_keep_the_shape_of_a_picture():
 def test_everything_of_a_result_works(name, pixels):
     ex = vit_demo.explore(pixels, NETWORKS[name]())
     for method in vit_demo.methods.METHODS.values():
-        options = {"budget": 8} if method.name == "patch_dropping" else {}
+        options = {"budget": 8} if method.name == "local_surrogate" else {}
         assert ex.heatmap(method.name, **options).shape == (4, 4), method.name
     assert ex.attention_maps().shape == (3, 3, 4, 4) and ex.attention_maps((1, 2)).shape == (3, 3, 4, 4)
     assert len(ex.randomization("rollout")) == 5

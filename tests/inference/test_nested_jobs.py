@@ -28,7 +28,7 @@ def test_work_without_a_key_joins_nothing_and_runs_within_its_job(runner):
     started = []
     for _ in range(2):
         runner.run(None, lambda: started.append(threading.current_thread().name), "quick")
-    runner.run("outer", lambda: runner.run(None, lambda: started.append(runner.num_active), "slow"), "quick")
+    runner.run("outer", lambda: runner.run(None, lambda: started.append(len(runner._active)), "slow"), "quick")
     assert started == ["quick-0", "quick-0", 1]
 
 

@@ -4,7 +4,7 @@ import pytest
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.inference.shared import get_engine
+from vit_demo.inference.engine import get_engine
 
 
 @pytest.mark.parametrize("size", [(1, 1), (15, 400), (400, 15)])

@@ -14,8 +14,8 @@ import torch
 import vit_demo
 from vit_demo import methods, metrics
 from vit_demo.errors import InputError
+from vit_demo.inference.engine import _engines
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.shared import reset_engines
 from vit_demo.methods import METHODS
 from vit_demo.model import ViT
 from vit_demo.trace import Recording, TracedViT
@@ -27,7 +27,7 @@ CLASS_METHODS = [name for name, method in METHODS.items() if method.class_specif
 @pytest.fixture(scope="module")
 def three() -> Iterator[Exploration]:
     yield vit_demo.explore(example_picture(3), "digits-tiny", 7)
-    reset_engines()
+    _engines.clear()
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ test("every registered method is on the page, one without words of its own too",
     fixture.methods.map(({ name }) => name),
   );
   assert.ok(methods[classMethod(methods)].classSpecific);
-  assert.deepEqual(recommendedMethods(methods), ["attention", "relevance"]);
+  assert.deepEqual(recommendedMethods(methods), ["attention", "libra_fullgrad"]);
   const added = {
     name: "new_method",
     title: "New method",

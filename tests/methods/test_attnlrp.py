@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.methods import attnlrp
-from vit_demo.methods.attnlrp import _WithRules
+from vit_demo.methods.attnlrp import _linear
+from vit_demo.methods.gradient_rules import ModifiedBackward
 from vit_demo.trace import TracedViT
 
 Network = Callable[..., TracedViT]
@@ -122,7 +123,7 @@ def test_the_rules_change_the_backward_pass_only(scale: float) -> None:
     """Also where a token has so little variance that the normalization's epsilon decides."""
     x, weight, bias = scale * torch.randn(2, 5, 8), torch.randn(8), torch.randn(8)
     expected = nn.functional.layer_norm(x, (8,), weight, bias, eps=1e-5), nn.functional.gelu(x)
-    with _WithRules():
+    with ModifiedBackward({nn.functional.linear: _linear}):
         found = nn.functional.layer_norm(x, (8,), weight, bias, eps=1e-5), nn.functional.gelu(x)
     torch.testing.assert_close(found, expected)
 
@@ -131,7 +132,7 @@ def test_the_rules_change_the_backward_pass_only(scale: float) -> None:
 @pytest.mark.parametrize("bias", [None, 0.0])
 def test_an_input_of_zeros_gets_no_relevance_in_any_precision(dtype: torch.dtype, bias: float | None) -> None:
     x, weight = torch.zeros(1, 2, 4, dtype=dtype, requires_grad=True), torch.randn(3, 4).to(dtype)
-    with _WithRules():
+    with ModifiedBackward({nn.functional.linear: _linear}):
         z = nn.functional.linear(x, weight, None if bias is None else torch.full((3,), bias, dtype=dtype))
     (slope,) = torch.autograd.grad(z.sum(), x)
     assert torch.equal(slope, torch.zeros_like(slope))

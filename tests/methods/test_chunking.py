@@ -63,7 +63,7 @@ def test_every_map_is_the_same_in_small_chunks(network: Network, held: dict, nam
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
     # Without a class token a row has 16 values, and five rows fit.
     assert max(held["rows"], default=0) in ((0,) if not whole["rows"] else (1, 4, 5))
-    many = name in ("occlusion", "patch_dropping")
+    many = METHODS[name].is_slow
     assert whole["pictures"] > 10 if many else whole["pictures"] == 1
     assert max(held["pictures"]) <= (8 if many else 1)
 

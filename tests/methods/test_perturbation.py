@@ -1,4 +1,4 @@
-"""Occlusion and patch dropping: against masked attention, and on networks whose answer is known beforehand."""
+"""Occlusion and the local surrogate: against masked attention, and on networks whose answer is known beforehand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.methods import attnlrp, occlusion, patch_dropping, relevance
+from vit_demo.methods import libra_fullgrad, local_surrogate, occlusion
 from vit_demo.methods.gaussian_process import log_evidence, posterior_mean
-from vit_demo.methods.patch_dropping import class_score, random_subsets
+from vit_demo.methods.local_surrogate import class_score, random_subsets
 from vit_demo.methods.ranks import ranks, spearman
 from vit_demo.trace import TracedViT
 
@@ -64,14 +64,14 @@ class Planted(TracedViT):
         return torch.stack([torch.log1p(-log_p.exp()), log_p], dim=1)
 
 
-def test_patch_dropping_recovers_a_planted_order(network: Network) -> None:
+def test_local_surrogate_recovers_a_planted_order(network: Network) -> None:
     model = Planted.of(network(num_classes=2).module)
     importance = torch.linspace(-1, 1, 16)[torch.randperm(16)].reshape(4, 4)
     images = importance.repeat_interleave(4, 0).repeat_interleave(4, 1).expand(1, 3, 16, 16)
-    found = patch_dropping(model, images, 1, budget=200, with_hint=False)[0]
+    found = local_surrogate(model, images, 1, budget=200, with_hint=False)[0]
     assert spearman(found, importance) > 0.98
     kept_patches = torch.tensor([[0, 2, 3, 7, 8, 9, 13, 15]])
-    some = patch_dropping(model, images, 1, budget=200, with_hint=False, kept_patches=kept_patches)[0].flatten()
+    some = local_surrogate(model, images, 1, budget=200, with_hint=False, kept_patches=kept_patches)[0].flatten()
     assert spearman(some[kept_patches[0]], importance.flatten()[kept_patches[0]]) > 0.98
     assert some.count_nonzero() == 8
 
@@ -166,7 +166,7 @@ def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
     assert random_subsets(2, 5, 0.25, seed=0).shape == (5, 1)
 
 
-def test_patch_dropping_scores_quarters_and_halves_and_uses_two_hints(network: Network, monkeypatch) -> None:
+def test_local_surrogate_scores_quarters_and_halves_and_uses_a_hint(network: Network, monkeypatch) -> None:
     model, images, reported, given = network(), torch.randn(1, 3, 16, 16), [], []
     kept_patches = torch.tensor([[0, 2, 3, 5, 7, 8, 13, 15]])
 
@@ -174,9 +174,9 @@ def test_patch_dropping_scores_quarters_and_halves_and_uses_two_hints(network: N
         given.append(arguments)
         return posterior_mean(*arguments)
 
-    monkeypatch.setattr(sys.modules[patch_dropping.__module__], "posterior_mean", remember)
+    monkeypatch.setattr(sys.modules[local_surrogate.__module__], "posterior_mean", remember)
     options = {"budget": 51, "kept_patches": kept_patches}
-    found = patch_dropping(model, images, 2, **options, progress=lambda *counts: reported.append(counts))
+    found = local_surrogate(model, images, 2, **options, progress=lambda *counts: reported.append(counts))
     assert reported == [(17, 51), (34, 51), (51, 51)]
     present, scores, group, places, hints = given[0]
     assert present.sum(1).tolist() == [2] * 17 + [4] * 34 and group.tolist() == [0] * 17 + [1] * 17 + [2] * 17
@@ -184,20 +184,16 @@ def test_patch_dropping_scores_quarters_and_halves_and_uses_two_hints(network: N
     log_p = torch.cat([model(images, kept_patches=patches).log_softmax(1)[:, 2] for patches in there])
     torch.testing.assert_close(scores, class_score(log_p))
     assert (4 * places).tolist() == [[i // 4, i % 4] for i in kept_patches[0].tolist()]
-    maps = (
-        relevance(model, images, 2, kept_patches=kept_patches, average_heads_first=True),
-        attnlrp(model, images, 2, kept_patches=kept_patches),
-    )
-    first, second = (ranks(one.flatten()[kept_patches[0]]) for one in maps)
-    torch.testing.assert_close(hints, (first + second)[None] / 2)
+    shares = libra_fullgrad(model, images, 2, kept_patches=kept_patches).flatten()[kept_patches[0]]
+    torch.testing.assert_close(hints, ranks(shares)[None])
     importance, hint = posterior_mean(*given[0]).double().numpy(), hints[0].double().numpy()
     expected = importance + importance.std() / 4 * (hint - hint.mean()) / hint.std()
     np.testing.assert_allclose(found.flatten()[kept_patches[0]], expected, atol=1e-5)
-    assert torch.equal(found, patch_dropping(model, images, 2, **options))
-    patch_dropping(model, images, 2, **options, with_hint=False)
+    assert torch.equal(found, local_surrogate(model, images, 2, **options))
+    local_surrogate(model, images, 2, **options, with_hint=False)
     assert given[2][4].shape == (0, 8)
     with pytest.raises(ValueError, match="too small"):
-        patch_dropping(model, images, 2, budget=5)
+        local_surrogate(model, images, 2, budget=5)
 
 
 def test_ties_share_their_mean_rank_and_spearman_equals_the_formula() -> None:

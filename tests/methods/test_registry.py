@@ -12,8 +12,11 @@ DOCS = (Path(__file__).parents[2] / "docs" / "explanations.md").read_text(encodi
 
 
 def test_the_table_in_the_docs_lists_every_method():
-    rows = re.findall(r"^\| `(\w+)` \| (yes|no) \|", DOCS, flags=re.MULTILINE)
-    assert dict(rows) == {name: "yes" if method.class_specific else "no" for name, method in METHODS.items()}
+    rows = re.findall(r"^\| `(\w+)` \| (yes|no) \|[^|]*\|[^|]*\| ([^|]*) \| (yes|no) \|", DOCS, flags=re.MULTILINE)
+    assert {name: rest for name, *rest in rows} == {
+        name: ["yes" if method.class_specific else "no", method.unit, "yes" if method.signed else "no"]
+        for name, method in METHODS.items()
+    }
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -23,7 +26,8 @@ def test_every_method_has_a_section_in_the_docs(name):
 
 def test_cheap_methods_and_those_without_a_class_come_first():
     assert list(METHODS) == [
-        "attention", "rollout", "norm_attention", "attnlrp", "relevance", "occlusion", "patch_dropping",
+        "attention", "rollout", "norm_attention", "attnlrp", "grad_cam", "libra_fullgrad", "relevance",
+        "integrated_gradients", "local_surrogate", "occlusion",
     ]  # fmt: skip
 
 
@@ -35,8 +39,8 @@ def test_cheap_methods_and_those_without_a_class_come_first():
         ("attention", {"direction": "up"}, "no direction 'up': choose one of from, to"),
         ("occlusion", {"window": 0}, "window must be a whole number from 1 to 99, not 0"),
         ("occlusion", {"window": True}, "not True"),
-        ("patch_dropping", {"budget": 10_001}, "from 6 to 10000"),
-        ("patch_dropping", {"with_hint": 1}, "with_hint must be True or False, not 1"),
+        ("local_surrogate", {"budget": 10_001}, "from 6 to 10000"),
+        ("local_surrogate", {"with_hint": 1}, "with_hint must be True or False, not 1"),
     ],
 )
 def test_wrong_options_are_refused_in_one_sentence(method, options, words):
@@ -44,8 +48,12 @@ def test_wrong_options_are_refused_in_one_sentence(method, options, words):
         find_method(method).check_options(options)
 
 
+def test_a_method_is_found_by_its_earlier_name():
+    assert find_method("patch_dropping") is METHODS["local_surrogate"]
+
+
 def test_the_defaults_are_those_of_the_functions():
     defaults = {name: {o.name: o.default for o in method.options} for name, method in METHODS.items()}
     assert defaults["attention"] == {"block": -1, "head": None, "query": None, "direction": "from"}
     assert defaults["occlusion"] == {"window": 1} and defaults["attnlrp"] == {}
-    assert defaults["patch_dropping"] == {"budget": 384, "seed": 0, "with_hint": True}
+    assert defaults["local_surrogate"] == {"budget": 384, "seed": 0, "with_hint": True}

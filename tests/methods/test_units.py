@@ -40,6 +40,6 @@ def test_occlusion_of_a_sure_seven_is_below_its_floor_and_faint(seven):
 
 def test_only_methods_with_a_sign_have_values_below_zero(seven):
     for name, method in METHODS.items():
-        options = {"budget": 6} if name == "patch_dropping" else {}
+        options = {"budget": 6} if name == "local_surrogate" else {}
         values = seven.heatmap(name, **options)
         assert method.signed or values.min() >= 0, name

@@ -71,9 +71,3 @@ def test_parameters_are_counted_as_in_the_network(changes):
     config = ViTConfig(**{"image_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 4, **changes})
     with torch.device("meta"):
         assert config.num_parameters == sum(p.numel() for p in ViT(config).parameters())
-
-
-def test_another_head_leaves_the_rest_of_the_network():
-    config = ViTConfig(image_size=16, patch_size=8, embed_dim=8, depth=2, num_heads=2, num_classes=3)
-    other = config.with_classes(5)
-    assert other.num_classes == 5 and other.to_dict() == {**config.to_dict(), "num_classes": 5}

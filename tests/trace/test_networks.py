@@ -163,3 +163,18 @@ def test_what_cannot_be_traced_gets_a_sentence():
     network = adapt(own(), 32)
     with pytest.raises(PresetError, match="leave patch_size out"):
         network(torch.zeros(1, 3, 32, 32), patch_size=4)
+
+
+def test_the_public_trace_holds_the_outputs_of_blocks_on_request(network, images):
+    if not network.shows_tokens:
+        pytest.skip("the blocks of this network are no modules that return tokens")
+    _, expected = traced(network, images)
+    with torch.no_grad(), vit_demo.Trace(network.blocks) as trace:
+        plain(network, images)
+    assert len(trace.tokens) == len(network.blocks)
+    for found, tokens in zip(trace.tokens, expected.tokens[1:], strict=True):
+        assert torch.equal(found, tokens)
+    assert not any(block._forward_hooks for block in network.blocks)
+    with pytest.raises(KeyError), vit_demo.Trace(network.blocks):
+        raise KeyError
+    assert not any(block._forward_hooks for block in network.blocks)

@@ -159,7 +159,7 @@ def test_all_that_is_computed_leaves_the_network_as_it_was(make: Make, images: T
     random, attributes = torch.get_rng_state(), [set(vars(one)) for one in module.modules()]
     network = adapt(module, 32)
     for name, method in methods.METHODS.items():
-        method.compute(network, images[:1], 3, **({"budget": 8} if name == "patch_dropping" else {}))
+        method.compute(network, images[:1], 3, **({"budget": 8} if name == "local_surrogate" else {}))
     logit_lens(network, images)
     patch_tokens(network, images[:1])
     randomization(network, images[:1], 3, "rollout")

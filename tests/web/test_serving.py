@@ -21,7 +21,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from vit_demo.cli import main
-from vit_demo.inference.shared import reset_engines
+from vit_demo.inference.engine import _engines
 from vit_demo.web import build_page, server
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads
@@ -196,9 +196,9 @@ def damaged(tmp_path, monkeypatch):
         path = folder / f"{name}.safetensors"
         path.write_bytes(path.read_bytes()[:-1000])
     monkeypatch.setattr("vit_demo.inference.engine.load_model", partial(load_model, folder=folder))
-    reset_engines()
+    _engines.clear()
     yield
-    reset_engines()
+    _engines.clear()
 
 
 def test_a_damaged_checkpoint_is_a_message_and_the_rest_works(damaged):

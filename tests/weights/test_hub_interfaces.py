@@ -14,9 +14,8 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.inference.engine import Engine
+from vit_demo.inference.engine import Engine, _engines, get_engine
 from vit_demo.inference.inputs import Source
-from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.web import api
 from vit_demo.web.catalog import menu
 from vit_demo.web.frontend.inputs import Inputs
@@ -47,9 +46,9 @@ def photo(tmp_path):
 def cats(hub, published, monkeypatch):
     """A repository on the test Hub, and a new engine."""
     hub.repositories["someone/cats"] = published.files
-    reset_engines()
+    _engines.clear()
     yield "someone/cats"
-    reset_engines()
+    _engines.clear()
 
 
 @pytest.fixture

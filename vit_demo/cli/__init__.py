@@ -27,13 +27,9 @@ OK, BAD_INPUT, STOPPED = 0, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command.
+    """Runs one command, with the arguments of the process for None, and returns the exit code.
 
-    Args:
-        arguments: Command-line arguments; None for those of the process.
-
-    Returns:
-        The exit code: 0; 2 for invalid input, with one line on stderr; or 130 after Ctrl-C.
+    That is 0; 2 for invalid input, with one line on stderr; or 130 after Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a file name may not be text in the encoding of a pipe

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.cli.options import PRESET_HELP, AddToList, add_picture_options, check_label, names, whole_numbers
-from vit_demo.cli.output import MapProgress, json_values, print_line, write_file
+from vit_demo.cli.options import PRESET_HELP, add_picture_options, against, chosen_methods, names, whole_numbers
+from vit_demo.cli.output import MapProgress, json_values, prediction_json, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import find_pictures
 from vit_demo.errors import InputError, PresetError
@@ -37,11 +37,11 @@ def add(commands: Commands) -> None:
     command = add_command(commands, "compare", run, description, examples)
     command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
     command.add_argument(
-        "--preset", type=names, action=AddToList, metavar="P[,P]",
+        "--preset", type=names, action="extend", metavar="P[,P]",
         help=f"names from `presets`, repositories of the Hub as org/name, or folders {PRESET_HELP}",
     )  # fmt: skip
     command.add_argument(
-        "--patch-size", type=whole_numbers, action=AddToList, metavar="N[,N]",
+        "--patch-size", type=whole_numbers, action="extend", metavar="N[,N]",
         help="in pixels (of one preset all its sizes, of several the default of each)",
     )  # fmt: skip
     add_picture_options(command)
@@ -55,12 +55,10 @@ def run(options: argparse.Namespace) -> None:
     if others:
         raise InputError(f"{options.image} stands for several pictures: compare takes one.")
     from vit_demo.images import read_image
+    from vit_demo.inference.engine import get_engine
     from vit_demo.inference.inputs import default_preset
-    from vit_demo.inference.shared import get_engine
-    from vit_demo.methods import find_method
 
-    methods = [find_method(name) for name in options.method]
-    check_label(options.label, methods)
+    methods = chosen_methods(options)
     image = read_image(picture.read())
     chosen = options.preset or [default_preset(image)]
     presets = {name: get_engine().prepare(name).result() for name in chosen}
@@ -71,7 +69,12 @@ def run(options: argparse.Namespace) -> None:
             progress.start(f"{name}, {size} px")
             result = get_engine().explore(image, name, size, options.fit)
             results.append(result)
-            maps.append([result.heatmap(method.name, options.label, progress.map()) for method in methods])
+            maps.append(
+                [
+                    result.heatmap(method.name, options.label, progress.map(), against=against(options, method))
+                    for method in methods
+                ]
+            )
     path = options.out / f"{picture.stem}-compare.png"
     write_file(path, _sheet(results, methods, maps))
     if options.json:
@@ -82,18 +85,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None) -> list[int]:
-    """The patch sizes of one of the presets.
-
-    Raises:
-        PresetError: If it offers none of the chosen ones, or no preset offers one of them.
-    """
+    """The patch sizes of one of the presets; ``PresetError`` if it offers none of them, or no preset offers one."""
     preset = presets[name]
     if chosen is None:
         return list(preset.patch_sizes) if len(presets) == 1 else [preset.default_patch_size]
     for size in chosen:
         if not any(size in one.patch_sizes for one in presets.values()):
             preset.check_patch_size(size)
-    offered = [size for size in chosen if size in preset.patch_sizes]
+    offered = [size for size in dict.fromkeys(chosen) if size in preset.patch_sizes]
     if not offered:
         known = ", ".join(map(str, preset.patch_sizes))
         raise PresetError(f"{name} has none of these patch sizes: choose from {known}.")
@@ -145,9 +144,6 @@ def _sheet(results: list[Exploration], methods: list[Method], maps: list[list[ND
 def _to_json(result: Exploration, values: list[NDArray[np.float32]], methods: list[Method]) -> dict[str, Any]:
     named = zip(methods, values, strict=True)
     return {
-        "preset": result.preset.name,
-        "patch_size": result.patch_size,
-        "grid": list(result.grid),
-        "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+        **prediction_json(result),
         "maps": {method.name: {"unit": method.unit, "values": json_values(one)} for method, one in named},
     }

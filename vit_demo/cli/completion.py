@@ -6,6 +6,7 @@ import argparse
 
 from vit_demo.cli.output import print_line
 from vit_demo.cli.parser import Commands, add_command
+from vit_demo.defaults import METHOD_NAMES
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -29,12 +30,11 @@ def run(options: argparse.Namespace) -> None:
     """Prints the script."""
     import shtab
 
-    from vit_demo.methods import METHODS
     from vit_demo.weights import PRESETS
 
     parser = options.parser
     parser.prog = "vit-demo"
-    values = {"preset": list(PRESETS), "method": list(METHODS), "shell": list(SHELLS)}
+    values = {"preset": list(PRESETS), "method": list(METHOD_NAMES), "shell": list(SHELLS)}
     for command in _commands(parser):
         for action in command._actions:
             if action.choices is None:

@@ -7,16 +7,20 @@ import json
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vit_demo.cli.options import PRESET_HELP, add_map_options, add_picture_options, check_label, map_options
-from vit_demo.cli.output import MapProgress, json_values, make_folder, print_line, write_file
+from vit_demo.cli.options import (
+    PRESET_HELP,
+    add_map_options,
+    add_picture_options,
+    against,
+    chosen_methods,
+    map_options,
+)
+from vit_demo.cli.output import MapProgress, json_values, make_folder, prediction_json, print_line, write_file
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
-
-if TYPE_CHECKING:
-    pass
 
 
 def add(commands: Commands) -> None:
@@ -27,7 +31,7 @@ def add(commands: Commands) -> None:
         "photos/ --method attention,occlusion --html report.html",
         "seven.png --method attention --block 2 --head 1 --query 3,4",
         "'photos/**/*.jpg' --json > photos.jsonl",
-        "- --label lion --method relevance < photo.jpg",
+        "- --label lion --against 'tabby cat' --method relevance < photo.jpg",
     ]
     command = add_command(commands, "explain", run, "classify pictures and draw their heatmaps", examples)
     command.add_argument(
@@ -50,20 +54,17 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> bool:
     """Explains each picture; one that cannot be used is reported, and the others are done.
 
-    Returns:
-        Whether a picture could not be used.
+    Returns whether a picture could not be used.
     """
     pictures = find_pictures(options.images)
     out = options.out or (None if options.json or options.html else Path("out"))
     if out is not None:
         make_folder(out)
     from vit_demo.cli.report import Report
-    from vit_demo.inference.shared import get_engine
-    from vit_demo.methods import find_method
+    from vit_demo.inference.engine import get_engine
 
-    methods = [find_method(name) for name in options.method]
+    methods = chosen_methods(options)
     choices = map_options(options, methods)
-    check_label(options.label, methods)
     if options.preset is not None:  # otherwise each picture has its own
         get_engine().prepare(options.preset).result().check_patch_size(options.patch_size)
     report, known = Report(), dict[str, tuple[str, ...]]()
@@ -80,7 +81,14 @@ def run(options: argparse.Namespace) -> bool:
                 continue
             label = result.labels[result.target(options.label)] if result.labels else None
             maps = [
-                ExplainedMap(method, chosen, result.heatmap(method.name, options.label, progress.map(), **chosen))
+                ExplainedMap(
+                    method,
+                    chosen,
+                    result.heatmap(
+                        method.name, options.label, progress.map(), against=against(options, method), **chosen
+                    ),
+                    against(options, method),
+                )
                 for method, chosen in zip(methods, choices, strict=True)
             ]
             explained = Explained(picture, result, maps, label)
@@ -144,16 +152,14 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
     result = explained.result
     return {
         "image": explained.picture.name,
-        "preset": result.preset.name,
-        "patch_size": result.patch_size,
-        "grid": list(result.grid),
-        "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+        **prediction_json(result),
         "is_confident": result.is_confident,
         "labels": list(result.preset.few_labels),
         "maps": {
             one.method.name: {
                 "unit": one.method.unit,
                 "label": explained.label if one.method.class_specific else None,
+                "against": one.against,
                 "options": one.options,
                 "values": json_values(one.values),
             }

@@ -6,27 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, PHOTOS_PRESET
+from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, METHOD_NAMES, PHOTOS_PRESET
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
     from vit_demo.methods import Method
-
-
-class AddToList(argparse.Action):
-    """An option that can be repeated, and whose value can be a list with commas; doublets are dropped."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        """Adds the values to those of earlier uses of the option."""
-        before = [] if getattr(namespace, self.dest) is self.default else getattr(namespace, self.dest)
-        assert isinstance(values, Sequence)
-        setattr(namespace, self.dest, list(dict.fromkeys([*before, *values])))
 
 
 def names(text: str) -> list[str]:
@@ -46,14 +30,16 @@ def whole_numbers(text: str) -> list[int]:
 
 
 def add_picture_options(command: argparse.ArgumentParser) -> None:
-    """Adds ``--method``, ``--label`` and ``--fit``."""
-    method = command.add_argument(
-        "--method", type=names, action=AddToList, default=["rollout"], metavar="M[,M]",
-        help="explanation methods (rollout); each of: %(names)s",
+    """Adds ``--method``, ``--label``, ``--against`` and ``--fit``."""
+    command.add_argument(
+        "--method", type=names, action="extend", metavar="M[,M]",
+        help=f"explanation methods (rollout); each of: {', '.join(METHOD_NAMES)}",
     )  # fmt: skip
-    method.names = _MethodNames()  # type: ignore[attr-defined]
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
+    )
+    command.add_argument(
+        "--against", metavar="CLASS", help="another class: the evidence for the first rather than for this one"
     )
     command.add_argument("--fit", choices=FITS, default=FITS[0], help="how a photo becomes the input (%(default)s)")
 
@@ -61,15 +47,25 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
 PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 
-def check_label(label: str | None, methods: Sequence[Method]) -> None:
-    """Checks that a class was given only where a method depends on it.
+def chosen_methods(options: argparse.Namespace) -> list[Method]:
+    """The methods of ``--method``, each once; classes may be given only where one of them depends on these."""
+    from vit_demo.methods import find_method
 
-    Raises:
-        InputError: If none does.
-    """
-    if label is not None and not any(method.class_specific for method in methods):
-        chosen = ", ".join(method.name for method in methods)
-        raise InputError(f"--label does not apply to {chosen}: add --method relevance, or leave it out.")
+    methods = [find_method(name) for name in dict.fromkeys(options.method or ["rollout"])]
+    applies = {
+        "label": any(method.class_specific for method in methods),
+        "against": any(method.compares_classes for method in methods),
+    }
+    for option, some in applies.items():
+        if getattr(options, option) is not None and not some:
+            chosen = ", ".join(method.name for method in methods)
+            raise InputError(f"--{option} does not apply to {chosen}: add --method relevance, or leave it out.")
+    return methods
+
+
+def against(options: argparse.Namespace, method: Method) -> str | None:
+    """The class that a map compares, if its method does."""
+    return options.against if method.compares_classes else None
 
 
 def add_map_options(command: argparse.ArgumentParser) -> None:
@@ -93,11 +89,7 @@ def patch(text: str) -> tuple[int, int]:
 
 
 def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
-    """For each method its own among the options that were given.
-
-    Raises:
-        InputError: If one was given that none of the methods has.
-    """
+    """For each method its own among the options that were given; ``InputError`` for one that none of them has."""
     names = ("block", "head", "query", "direction")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     for option in given:
@@ -105,12 +97,3 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
             chosen = ", ".join(method.name for method in methods)
             raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
     return [{name: value for name, value in given.items() if method.offers(name)} for method in methods]
-
-
-class _MethodNames:
-    """The registered methods, which are imported when a help names them: they take torch, and so a second."""
-
-    def __str__(self) -> str:
-        from vit_demo.methods import METHODS
-
-        return ", ".join(METHODS)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
+    from vit_demo.inference.exploration import Exploration
+
 
 def printable(text: str) -> str:
     """A text whose control characters, by which a file's name could command the terminal, are written out."""
@@ -24,16 +26,10 @@ def printable(text: str) -> str:
 
 
 def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) -> None:
-    """Prints a line without disturbing a progress bar.
+    """Prints a line, to stdout by default, without disturbing a progress bar.
 
-    Args:
-        text: Without its end of line.
-        file: Where to; stdout for None.
-        goes_on: Whether the command has more to do than to print: if nobody reads its output any more, it goes on in
-            silence. Otherwise the program ends.
-
-    Raises:
-        InputError: If the output cannot be written, as on a full disk.
+    If nobody reads the output any more, the program ends, unless it ``goes_on`` with more than to print. If the output
+    cannot be written, as on a full disk, it raises ``InputError``.
     """
     from tqdm import tqdm
 
@@ -50,11 +46,7 @@ def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) 
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, with those above it.
-
-    Raises:
-        InputError: If that is not possible.
-    """
+    """Makes a folder, with those above it; ``InputError`` if that is not possible."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -62,11 +54,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes | Image.Image) -> None:
-    """Writes bytes, or a picture as PNG, and makes the folder of the file.
-
-    Raises:
-        InputError: If the file cannot be written.
-    """
+    """Writes bytes, or a picture as PNG, and makes the folder of the file; ``InputError`` if that is not possible."""
     if not isinstance(content, bytes):
         buffer = io.BytesIO()
         content.save(buffer, "PNG")
@@ -78,18 +66,23 @@ def write_file(path: Path, content: bytes | Image.Image) -> None:
         raise InputError(f"{path} cannot be written ({error.strerror}): choose another place.") from error
 
 
+def prediction_json(result: Exploration) -> dict[str, Any]:
+    """The model of a result, and its five most likely classes, as JSON values."""
+    return {
+        "preset": result.preset.name,
+        "patch_size": result.patch_size,
+        "grid": list(result.grid),
+        "predictions": [{"label": label, "probability": probability} for label, probability in result.top(5)],
+    }
+
+
 def json_values(values: NDArray[np.float32]) -> list[list[float]]:
     """A map ``[rows, cols]`` for JSON, each number with the fewest digits that give the same float32."""
     return [[float(str(value)) for value in row] for row in values]
 
 
 class MapProgress:
-    """A progress bar on stderr over the maps of several pictures; on a terminal only.
-
-    Args:
-        pictures: How many there are.
-        maps: How many maps each has.
-    """
+    """A progress bar on stderr, if that is a terminal, over so many pictures of so many maps each."""
 
     def __init__(self, pictures: int, maps: int) -> None:
         from tqdm import tqdm
@@ -112,11 +105,7 @@ class MapProgress:
         self._picture += 1
 
     def map(self) -> Callable[[int, int], None]:
-        """Begins the next map of the picture.
-
-        Returns:
-            A function that takes the passes done and their total.
-        """
+        """Begins the next map of the picture; returns a function that takes the passes done and their total."""
         base = self._started
         self._started += 1
         self._move_to(base)

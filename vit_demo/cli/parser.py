@@ -28,12 +28,8 @@ def add_command(
 ) -> argparse.ArgumentParser:
     """Adds a command.
 
-    Args:
-        commands: Of the parser.
-        name: Of the command.
-        run: Called with the options; returns something true if some of the input was invalid and reported.
-        description: One sentence.
-        examples: Arguments of each example, without the name of program and command.
+    ``run`` is called with the options, and returns something true if some of the input was invalid and reported. An
+    example is its arguments, without the name of program and command.
     """
     lines = [f"  {program_name()} {name} {line}".rstrip() for line in examples]
     epilog = "\n".join(["examples:", *lines])

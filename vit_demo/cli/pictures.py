@@ -33,12 +33,7 @@ MOST_MATCHES = 10_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture to be read.
-
-    Attributes:
-        name: Its path, or ``-``.
-        stem: The beginning of the names of its output files, different for each picture of a run.
-    """
+    """A picture to be read: its path or ``-``, and the beginning of the names of its output files, unique in a run."""
 
     name: str
     stem: str
@@ -50,29 +45,17 @@ class Picture:
 
 @dataclass(frozen=True)
 class ExplainedMap:
-    """One map of a picture.
-
-    Attributes:
-        method: Which computed it.
-        options: Of the method, those that were given.
-        values: The map ``[rows, cols]``.
-    """
+    """One map ``[rows, cols]`` of a picture, the options of its method that were given, and the other class."""
 
     method: Method
     options: dict[str, Any]
     values: NDArray[np.float32]
+    against: str | None
 
 
 @dataclass(frozen=True)
 class Explained:
-    """A picture with its result and maps.
-
-    Attributes:
-        picture: Where it came from.
-        result: Of the model.
-        maps: One for each method.
-        label: The class that class-specific maps are about; None for a model without classes.
-    """
+    """A picture with its result, a map of each method, and the class that they are about, if the model has classes."""
 
     picture: Picture
     result: Exploration
@@ -83,12 +66,9 @@ class Explained:
 def find_pictures(arguments: Sequence[str]) -> list[Picture]:
     """The pictures that arguments stand for, each once, in the order of the arguments.
 
-    Args:
-        arguments: Paths of files; folders, for the pictures directly in them; patterns such as ``photos/**/*.jpg``; or
-            ``-`` for standard input. A file that is named itself is taken whatever its suffix.
-
-    Raises:
-        InputError: If a folder holds no picture, or a pattern matches nothing.
+    An argument is the path of a file, whatever its suffix; a folder, for the pictures directly in it; a pattern such as
+    ``photos/**/*.jpg``; or ``-`` for standard input. A folder without pictures, or a pattern that matches nothing,
+    raises ``InputError``.
     """
     found: dict[str | Path, str] = {}  # "a.jpg" and "./a.jpg" are one
     for name in (name for argument in arguments for name in _expand(argument)):

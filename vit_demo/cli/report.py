@@ -69,6 +69,8 @@ class Report:
         for one in explained.maps:
             method = one.method
             about = f"for {explained.label}" if method.class_specific else "does not depend on the class"
+            if one.against:
+                about += f" rather than {one.against}"
             lines = [about, f"largest value {float(abs(one.values).max()):.3g} ({method.unit})"]
             if one.options:
                 lines.insert(0, ", ".join(f"{name} {value}" for name, value in one.options.items()))

@@ -18,11 +18,7 @@ def add(commands: Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serves the page until the program is stopped.
-
-    Raises:
-        InputError: If the port is not a number, or is in use.
-    """
+    """Serves the page until the program is stopped; ``InputError`` if the port is not a number, or is in use."""
     port = os.environ.get("GRADIO_SERVER_PORT", "")
     if port and not port.isdecimal():  # Gradio reads it when it is imported
         raise InputError(f"GRADIO_SERVER_PORT is {port!r}: set it to a number from 1 to 65535, or unset it.")

@@ -42,11 +42,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def bundled_preset(name: str) -> Preset:
-    """A preset with a training recipe.
-
-    Raises:
-        PresetError: If the preset is not bundled.
-    """
+    """A preset with a training recipe; ``PresetError`` if it is not bundled."""
     preset = PRESETS.get(name)
     if preset is None or preset.source != "bundled":
         known = ", ".join(p.name for p in PRESETS.values() if p.source == "bundled")

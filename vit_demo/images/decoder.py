@@ -41,14 +41,9 @@ def main() -> None:
 
 
 def decode(data: bytes) -> Image.Image:
-    """Decodes the first frame of a picture file.
+    """Decodes the first frame of a picture file to a new RGB image, upright, of at most `MAX_SIDE` pixels a side.
 
-    Returns:
-        A new RGB image, upright, its longest side at most `MAX_SIDE` pixels.
-
-    Raises:
-        ImageError: The file is not a picture, is damaged, or exceeds a limit.
-        MemoryError: It needs more memory than the limit.
+    `ImageError` says why it cannot, `MemoryError` that it takes more than the limit.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of sizes that our own limits check, and of odd metadata
@@ -71,11 +66,7 @@ def decode(data: bytes) -> Image.Image:
 
 
 def check_size(size: tuple[int, int], max_pixels: int = limits.MAX_PIXELS) -> None:
-    """Checks a picture's (width, height).
-
-    Raises:
-        ImageError: The picture is empty or too large.
-    """
+    """Checks a picture's (width, height); `ImageError` if it is empty or too large."""
     if min(size) < 1:
         raise ImageError("The picture has no pixels: choose another one.")
     if size[0] * size[1] > max_pixels:

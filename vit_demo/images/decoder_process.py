@@ -36,8 +36,7 @@ _drawings = threading.BoundedSemaphore(2)
 def decoding_slot(*, drawing: bool = False) -> Iterator[None]:
     """Waits until nothing else is being decoded; drawings, which are small and quick, do not wait for photos.
 
-    Raises:
-        ImageError: The wait exceeded `MAX_WAIT_SECONDS`.
+    After `MAX_WAIT_SECONDS` it raises `ImageError`.
     """
     slot = _drawings if drawing else _pictures
     if not slot.acquire(timeout=MAX_WAIT_SECONDS):
@@ -49,11 +48,7 @@ def decoding_slot(*, drawing: bool = False) -> Iterator[None]:
 
 
 def decode_in_process(data: bytes) -> Image.Image:
-    """Decodes a picture file in a process that the kernel ends when it exceeds its limits.
-
-    Raises:
-        ImageError: The file cannot be decoded, or not within the limits.
-    """
+    """Decodes a picture file, or raises `ImageError`, in a process that the kernel ends when it exceeds its limits."""
     command = [sys.executable, "-P", "-c", _START, str(_HERE.parent), str(_HERE)]
     try:
         done = subprocess.run(

@@ -13,7 +13,7 @@ from scipy import ndimage
 
 from vit_demo.errors import EmptyDrawingError
 from vit_demo.images.geometry import Geometry
-from vit_demo.images.ink import INK_THRESHOLD, extent, find_ink
+from vit_demo.images.ink import INK_THRESHOLD, extent, find_ink, perimeter_of
 from vit_demo.images.reading import ImageSource, read_image
 
 MNIST_MEAN = 0.1307
@@ -38,13 +38,10 @@ _OVERSAMPLING = 8  # working pixels per pixel of the result
 
 
 def to_mnist(image: ImageSource) -> np.ndarray:
-    """Converts a drawn or photographed digit to MNIST's format.
+    """Converts a drawn or photographed digit, anything that `read_image` takes, to MNIST's format.
 
     Ink may be dark on light, light on dark or coloured, at any place and of any size. Strokes outside MNIST's range of
     widths are brought into it. An image in MNIST's format is returned unchanged.
-
-    Args:
-        image: Anything that `read_image` takes.
 
     Returns:
         uint8 [28, 28], white ink on black.
@@ -65,14 +62,7 @@ def to_mnist(image: ImageSource) -> np.ndarray:
 
 
 def digit_to_tensor(digit: np.ndarray) -> tuple[torch.Tensor, Geometry]:
-    """Normalizes a digit by MNIST's mean and standard deviation.
-
-    Args:
-        digit: uint8 [28, 28], white ink on black.
-
-    Returns:
-        The tensor [1, 1, 28, 28], float32, and its geometry, which covers the whole digit.
-    """
+    """Normalizes a digit, uint8 [28, 28], to float32 [1, 1, 28, 28]; its geometry covers the whole digit."""
     height, width = digit.shape
     tensor = (torch.from_numpy(digit.astype(np.float32)) / 255 - MNIST_MEAN) / MNIST_STD
     box = (0.0, 0.0, float(width), float(height))
@@ -127,14 +117,9 @@ def _resize_to(ink: np.ndarray, longest: int, resampling: Image.Resampling = Ima
 
 
 def _stroke_width(mask: np.ndarray) -> float:
-    """Estimates the mean stroke width, in pixels, as twice the area divided by the perimeter.
-
-    Counting the edges between pixels overestimates a slanted perimeter; averaged over all directions by 4 / pi
-    (Crofton's formula).
-    """
+    """Estimates the mean stroke width, in pixels, as twice the area divided by the perimeter."""
     mask = np.pad(mask, 1)
-    edges = (mask[1:] != mask[:-1]).sum() + (mask[:, 1:] != mask[:, :-1]).sum()
-    return float(2 * mask.sum() / max(edges * np.pi / 4, 1))
+    return float(2 * mask.sum() / max(perimeter_of(mask), 1))
 
 
 def _grow(mask: np.ndarray, radius: float) -> np.ndarray:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
+from vit_demo.images.ink import border_of, perimeter_of
+
 _SIDES = (256, 32)
 """Longest sides, in pixels, of the pictures that are looked at; the second for grey strokes with blurred edges."""
 
@@ -28,12 +30,9 @@ _MAX_WIDTH = 0.3
 
 
 def is_drawing(image: Image.Image) -> bool:
-    """Whether a picture is a few strokes of one ink on paper of one colour, as a pad or MNIST has them.
+    """Whether an RGB picture is a few strokes of one ink on paper of one colour, as a pad or MNIST has them.
 
     In doubt it is not: a photo of a written digit counts as a photo, like everything with light and shade.
-
-    Args:
-        image: RGB.
     """
     large, small = (np.asarray(image.reduce(-(-max(image.size) // side)), np.float32) for side in _SIDES)
     return _has_strokes(large) or (bool(np.ptp(small, axis=2).max() <= _FLAT) and _has_strokes(small))
@@ -41,10 +40,7 @@ def is_drawing(image: Image.Image) -> bool:
 
 def _has_strokes(pixels: np.ndarray) -> bool:
     """As ``is_drawing``, of pixels ``[H, W, 3]`` from 0 to 255."""
-    height, width, _ = pixels.shape
-    edge = max(1, min(height, width) // 20)
-    border = np.ones((height, width), dtype=bool)
-    border[edge : height - edge, edge : width - edge] = False
+    border = border_of(pixels)
     paper = np.median(pixels[border], axis=0)
     contrast = np.abs(pixels - paper).max(-1)
     on_paper = contrast <= _PAPER
@@ -58,7 +54,7 @@ def _has_strokes(pixels: np.ndarray) -> bool:
     if np.median(distance) > 18 or (distance <= _INK).mean() < 0.93:
         return False
     mask = np.pad(share > 0.5, 1)
-    perimeter = np.pi / 4 * ((mask[1:] != mask[:-1]).sum() + (mask[:, 1:] != mask[:, :-1]).sum())  # Crofton's formula
+    perimeter = perimeter_of(mask)
     side = max(np.ptp(indices) for indices in np.nonzero(mask)) + 1
     return bool(
         ((share > 0.25) & (share < 0.75)).sum() <= _MAX_EDGES * perimeter

@@ -14,11 +14,8 @@ Box: TypeAlias = tuple[float, float, float, float]
 class Geometry:
     """Which part of a picture became the input tensor.
 
-    Attributes:
-        source_size: (width, height) of the upright picture, in pixels.
-        box: (left, top, right, bottom) of the part that the model saw, in pixels of the picture.
-        input_size: (width, height) of the tensor, in pixels.
-        mode: How the picture was fitted; see `preprocess`.
+    Sizes are (width, height); the box (left, top, right, bottom) is in pixels of the upright picture. For the mode see
+    `preprocess`.
     """
 
     source_size: tuple[int, int]
@@ -28,13 +25,7 @@ class Geometry:
 
 
 def model_view(image: Image.Image, geometry: Geometry, display_size: int) -> Image.Image:
-    """The part of a picture that the model saw, at the picture's resolution and in the shape of the model's input.
-
-    Args:
-        image: The picture that was passed to `preprocess`.
-        geometry: The geometry that `preprocess` returned.
-        display_size: Longest side of the result, in pixels.
-    """
+    """The part of a picture that the model saw, in the shape of its input, at most `display_size` pixels a side."""
     scale = display_size / max(geometry.input_size)
     width, height = (max(1, round(side * scale)) for side in geometry.input_size)
     return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)

@@ -13,13 +13,9 @@ _MIN_CONTRAST = 24  # of 255; fainter marks are hardly visible
 
 
 def find_ink(image: Image.Image) -> np.ndarray | None:
-    """Separates ink from paper, whichever of the two is darker.
+    """Separates ink from paper in an RGB picture, whichever of the two is darker.
 
-    Args:
-        image: An RGB picture.
-
-    Returns:
-        float32 [H, W] from 0 (paper) to 1 (ink), or None if there is nothing but paper and specks.
+    Ink is float32 [H, W] from 0 (paper) to 1, or None if there is nothing but paper and specks.
     """
     image = _reduce_to(image, 1024)  # finer detail takes time and adds nothing
     pixels = np.asarray(image)
@@ -52,18 +48,11 @@ def _reduce_to(image: Image.Image, side: int) -> Image.Image:
 
 
 def _contrast_on_uniform_paper(pixels: np.ndarray) -> tuple[np.ndarray, bool]:
-    """Contrast of each pixel to the colour of a uniform background, whatever the colours of paper and ink are.
+    """Contrast, from 0 to 255, of each pixel to a uniform background, whatever the colours of paper and ink are.
 
-    Args:
-        pixels: uint8 [H, W, C].
-
-    Returns:
-        The contrast, float32 [H, W] from 0 to 255, and whether nearly all of the paper has one colour.
+    Also returns whether nearly all of the paper has one colour.
     """
-    height, width, _ = pixels.shape
-    edge = max(1, min(height, width) // 20)
-    border = np.ones((height, width), dtype=bool)
-    border[edge : height - edge, edge : width - edge] = False
+    border = border_of(pixels)
     # Of the light and the dark half of the values, paper is the one that covers more of the border and of the whole.
     values = pixels[..., np.ptp(pixels, axis=(0, 1)).argmax()]
     light = values >= (int(values.min()) + int(values.max())) / 2
@@ -115,9 +104,7 @@ def _channels_first(image: Image.Image) -> np.ndarray:
 def _remove_specks(ink: np.ndarray, drop_border: bool) -> np.ndarray | None:
     """Erases connected components with very little ink; returns None if even the largest is only a speck.
 
-    Args:
-        ink: float32 [H, W] from 0 to 1.
-        drop_border: Whether to erase what touches the border as well (the table, a finger), if anything else is left.
+    With `drop_border` it erases what touches the border as well (the table, a finger), if anything else is left.
     """
     cell = -(-max(ink.shape) // 96)  # components are found on a coarse grid of cells
     height, width = ink.shape
@@ -141,6 +128,23 @@ def _remove_specks(ink: np.ndarray, drop_border: bool) -> np.ndarray | None:
     dropped = amount < 0.03 * amount.max()
     dropped[0] = False
     return np.where(on_pixels(dropped[labels]), 0, ink).astype(np.float32) if dropped.any() else ink
+
+
+def border_of(pixels: np.ndarray) -> np.ndarray:
+    """Mask [H, W] of the border of a picture [H, W, C], a twentieth of its shorter side wide."""
+    height, width, _ = pixels.shape
+    edge = max(1, min(height, width) // 20)
+    border = np.ones((height, width), dtype=bool)
+    border[edge : height - edge, edge : width - edge] = False
+    return border
+
+
+def perimeter_of(mask: np.ndarray) -> float:
+    """The perimeter of a mask with a margin, estimated over all directions by Crofton's formula.
+
+    Counting the edges between pixels overestimates a slanted perimeter; averaged over all directions by 4 / pi.
+    """
+    return float(((mask[1:] != mask[:-1]).sum() + (mask[:, 1:] != mask[:, :-1]).sum()) * np.pi / 4)
 
 
 def extent(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,11 +17,9 @@ PLAIN_DEVIATION = 0.02
 
 
 def check_photo(image: Image.Image) -> None:
-    """Refuses a picture with too few pixels to show anything.
+    """Refuses a picture with too few pixels to show anything, by an `ImageError`.
 
-    Raises:
-        ImageError: A side has fewer than `MIN_PHOTO_SIDE` pixels, perhaps only because the other was so long that the
-            whole had to be reduced.
+    A side may have fewer than `MIN_PHOTO_SIDE` only because the other was so long that the whole had to be reduced.
     """
     if min(image.size) >= MIN_PHOTO_SIDE:
         return
@@ -49,20 +47,12 @@ def preprocess(
     crop_fraction: float = 1.0,
     interpolation: str = "bicubic",
 ) -> tuple[torch.Tensor, Geometry]:
-    """Fits a picture to a model's input and normalizes it.
+    """Fits an RGB picture, upright, to a model's input and normalizes it; for the other arguments see `Preset`.
 
-    Args:
-        image: An upright RGB picture.
-        image_size: Side of the square input that the model was trained with, in pixels.
-        patch_size: Side of a patch, in pixels.
-        mean: Mean of each channel, for pixels in [0, 1].
-        std: Standard deviation of each channel, for pixels in [0, 1].
-        mode: "crop" resizes the shorter side to `image_size / crop_fraction` and crops the central square, identical to
-            timm's evaluation transform to the pixel. "squash" resizes the whole picture to the square. "keep" resizes
-            the whole picture to a rectangle of whole patches, at most as many as the square has, that comes closest to
-            its aspect ratio and size.
-        crop_fraction: Share of the shorter side that "crop" keeps, above 0 and at most 1.
-        interpolation: "bicubic", "bilinear", "lanczos" or "nearest", antialiased.
+    "crop" resizes the shorter side to `image_size / crop_fraction` and crops the central square, identical to timm's
+    evaluation transform to the pixel. "squash" resizes the whole picture to the square. "keep" resizes the whole
+    picture to a rectangle of whole patches, at most as many as the square has, that comes closest to its aspect ratio
+    and size.
 
     Returns:
         The tensor [1, 3, H, W], float32, and its geometry.

@@ -27,16 +27,10 @@ _BAD_DRAWING = "The drawing cannot be read: clear the pad and draw again."
 
 
 def decode_image(data: bytes) -> Image.Image:
-    """Decodes an untrusted picture file, within `limits`.
+    """Decodes an untrusted picture file (PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF, HEIC or PPM), within `limits`.
 
     The EXIF orientation is applied, transparency is blended over white, 16-bit and floating-point values are scaled to
     8 bits, and of an animation the first frame is taken. Large pictures are reduced to a longest side of `MAX_SIDE`.
-
-    Args:
-        data: A PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF, HEIC or PPM file.
-
-    Returns:
-        A new RGB image, its longest side at most `MAX_SIDE` pixels.
 
     Raises:
         ImageError: The data are not bytes, not a picture, empty, damaged or too large; decoding takes too much time or
@@ -50,16 +44,10 @@ def decode_image(data: bytes) -> Image.Image:
 
 
 def decode_drawing(url: str) -> Image.Image:
-    """Decodes the value of the pad: a small PNG as a data URL.
-
-    Args:
-        url: `data:image/png;base64,...`, at most `MAX_DRAWING_CHARACTERS` characters.
-
-    Returns:
-        A new RGB image, transparency blended over white.
+    """Decodes the value of the pad, a small PNG as a data URL, to RGB, transparency blended over white.
 
     Raises:
-        ImageError: The value is anything else, or a side of the canvas exceeds `MAX_DRAWING_SIDE`.
+        ImageError: The value is anything else, too long, or a side of the canvas exceeds `MAX_DRAWING_SIDE`.
     """
     if not isinstance(url, str) or not url.startswith(_DRAWING):
         raise ImageError(_BAD_DRAWING)
@@ -81,16 +69,10 @@ def decode_drawing(url: str) -> Image.Image:
 
 
 def read_image(source: ImageSource) -> Image.Image:
-    """Reads a trusted picture as RGB, with the conversions of `decode_image`.
+    """Reads a trusted picture as a new RGB image, with the conversions of `decode_image`.
 
-    Never pass it a string from a visitor: it opens paths.
-
-    Args:
-        source: A path, the bytes of a file, a PIL image, or a uint8 array of shape [H, W], [H, W, 3] or [H, W, 4]. It
-            is not modified. A PIL image is decoded in this process, without limits on time and memory.
-
-    Returns:
-        A new RGB image, its longest side at most `MAX_SIDE` pixels.
+    Never pass it a string from a visitor: it opens paths. A PIL image is decoded in this process, without limits on
+    time and memory; an array is uint8 of shape [H, W], [H, W, 3] or [H, W, 4].
 
     Raises:
         ImageError: The source is missing, not a picture, empty, damaged or too large.

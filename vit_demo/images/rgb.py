@@ -29,10 +29,7 @@ _STRIP_PIXELS = 2**20
 def to_rgb(image: Image.Image, *, metadata: bool = True) -> Image.Image:
     """Converts to RGB, reduces to `MAX_SIDE` and applies the EXIF orientation; always returns a new image.
 
-    Args:
-        image: Of any mode; decoded if it has not been, otherwise unchanged.
-        metadata: Whether to read the EXIF orientation. Parsing hostile metadata can take gigabytes, so it happens
-            only for trusted pictures and in the decoding process.
+    Parsing hostile metadata can take gigabytes, so it happens only for trusted pictures and in the decoding process.
 
     Raises:
         ImageError: The picture is damaged, or contains NaN or infinity.

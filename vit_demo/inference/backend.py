@@ -66,16 +66,7 @@ class _Pickler(pickle.Pickler):
 
 @torch.inference_mode()
 def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
-    """Runs several images through a network at once.
-
-    Args:
-        model: In eval mode.
-        pixels: ``[B, C, height, width]``, normalised.
-        patch_size: In pixels.
-
-    Returns:
-        For each image its logits ``[K]`` float32 and its trace, as from ``forward_with_trace``.
-    """
+    """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``."""
     trace = Recording()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
     found = []

@@ -24,12 +24,10 @@ class ByteSemaphore:
 
     @contextmanager
     def reserve(self, nbytes: int, owner: str = "") -> Iterator[None]:
-        """Waits until so many bytes are free, and holds them while the block runs.
+        """Waits until so many bytes are free, and holds them for their owner while the block runs.
 
-        Args:
-            nbytes: How many.
-            owner: Who holds them. Within what one owner waits for, and between equals, whoever came first is first, so
-                that large jobs get their turn.
+        Within what one owner waits for, and between equals, whoever came first is first, so that large jobs get their
+        turn.
         """
         nbytes = min(nbytes, self._most)
         ticket = owner, object()

@@ -36,9 +36,6 @@ class ByteCache(Generic[V]):
         with self._lock:
             return sum(self._sizes.values())
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def __contains__(self, key: Hashable) -> bool:
         return key in self._entries
 
@@ -54,12 +51,6 @@ class ByteCache(Generic[V]):
                 return None
             self._entries.move_to_end(key)
             return self._entries[key]
-
-    def clear(self) -> None:
-        """Removes all entries."""
-        with self._lock:
-            self._entries.clear()
-            self._sizes.clear()
 
     def peek(self, key: Hashable) -> V | None:
         """The entry, without a lock and without counting as used: for a forked process."""

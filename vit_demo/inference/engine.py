@@ -1,7 +1,7 @@
 """The engine behind the Python package, the page, the API and the command line: (image, choices) -> Exploration.
 
 It chooses the device, loads each model once and caches recent results; whatever takes time runs as a job (see
-``jobs``). Nothing depends on the caches: what they evict is computed again.
+``jobs``). Nothing depends on the caches: what they evict is computed again. All interfaces share one engine a device.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, TypeVar
@@ -54,8 +55,6 @@ class Engine:
 
     def __reduce__(self) -> tuple[Callable[[str], Engine], tuple[str]]:
         """Results hold their engine; a copy of one, also in another process, uses the shared engine of that device."""
-        from vit_demo.inference.shared import get_engine
-
         return get_engine, (str(self.device),)
 
     @property
@@ -79,16 +78,8 @@ class Engine:
     ) -> Exploration:
         """As ``vit_demo.explore``, on this engine's device.
 
-        Args:
-            image: The picture.
-            preset: Name, repository or folder; chosen by the picture for None.
-            patch_size: In pixels; the preset's default for None.
-            fit: How a photo becomes the input.
-            progress: Called with the file, the bytes so far and all bytes while weights are downloaded; None for a bar
-                on stderr.
-
-        Raises:
-            InputError: As ``vit_demo.explore`` raises it.
+        While weights are downloaded, ``progress`` is called with the file, the bytes so far and all bytes; None draws a
+        bar on stderr.
         """
         check_fit(fit)
         source = Source.of(image)
@@ -104,15 +95,7 @@ class Engine:
         fit: Fit = "crop",
         dropped: tuple[tuple[int, int], ...] = (),
     ) -> Exploration:
-        """As ``explore``, for a picture that is read only if the result is not cached.
-
-        Args:
-            source: The picture.
-            preset: Its weights are downloaded if necessary.
-            patch_size: One of the preset's.
-            fit: As in ``explore``.
-            dropped: Patches that leave the sequence; see ``Exploration.drop_patches``.
-        """
+        """As ``explore`` (and ``drop_patches``), for a picture that is read only if the result is not cached."""
         key = ("result", source.identity, preset, patch_size, fit if preset.task == "photos" else "", dropped)
 
         def compute() -> Exploration:
@@ -141,15 +124,10 @@ class Engine:
         return preset if self._model_key(preset, preset.default_patch_size) in self._models else None
 
     def prepare(self, name: str, progress: Progress | None = None, *, trusted: bool = True) -> Job[Preset]:
-        """Starts a job that looks up a preset and downloads its weights if necessary.
+        """Starts a job that looks up a preset and downloads its weights if necessary, reporting as ``explore``.
 
-        Args:
-            name: As in ``explore``.
-            progress: As in ``explore``; the job reports it as well.
-            trusted: Whether its name may refer to folders of this machine and use its Hub token.
-
-        Returns:
-            The job; its result is the preset, or it raises ``PresetError`` or ``CheckpointError``.
+        Its result is the preset, or it raises ``PresetError`` or ``CheckpointError``. Only a ``trusted`` name may refer
+        to folders of this machine and use its Hub token.
         """
 
         def report_file(file: str, done: int, total: int) -> None:
@@ -203,13 +181,8 @@ class Engine:
     ) -> T:
         """Runs a function on a network; see ``forward.RunOnModel``.
 
-        Args:
-            preset: Whose network.
-            patch_size: In pixels; passed to the function.
-            function: A module-level function; called with the network, the arguments and the options.
-            *arguments: Tensors among them are moved to the device.
-            slow: Whether it takes many passes, so that other work should not wait for it.
-            **options: As the arguments; the job reports what ``progress`` is called with.
+        Tensors among the arguments and options are moved to the device. The job reports what ``progress`` is called
+        with.
         """
         forks = needs_zero_gpu(preset.num_parameters_at(patch_size))
         if "progress" in options:
@@ -228,22 +201,7 @@ class Engine:
     def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:
         given = ModelInput.of(source.read(), preset, patch_size, fit)
         run_on_model = partial(self.run_on_model, preset, patch_size)
-        logits, trace, seconds = run_on_model(forward_with_trace, given.pixels)
-        return Exploration(
-            preset=preset,
-            patch_size=patch_size,
-            fit=fit,
-            grid=trace.grid,
-            logits=logits.numpy(),
-            trace=trace,
-            image=given.image,
-            photo=given.photo,
-            geometry=given.geometry,
-            pixels=given.pixels,
-            seconds=seconds,
-            device=self._where(preset, patch_size, trace.q[0].device),
-            run_on_model=run_on_model,
-        )
+        return Exploration.of(given, preset, patch_size, fit, run_on_model, partial(self._where, preset, patch_size))
 
     def _execute(
         self, preset: Preset, patch_size: int, function: Callable[..., T], arguments: tuple, options: dict[str, Any]
@@ -277,3 +235,22 @@ class Engine:
     def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str, int]:
         # A network of another library is a copy of its own for each patch size.
         return preset.checkpoint_name(patch_size), preset.repo, preset.revision, patch_size if preset.library else 0
+
+
+_engines: dict[str, Engine] = {}
+_engines_lock = threading.Lock()
+
+
+def get_engine(device: str | None = None) -> Engine:
+    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best available for None."""
+    name = str(find_device(device) if device else best_device())
+    with _engines_lock:
+        if name not in _engines:
+            _engines[name] = Engine(name)
+        return _engines[name]
+
+
+def install_engine(engine: Engine) -> None:
+    """Makes an engine the shared one of the best device, from which the page takes it."""
+    with _engines_lock:
+        _engines[str(best_device())] = engine

@@ -12,15 +12,14 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vit_demo import images, metrics, render
+from vit_demo import images, inference, metrics, render
 from vit_demo.errors import InputError
-from vit_demo.inference import display, heatmaps, patch_features, sequence
+from vit_demo.inference import heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
-from vit_demo.inference.inputs import DISPLAY_SIZE, Fit
+from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.methods import Progress, find_method
 from vit_demo.trace import Recording
 from vit_demo.weights import Preset
-from vit_demo.weights.confidence import is_confident
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,6 +74,31 @@ class Exploration:
         """Protects the logits: a cached result is given to several callers."""
         self.logits.setflags(write=False)
 
+    @classmethod
+    def of(
+        cls,
+        given: ModelInput,
+        preset: Preset,
+        patch_size: int,
+        fit: Fit,
+        run_on_model: RunOnModel,
+        where: Callable[[torch.device], str],
+    ) -> Exploration:
+        """The result of a forward pass; ``where`` names the device that it ran on."""
+        logits, trace, seconds = run_on_model(forward_with_trace, given.pixels)
+        return cls(
+            preset=preset,
+            patch_size=patch_size,
+            fit=fit,
+            grid=trace.grid,
+            logits=logits.numpy(),
+            trace=trace,
+            **vars(given),
+            seconds=seconds,
+            device=where(trace.q[0].device),
+            run_on_model=run_on_model,
+        )
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The name of each logit."""
@@ -87,8 +111,8 @@ class Exploration:
 
     @property
     def is_confident(self) -> bool:
-        """Whether confidence is not low (``is_confident``); False without classes and for one plain colour."""
-        return bool(is_confident(self.preset, self.probabilities)) and not images.is_plain(self.pixels)
+        """Whether confidence is not low (``Preset.is_confident``); False without classes and for one plain colour."""
+        return bool(self.preset.is_confident(self.probabilities)) and not images.is_plain(self.pixels)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
         """The most probable labels with their probabilities, highest first; empty for a model without classes.
@@ -118,17 +142,6 @@ class Exploration:
         """
         return self.heatmap("attention", block=block, head=head, query=query, direction=direction)
 
-    def attention_maps(self, query: Query = None) -> NDArray[np.float32]:
-        """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``.
-
-        Args:
-            query: As in ``attention``.
-
-        Raises:
-            InputError: If there is no such patch.
-        """
-        return heatmaps.attention_maps(self, query)
-
     def rollout(self, query: Query = None) -> NDArray[np.float32]:
         """Attention rollout of one token (Abnar and Zuidema, 2020, https://arxiv.org/abs/2005.00928).
 
@@ -157,25 +170,10 @@ class Exploration:
         """
         return self.heatmap("relevance", label)
 
-    def heatmap(
-        self, method: str, label: Label = None, progress: Progress | None = None, **options: Any
-    ) -> NDArray[np.float32]:
-        """The map of any registered method; see ``vit_demo.methods()``.
-
-        Args:
-            method: Its name.
-            label: A label or its index, for a method that depends on the class; the predicted class for None.
-            progress: Called with the passes done and their total, for a method that takes many.
-            **options: The method's own, such as ``block``, ``query``, ``window`` or ``budget``.
-
-        Returns:
-            float32 ``[rows, cols]``, in the method's unit.
-
-        Raises:
-            InputError: If there is no such method, it has no such option, or a value is out of range.
-            LabelError: If there is no such class.
-        """
-        return heatmaps.heatmap(self, method, label, progress, options)
+    heatmap = heatmaps.heatmap
+    attention_maps = heatmaps.attention_maps
+    faithfulness = heatmaps.faithfulness
+    target = sequence.class_index
 
     # Of the tokens of the patches; one more forward pass.
     logit_lens = patch_features.logit_lens
@@ -206,31 +204,8 @@ class Exploration:
         logits, trace, seconds = new.run(forward_with_trace)
         return replace(new, logits=logits.numpy(), trace=trace, seconds=seconds)
 
-    def faithfulness(
-        self,
-        method: str | NDArray[np.floating] = "rollout",
-        steps: int = 14,
-        label: Label = None,
-        baseline: metrics.Baseline = "mean",
-        seeds: int = 5,
-        progress: Progress | None = None,
-    ) -> metrics.Faithfulness:
-        """Tests a map: its deletion and insertion curves beside those of random orders.
-
-        Args:
-            method: Name of a method, or a map ``[rows, cols]`` of your own.
-            steps: How many times patches are replaced, or returned.
-            label: Whose probability is measured, and whose map it is; the predicted class for None.
-            baseline: What replaces a patch: ``"mean"``, the colour that normalization maps to 0; ``"blur"``, the
-                picture without its details; or ``"black"``.
-            seeds: How many random orders.
-            progress: Called with the number of pictures done and their total.
-
-        Raises:
-            InputError: If there is no such method or baseline.
-            LabelError: If there is no such class.
-        """
-        return heatmaps.faithfulness(self, method, label, baseline, steps=steps, seeds=seeds, progress=progress)
+    enough = smallest_sets.enough
+    needed = smallest_sets.needed
 
     def randomization(self, method: str, label: Label = None, progress: Progress | None = None) -> list[float]:
         """Spearman correlations of a map while the weights are randomized from the head down.
@@ -250,14 +225,6 @@ class Exploration:
         """
         find_method(method)
         return self.run(metrics.randomization, self.target(label), method, slow=True, progress=progress)
-
-    def target(self, label: Label = None) -> int:
-        """The index of a class by its label or index; of the predicted class for None.
-
-        Raises:
-            LabelError: If there is no such class.
-        """
-        return sequence.class_index(self, label)
 
     def overlay(self, values: NDArray[np.floating], alpha: float = 0.6, method: str | None = None) -> Image.Image:
         """A map over the picture, scaled by its largest value for show, as an RGB image at display size.
@@ -282,7 +249,7 @@ class Exploration:
 
     def _repr_html_(self) -> str | None:
         """The stage of the page, for notebooks: it reacts to the pointer and needs no server."""
-        return display.to_html(self)
+        return inference.notebook_html and inference.notebook_html(self)
 
     @property
     def num_bytes(self) -> int:

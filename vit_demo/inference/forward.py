@@ -18,9 +18,6 @@ from vit_demo.trace import Recording, TracedViT
 
 T = TypeVar("T")
 
-LONGEST_REPEAT = 0.5
-"""Seconds of a pass above which it is not repeated only to be timed; what comes with the first is little beside it."""
-
 _used_sizes: WeakKeyDictionary[TracedViT, set[tuple[int, torch.Size]]] = WeakKeyDictionary()
 
 
@@ -38,40 +35,28 @@ class RunOnModel(Protocol):
 def forward_with_trace(
     model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> tuple[Tensor, Recording, float]:
-    """Runs one image through the network.
-
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``, normalised.
-        patch_size: In pixels.
-        kept_patches: As in ``TracedViT.forward``.
+    """Runs one image ``[1, C, height, width]``, normalised, through the network.
 
     Returns:
         Logits ``[K]`` float32 on the CPU, the trace, and the duration in seconds. A network's first pass at a size is
-        repeated before it is timed, unless it takes longer than ``LONGEST_REPEAT``.
+        repeated before it is timed.
 
     Raises:
         CheckpointError: If the output is not finite.
     """
-    logits, trace, seconds = _timed(model, pixels, patch_size, kept_patches)
     sizes = _used_sizes.setdefault(model, set())
-    if (size := (patch_size, pixels.shape)) not in sizes and seconds < LONGEST_REPEAT:
+    if (size := (patch_size, pixels.shape)) not in sizes:
         # The first pass of its kind also derives the weights for its size and prepares torch's kernels.
-        logits, trace, seconds = _timed(model, pixels, patch_size, kept_patches)
-    sizes.add(size)
+        model(pixels, Recording(), patch_size=patch_size, kept_patches=kept_patches).cpu()
+        sizes.add(size)
+    trace = Recording()
+    started = time.perf_counter()
+    logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
+    seconds = time.perf_counter() - started
     if not torch.isfinite(logits).all():
         raise CheckpointError("The model's output is not a number, so its weights cannot be used: choose another.")
     # Without classes the output is the pooled vector, of which nothing is left here.
     return logits[: model.config.num_classes], trace, seconds
-
-
-def _timed(
-    model: TracedViT, pixels: Tensor, patch_size: int, kept_patches: Tensor | None
-) -> tuple[Tensor, Recording, float]:
-    trace = Recording()
-    started = time.perf_counter()
-    logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
-    return logits, trace, time.perf_counter() - started
 
 
 def to_cpu(value: Any) -> Any:
@@ -96,12 +81,7 @@ def report_to(progress: Progress | None, done: int, total: int) -> None:
 
 
 def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.device) -> T:
-    """Runs a function on a device; if memory runs out, again in smaller chunks, and finally on the CPU.
-
-    Args:
-        attempt: Called with the device to run on.
-        device: The one to try first.
-    """
+    """Runs a function on a device; if memory runs out, again in smaller chunks, and finally on the CPU."""
     try:
         return attempt(device)
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""How a result computes a map by the registry's methods, and tests it."""
+"""How a result computes and tests maps; the functions here are also methods of ``Exploration``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from vit_demo import metrics
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError
-from vit_demo.inference.sequence import as_map, kept_patches, query_token
+from vit_demo.inference.sequence import as_map, kept_patches, other_class, query_token
 from vit_demo.methods import Progress, attention_from, find_method, to_grid
 
 if TYPE_CHECKING:
@@ -20,46 +20,109 @@ if TYPE_CHECKING:
 
 
 def heatmap(
-    ex: Exploration, name: str, label: Label, progress: Progress | None, options: dict[str, Any]
+    ex: Exploration,
+    method: str,
+    label: Label = None,
+    progress: Progress | None = None,
+    *,
+    against: Label = None,
+    **options: Any,
 ) -> NDArray[np.float32]:
-    """See ``Exploration.heatmap``."""
-    method = find_method(name)
-    method.check_options(options)
-    integers = [option.name for option in method.options if option.kind == "integer" and option.name in options]
+    """The map of any registered method; see ``vit_demo.methods()``.
+
+    Args:
+        ex: The result.
+        method: Its name.
+        label: A label or its index, for a method that depends on the class; the predicted class for None.
+        progress: Called with the passes done and their total, for a method that takes many.
+        against: Another class: the map then shows the evidence for the first rather than for this one.
+        **options: The method's own, such as ``block``, ``query``, ``window`` or ``budget``.
+
+    Returns:
+        float32 ``[rows, cols]``, in the method's unit.
+
+    Raises:
+        InputError: If there is no such method, it has no such option, or a value is out of range.
+        LabelError: If there is no such class.
+    """
+    found = find_method(method)
+    found.check_options(options)
+    integers = [option.name for option in found.options if option.kind == "integer" and option.name in options]
     options |= {name: int(options[name]) for name in integers}  # NumPy's are no seeds for torch
     # An unknown class is refused even if the map does not depend on it.
-    target = ex.target(label) if method.class_specific or label is not None else None
+    target = ex.target(label) if found.class_specific or label is not None else None
+    if against is not None:
+        if not found.compares_classes:
+            raise InputError(f"{method} does not compare two classes: choose another method, or leave against out.")
+        options["against"] = other_class(ex, target, against)
     token = query_token(ex, options.get("block", -1), options.get("head"), options.get("query"))
-    if method.offers("query"):
+    if found.offers("query"):
         options["query"] = token
-    if method.cost == "trace":
-        return to_grid(method.function(ex.trace, **options), ex.trace)[0].cpu().numpy()
-    if method.reports_progress:
+    if found.cost == "trace":
+        return to_grid(found.function(ex.trace, **options), ex.trace)[0].cpu().numpy()
+    if found.reports_progress:
         options["progress"] = progress
-    arguments = (ex.pixels, target) if method.class_specific else (ex.pixels,)
+    arguments = (ex.pixels, target) if found.class_specific else (ex.pixels,)
     options["kept_patches"] = kept_patches(ex)
-    return ex.run_on_model(method.function, *arguments, slow=method.is_slow, **options)[0].numpy()
+    return ex.run_on_model(found.function, *arguments, slow=found.is_slow, **options)[0].numpy()
 
 
-def attention_maps(ex: Exploration, query: Query) -> NDArray[np.float32]:
-    """See ``Exploration.attention_maps``."""
+def attention_maps(ex: Exploration, query: Query = None) -> NDArray[np.float32]:
+    """What one token attends to in every block and head: float32 ``[blocks, heads, rows, cols]``.
+
+    Args:
+        ex: The result.
+        query: As in ``attention``.
+
+    Raises:
+        InputError: If there is no such patch.
+    """
     token = query_token(ex, -1, None, query)
     values = torch.stack([attention_from(ex.trace, block, token)[0] for block in range(ex.trace.num_blocks)])
     return to_grid(values, ex.trace).cpu().numpy()
 
 
 def faithfulness(
-    ex: Exploration, method: str | NDArray[np.floating], label: Label, baseline: metrics.Baseline, **options: Any
+    ex: Exploration,
+    method: str | NDArray[np.floating] = "rollout",
+    steps: int = 14,
+    label: Label = None,
+    baseline: metrics.Baseline = "mean",
+    seeds: int = 5,
+    progress: Progress | None = None,
+    *,
+    against: Label = None,
 ) -> metrics.Faithfulness:
-    """See ``Exploration.faithfulness``."""
+    """Tests a map: its deletion and insertion curves beside those of random orders.
+
+    Args:
+        ex: The result.
+        method: Name of a method, or a map ``[rows, cols]`` of your own.
+        steps: How many times patches are replaced, or returned.
+        label: Whose probability is measured, and whose map it is; the predicted class for None.
+        baseline: What replaces a patch: ``"mean"``, the colour that normalization maps to 0; ``"blur"``, the picture
+            without its details; or ``"black"``.
+        seeds: How many random orders.
+        progress: Called with the number of pictures done and their total.
+        against: Another class: the map is that of the first rather than this one, if the method compares classes, and
+            the difference of both logits is measured.
+
+    Raises:
+        InputError: If there is no such method or baseline.
+        LabelError: If there is no such class.
+    """
     target = ex.target(label)
-    options = {
-        **options,
-        "steps": whole_number(options["steps"], "The number of steps", 1),
-        "seeds": whole_number(options["seeds"], "The number of random orders", 0),
+    options: dict[str, Any] = {
+        "against": None if against is None else other_class(ex, target, against),
+        "steps": whole_number(steps, "The number of steps", 1),
+        "seeds": whole_number(seeds, "The number of random orders", 0),
+        "progress": progress,
     }
     replacement = metrics.baseline_image(baseline, ex.pixels, ex.patch_size, ex.preset.mean, ex.preset.std)
-    values = as_map(ex, ex.heatmap(method, target) if isinstance(method, str) else method)
+    if isinstance(method, str):
+        compares = against is not None and find_method(method).compares_classes
+        method = ex.heatmap(method, target, against=against if compares else None)
+    values = as_map(ex, method)
     if not np.isfinite(values).all():
         raise InputError("A value of this map is not a number: give each patch one.")
     return ex.run(metrics.faithfulness, target, torch.from_numpy(values), replacement, slow=True, **options)

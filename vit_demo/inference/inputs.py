@@ -18,11 +18,7 @@ from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
 def check_fit(fit: str) -> None:
-    """Checks the name of a way to fit a photo.
-
-    Raises:
-        PresetError: If it is not one of ``FITS``.
-    """
+    """Raises ``PresetError`` if there is no such way to fit a photo."""
     if fit not in FITS:
         raise PresetError(f"There is no fit {fit!r}: choose one of {', '.join(FITS)}.")
 
@@ -69,11 +65,7 @@ class Source:
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:
-        """A picture that is read immediately.
-
-        Raises:
-            ImageError: If it cannot be read.
-        """
+        """A picture that is read immediately, or ``ImageError``."""
         picture = images.read_image(image)
         digest = hashlib.sha256(picture.tobytes()).digest()
         return cls((picture.size, digest), lambda: picture)
@@ -81,13 +73,10 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class ModelInput:
-    """The input of a network, and the pictures that show it.
+    """The input of a network, float32 ``[1, C, height, width]``, normalised, and the pictures that show it.
 
-    Attributes:
-        pixels: float32 ``[1, C, height, width]``, normalised.
-        geometry: Which part of the picture it covers.
-        image: The picture as the network gets it: 28 x 28 grey for a digit, RGB at display size for a photo.
-        photo: A small copy of the whole photo; None for a digit.
+    ``image`` is the picture as the network gets it: 28 x 28 grey for a digit, RGB at display size for a photo;
+    ``photo`` a small copy of the whole photo, None for a digit.
     """
 
     pixels: Tensor
@@ -100,8 +89,7 @@ class ModelInput:
         """Preprocesses a picture for a preset.
 
         Raises:
-            EmptyDrawingError: If the preset is for digits and nothing is drawn.
-            ImageError: If a photo is too small.
+            ImageError: If a photo is too small, or a digit is wanted and nothing is drawn (``EmptyDrawingError``).
             PresetError: If patch size and image size do not fit.
         """
         if preset.task == "digits":

@@ -23,14 +23,9 @@ class Cancelled(Exception):
 
 
 class Job(Generic[T]):
-    """One piece of work that several requests may wait for.
+    """One piece of work that several requests, its ``owners``, may wait for; equal keys mean equal work.
 
-    Attributes:
-        key: Equal keys mean equal work.
-        nbytes: Memory that it needs while it runs, roughly.
-        done: How much of the work is done.
-        total: The whole amount; 0 if it is not known.
-        owners: Who asked for it.
+    It needs roughly ``nbytes`` of memory; ``done`` of ``total`` is done, which is 0 if it is not known.
     """
 
     def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
@@ -63,11 +58,7 @@ class Job(Generic[T]):
         return self._waiters > 0 or recently or (self._parent is not None and self._parent.is_wanted)
 
     def report(self, done: int, total: int) -> None:
-        """Records the progress.
-
-        Raises:
-            Cancelled: If nobody waits for the job any more.
-        """
+        """Records the progress; raises ``Cancelled`` if nobody waits for the job any more."""
         if not self.is_wanted:
             raise Cancelled
         if time.monotonic() - self._started_at > JOB_SECONDS:
@@ -108,11 +99,7 @@ class Job(Generic[T]):
         return self.is_done
 
     def result(self) -> T:
-        """The result, waited for.
-
-        Raises:
-            Exception: What the work raised.
-        """
+        """The result, waited for, or the error that the work raised."""
         with self.waiting():
             return self._future.result()
 
@@ -163,11 +150,7 @@ current_job: ContextVar[Job[Any] | None] = ContextVar("the job that this thread 
 
 
 def report(done: int, total: int) -> None:
-    """Reports progress to the job that this thread runs; does nothing outside of a job.
-
-    Raises:
-        Cancelled: If nobody waits for the job any more.
-    """
+    """Reports progress to the job of this thread, if any; raises ``Cancelled`` if nobody waits for it any more."""
     job = current_job.get()
     if job is not None:
         job.report(done, total)

@@ -58,19 +58,11 @@ class JobRunner:
         self._lock = threading.Lock()
         self._started = False
 
-    @property
-    def num_active(self) -> int:
-        """Jobs that wait or run."""
-        return len(self._active)
-
     def submit(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> Job[T]:
         """Starts a job, or joins the one with the same key that is queued or running.
 
-        Args:
-            key: Equal keys mean equal work; None for work that is equal to no other.
-            work: Takes nothing; may call ``report``.
-            pool: Name of a pool.
-            nbytes: Estimated memory that it needs while it runs.
+        The work takes nothing, may call ``report``, and needs roughly ``nbytes`` of memory. The key None is equal to no
+        other.
 
         Raises:
             BusyError: If too many jobs are queued in the pool, or the runner is closed.
@@ -104,12 +96,7 @@ class JobRunner:
         return queue.count() < (4 * most if own == 0 else most) and own < max(1, most // 4)
 
     def run(self, key: Hashable, work: Callable[[], T], pool: str, nbytes: int = 0) -> T:
-        """Waits for the result of a job; called within another job, it runs in the same thread.
-
-        Raises:
-            BusyError: As in ``submit``.
-            Exception: What the work raised.
-        """
+        """Waits for the result of a job, or its error; called within another job, it runs in the same thread."""
         outer = current_job.get()
         while outer is None:
             with suppress(Cancelled):  # it was cancelled just before it was joined
@@ -138,11 +125,7 @@ class JobRunner:
     def close(self, seconds: float = 0.0) -> bool:
         """Refuses new jobs, waits for those that run or are queued, and cancels those that take longer.
 
-        Args:
-            seconds: How long they may take, and half as long again until the cancelled ones stop.
-
-        Returns:
-            Whether no job runs any more.
+        The cancelled ones get half as many seconds again to stop. Returns whether no job runs any more.
         """
         with self._lock:
             self._closed = True

@@ -27,8 +27,7 @@ class Pool:
     Attributes:
         workers: Jobs that run at once.
         waiting: Jobs that may be queued; further ones are refused.
-        niceness: By how much the priority of its threads is lowered, 0 to 19, where the operating system keeps one for
-            each thread (Linux).
+        niceness: By how much the priority of its threads is lowered, 0 to 19, on Linux.
         threads: Threads of one matrix product; torch's own choice for 0. On a busy processor a small network is many
             times faster on one thread, because several wait for each other after every product.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,17 +17,17 @@ from vit_demo.accelerator import device_name
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
+from vit_demo.inference.forward import report_to, retry_with_less_memory, to_cpu, to_device
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.inference.limits import job_bytes
 from vit_demo.model import ViT
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset
+from vit_demo.weights.hub.preprocessing import Preprocessing
 from vit_demo.weights.imagenet import (
     CLIP_MEAN,
     CLIP_STD,
     IMAGENET_DEFAULT_MEAN,
-    IMAGENET_DEFAULT_STD,
     IMAGENET_INCEPTION_MEAN,
     IMAGENET_INCEPTION_STD,
     IMAGENET_LABELS,
@@ -45,36 +44,31 @@ DEFAULT_SIZE = 224
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True)
-class Preprocessing:
-    """How a photo becomes the input of a network; the names are those of ``Preset``."""
-
-    image_size: int = DEFAULT_SIZE
-    mean: tuple[float, ...] = IMAGENET_DEFAULT_MEAN
-    std: tuple[float, ...] = IMAGENET_DEFAULT_STD
-    crop_fraction: float = 1.0
-    interpolation: str = "bicubic"
-
-    @classmethod
-    def of(cls, module: nn.Module) -> Preprocessing:
-        """What a network of timm (``pretrained_cfg``), transformers (``config``) or torchvision says of itself."""
-        known = getattr(module, "pretrained_cfg", None)
-        config: Any = getattr(module, "config", None)
-        if isinstance(known, dict) and "input_size" in known:
-            size = getattr(getattr(module, "patch_embed", None), "img_size", None) or known["input_size"][1:]
-            return cls(size[0], known["mean"], known["std"], known["crop_pct"], known["interpolation"])
-        if hasattr(config, "model_type"):
-            config = getattr(config, "vision_config", config)
-            family, size = str(config.model_type), getattr(config, "image_size", DEFAULT_SIZE)
-            if family.startswith("clip"):
-                return cls(size, CLIP_MEAN, CLIP_STD)
-            if family in ("vit", "beit", "siglip_vision_model"):
-                return cls(size, IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD)
-            return cls(size)
-        if type(module).__module__.startswith("torchvision."):
-            return cls(module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
-        size = getattr(module, "image_size", getattr(config, "image_size", DEFAULT_SIZE))
-        return cls(size if isinstance(size, int) else DEFAULT_SIZE)
+def preprocessing_of(module: nn.Module) -> Preprocessing:
+    """What a network of timm (``pretrained_cfg``), transformers (``config``) or torchvision says of itself."""
+    known = getattr(module, "pretrained_cfg", None)
+    config: Any = getattr(module, "config", None)
+    if isinstance(known, dict) and "input_size" in known:
+        size = getattr(getattr(module, "patch_embed", None), "img_size", None) or known["input_size"][1:]
+        return Preprocessing(
+            image_size=size[0],
+            mean=known["mean"],
+            std=known["std"],
+            crop_fraction=known["crop_pct"],
+            interpolation=known["interpolation"],
+        )
+    if hasattr(config, "model_type"):
+        config = getattr(config, "vision_config", config)
+        family, size = str(config.model_type), getattr(config, "image_size", DEFAULT_SIZE)
+        if family.startswith("clip"):
+            return Preprocessing(image_size=size, mean=CLIP_MEAN, std=CLIP_STD)
+        if family in ("vit", "beit", "siglip_vision_model"):
+            return Preprocessing(image_size=size, mean=IMAGENET_INCEPTION_MEAN, std=IMAGENET_INCEPTION_STD)
+        return Preprocessing(image_size=size)
+    if type(module).__module__.startswith("torchvision."):
+        return Preprocessing(image_size=module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
+    size = getattr(module, "image_size", getattr(config, "image_size", DEFAULT_SIZE))
+    return Preprocessing(image_size=size if isinstance(size, int) else DEFAULT_SIZE)
 
 
 def explore_module(
@@ -88,24 +82,11 @@ def explore_module(
 ) -> Exploration:
     """As ``vit_demo.explore``, of a network in memory; it stays on its device.
 
-    Args:
-        engine: Whose jobs run the network.
-        image: A picture; or the network's input itself, normalised, a float tensor ``[C, H, W]`` with H = W.
-        module: The network.
-        patch_size: Side of its patches in pixels; found for None. A network of timm is resampled in a copy.
-        fit: How a photo becomes the input, unless ``transform`` is given.
-        labels: Names of the classes.
-        transform: From the upright RGB picture to the input ``[C, H, W]``.
-
-    Raises:
-        ImageError: If the image cannot be used.
-        LabelError: If there are not as many labels as classes.
-        PresetError: If the network cannot be traced.
-        InputError: If the input is not a square tensor.
+    A network of timm is resampled in a copy where ``patch_size`` is not its own.
     """
     if patch_size is not None:
         patch_size = whole_number(patch_size, "The patch size", 1)
-    known = Preprocessing.of(module)
+    known = preprocessing_of(module)
     pixels, picture = _given(image, transform)
     size = known.image_size if pixels is None else pixels.shape[2]
     channels = _channels(module) if pixels is None else pixels.shape[0]
@@ -126,22 +107,7 @@ def explore_module(
         geometry = images.Geometry((size, size), (0, 0, size, size), (size, size), "squash")
         given = ModelInput(pixels[None].float().cpu(), geometry, shown, shown)
     run = partial(_run, engine, network, preset)
-    logits, trace, seconds = run(forward_with_trace, given.pixels)
-    return Exploration(
-        preset=preset,
-        patch_size=network.patch_size,
-        fit=fit,
-        grid=trace.grid,
-        logits=logits.numpy(),
-        trace=trace,
-        image=given.image,
-        photo=given.photo,
-        geometry=given.geometry,
-        pixels=given.pixels,
-        seconds=seconds,
-        device=device_name(network.device),
-        run_on_model=run,
-    )
+    return Exploration.of(given, preset, network.patch_size, fit, run, device_name)
 
 
 def _run(

@@ -28,11 +28,7 @@ _cache: ByteCache[features.PatchTokens] = ByteCache(TOKEN_BYTES, lambda tokens: 
 
 
 def patch_tokens(ex: Exploration) -> features.PatchTokens:
-    """The tokens of every depth, and what else one pass shows of each patch.
-
-    Raises:
-        CheckpointError: If a token is not finite.
-    """
+    """The tokens of every depth, and what else one pass shows of each patch; ``CheckpointError`` unless finite."""
     pixels = hashlib.sha256(ex.pixels.numpy().tobytes()).digest()
     key = (ex.preset, ex.patch_size, ex.dropped, tuple(ex.pixels.shape), pixels)
     found = _cache.get(key)
@@ -50,11 +46,7 @@ def block_tokens(ex: Exploration, block: int) -> NDArray[np.float32]:
 
 
 def depth_after(ex: Exploration, block: int) -> int:
-    """The index, in all depths, of the tokens after a block.
-
-    Raises:
-        InputError: If there is no such block.
-    """
+    """The index, in all depths, of the tokens after a block."""
     return 1 + check_block(ex, block) % ex.trace.num_blocks
 
 

@@ -1,4 +1,4 @@
-"""A result's patches, tokens, blocks, heads and classes by number, each checked."""
+"""A result's patches, tokens, blocks, heads and classes by number; one that is not there raises ``InputError``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_patch(ex: Exploration, patch: tuple[int, int]) -> tuple[int, int]:
-    """Row and column of a patch.
-
-    Raises:
-        InputError: If the grid has no such patch, or it is not a row and a column.
-    """
+    """Row and column of a patch."""
     rows, cols = ex.grid
     try:
         row, col = patch
@@ -38,11 +34,7 @@ def check_patch(ex: Exploration, patch: tuple[int, int]) -> tuple[int, int]:
 
 
 def check_block(ex: Exploration, block: int) -> int:
-    """The number of a block; negative ones count from the end.
-
-    Raises:
-        InputError: If the model has no such block.
-    """
+    """The number of a block; negative ones count from the end."""
     number, blocks = whole_number(block, "A block"), ex.trace.num_blocks
     if not -blocks <= number < blocks:
         raise InputError(f"There is no block {number}: this model has {blocks}, counted from 0.")
@@ -58,11 +50,7 @@ def kept_patches(ex: Exploration) -> Tensor | None:
 
 
 def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
-    """The place of a patch among those of the sequence.
-
-    Raises:
-        InputError: If there is no such patch, or it was dropped.
-    """
+    """The place of a patch among those of the sequence, if it was not dropped."""
     row, col = check_patch(ex, patch)
     if (row, col) in ex.dropped:
         raise InputError(f"The patch {(row, col)} was dropped, so it has no token.")
@@ -71,11 +59,7 @@ def patch_index(ex: Exploration, patch: tuple[int, int]) -> int:
 
 
 def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> int | None:
-    """The place of a query in the sequence, prefix included; None where no token stands for the picture.
-
-    Raises:
-        InputError: If there is no such block, head or patch.
-    """
+    """The place of a query in the sequence, prefix included; None where no token stands for the picture."""
     check_block(ex, block)
     heads = ex.trace.num_heads
     if head is not None and not 0 <= whole_number(head, "A head") < heads:
@@ -86,11 +70,7 @@ def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> 
 
 
 def merge_dropped(ex: Exploration, patches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The patches that are dropped once these are, too.
-
-    Raises:
-        InputError: If there is no such patch, or none would be left.
-    """
+    """The patches that are dropped once these are, too; at least one must stay."""
     dropped = tuple(sorted({*ex.dropped, *(check_patch(ex, patch) for patch in patches)}))
     if len(dropped) == ex.grid[0] * ex.grid[1]:
         raise InputError("At least one patch must stay.")
@@ -98,11 +78,7 @@ def merge_dropped(ex: Exploration, patches: Iterable[tuple[int, int]]) -> tuple[
 
 
 def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
-    """A map as an array.
-
-    Raises:
-        InputError: If it is not an array of numbers, or its shape is not that of the grid.
-    """
+    """A map as an array of numbers in the shape of the grid."""
     try:
         array = np.asarray(values, np.float32)
     except (TypeError, ValueError, RuntimeError) as error:  # the last of a tensor that requires a gradient
@@ -112,8 +88,12 @@ def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
     return array
 
 
-def class_index(ex: Exploration, label: Label) -> int:
-    """See ``Exploration.target``."""
+def class_index(ex: Exploration, label: Label = None) -> int:
+    """The index of a class by its label or index; of the predicted class for None.
+
+    Raises:
+        LabelError: If there is no such class.
+    """
     name = ex.preset.name
     if not ex.preset.config.num_classes:
         raise LabelError(f"{name} has no classes, so no map of it can be about one.")
@@ -127,6 +107,18 @@ def class_index(ex: Exploration, label: Label) -> int:
             if 0 <= (index := whole_number(label, "A class")) < len(ex.labels):
                 return index
     raise LabelError(f"{name} has no class {label!r}: choose one of its {len(ex.labels)} labels.")
+
+
+def other_class(ex: Exploration, target: int | None, against: Label) -> int:
+    """The index of the class that another is compared with.
+
+    Raises:
+        LabelError: If there is no such class, or it is the same.
+    """
+    index = class_index(ex, against)
+    if index == target:
+        raise LabelError(f"{ex.labels[index]!r} cannot be compared with itself: choose another class.")
+    return index
 
 
 def ranking(labels: Sequence[str], probabilities: NDArray[np.float32], count: int) -> list[tuple[str, float]]:

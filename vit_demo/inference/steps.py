@@ -1,8 +1,10 @@
 """The numbers behind the page's guided tour: what one forward pass does to one patch, step by step.
 
-Every function runs one pass and takes the numbers from what goes into the network's own modules and what comes out of
-them. Scores and attention weights are the exception, because the fused kernel never writes them down: they are computed
-from the queries and keys of that pass, as for every attention map.
+Every function runs one pass of a network in eval mode on ``pixels`` ``[1, C, height, width]`` and takes the numbers
+from what goes into the network's own modules and what comes out of them. Scores and attention weights are the
+exception, because the fused kernel never writes them down: they are computed from the queries and keys of that pass, as
+for every attention map. ``kept_patches`` is as in ``TracedViT.forward``; a described patch, counted row by row, must be
+among them.
 """
 
 from __future__ import annotations
@@ -72,12 +74,6 @@ def describe_network(
 ) -> Numbers:
     """What all patches share: filters, positions, the prediction after each block and the classifier head.
 
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``, normalised.
-        patch_size: In pixels.
-        kept_patches: As in ``TracedViT.forward``.
-
     Returns:
         - ``filters``: indices ``[F]`` of the filters of largest norm, ``kernel``: their weights ``[F, C, p, p]``,
           ``bias``: ``[F]``.
@@ -130,13 +126,6 @@ def describe_patch(
 ) -> Numbers:
     """How one patch becomes a token; arguments as in ``describe_network``.
 
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``.
-        patch: Its index, row by row.
-        patch_size: In pixels.
-        kept_patches: The patch must be among them.
-
     Returns:
         ``pixels`` ``[C, p, p]``, normalised; ``embedded`` ``[D]``: the patch embedding; ``position`` ``[D]``: its
         position embedding; ``token`` ``[D]``: their sum, which enters the first block; ``class_token`` ``[D]``, with
@@ -171,20 +160,11 @@ def describe_block(
     patch_size: int,
     kept_patches: Tensor | None = None,
 ) -> Numbers:
-    """What one block does to one token: attention of one head, all heads, the MLP, and both residuals.
-
-    Args:
-        model: In eval mode.
-        pixels: ``[1, C, height, width]``.
-        patch: Index of the patch, row by row; None for the first token, which is the class token.
-        block: From 0.
-        head: From 0.
-        patch_size: In pixels.
-        kept_patches: The patch must be among them.
+    """What one block does to one token (the class token for None): attention, its residual, the MLP, its residual.
 
     Returns:
         - ``before``: ``[D]``: the token before the block; ``normed``: after the block's first norm.
-        - ``query`` ``[d]``; ``scores`` ``[N]``: ``q k^T / sqrt(d)``; ``weights`` ``[N]``: their softmax.
+        - ``query`` ``[d]`` of the head; ``scores`` ``[N]``: ``q k^T / sqrt(d)``; ``weights`` ``[N]``: their softmax.
         - ``keyed``: indices ``[n]`` of the tokens with the largest weights, largest first; ``keys`` and ``values``
           ``[n, d]`` of these.
         - ``head_output`` ``[d]``: the weighted sum of all values; ``all_weights`` ``[H, N]``; ``concatenated`` ``[D]``.
@@ -228,11 +208,7 @@ def describe_block(
 
 
 def _own(model: TracedViT) -> ViT:
-    """The network, if it is one of this package, whose parts the tour names.
-
-    Raises:
-        InputError: If it is not.
-    """
+    """The network, if it is one of this package, whose parts the tour names; otherwise ``InputError``."""
     if not isinstance(model.module, ViT):
         raise InputError(
             "Step by step shows the networks of this package, and this one is of another library: choose another model."

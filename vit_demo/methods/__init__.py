@@ -13,10 +13,13 @@ from vit_demo.methods.attention import attention_from, attention_matrix, attenti
 from vit_demo.methods.attention_rows import logsumexp
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.chunking import memory_budget
+from vit_demo.methods.grad_cam import grad_cam
 from vit_demo.methods.grid import scatter_to_grid, to_grid
+from vit_demo.methods.integrated_gradients import integrated_gradients
+from vit_demo.methods.libra_fullgrad import libra_fullgrad
+from vit_demo.methods.local_surrogate import local_surrogate
 from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.occlusion import occlusion
-from vit_demo.methods.patch_dropping import patch_dropping
 from vit_demo.methods.registry import METHODS, Method, Option, find_method, register
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
@@ -32,11 +35,14 @@ __all__ = [
     "attention_to",
     "attnlrp",
     "find_method",
+    "grad_cam",
+    "integrated_gradients",
+    "libra_fullgrad",
+    "local_surrogate",
     "logsumexp",
     "memory_budget",
     "norm_attention",
     "occlusion",
-    "patch_dropping",
     "register",
     "relevance",
     "rollout",

@@ -91,28 +91,29 @@ def weighted_head_mean(weights: Tensor, chunk: Tensor) -> Tensor:
 
 
 def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """All rows of one block's attention, a few queries at a time.
+    """The rows of one block's attention, a few queries at a time.
 
     Args:
-        q: ``[B, H, N, d]``.
+        q: ``[B, H, n, d]``, of all tokens or of some.
         k: ``[B, H, N, d]``.
 
     Yields:
         Which queries, and their attention ``[B, H, chunk, N]``, in memory that the next chunk overwrites.
     """
     batch, heads, n, d = q.shape
-    if is_short(q):  # buffers and padding would cost more than they gain
+    num_keys = k.shape[2]
+    if is_short(k):  # buffers and padding would cost more than they gain
         yield slice(0, n), attention_rows(q, k)
         return
-    queries, keys = (q.float() * d**-0.5).reshape(-1, n, d), pad_keys(k)  # [B * H, N, d], [B * H, width, d]
-    width, step = keys.shape[1], min(queries_per_chunk(q), n)
+    queries, keys = (q.float() * d**-0.5).reshape(-1, n, d), pad_keys(k)  # [B * H, n, d], [B * H, width, d]
+    width, step = keys.shape[1], min(queries_per_chunk(k), n)
     buffer = queries.new_empty(batch * heads * step * width)  # reused: allocating costs as much as computing
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
         some = queries[:, part]
         attention = buffer[: some.shape[:2].numel() * width].view(*some.shape[:2], width)
-        attention_rows_into(some, keys, n, attention)
-        yield part, attention[..., :n].unflatten(0, (batch, heads))
+        attention_rows_into(some, keys, num_keys, attention)
+        yield part, attention[..., :num_keys].unflatten(0, (batch, heads))
 
 
 def logsumexp(q: Tensor, k: Tensor) -> Tensor:

@@ -1,25 +1,22 @@
 """AttnLRP (Achtibat et al., 2024, https://arxiv.org/abs/2402.05602): the class's score, propagated back layer by layer.
 
 Layer-wise relevance propagation distributes the relevance of a layer's output over its inputs, by a rule for each kind
-of layer. Written as gradient times input, a rule is a modified backward of the same function. So the network runs as it
-is, while some functions of torch and its attention are replaced by ones that differ only in their backward. The fused
-attention kernel stays, because the rule for its two products is a constant factor.
+of layer. Written as gradient times input, a rule is a modified backward of the same function; see ``gradient_rules``.
+The fused attention kernel stays, because the rule for its two products is a constant factor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
+from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import register
-from vit_demo.methods.targets import Target, class_scores, forward_with_grad
+from vit_demo.methods.targets import Target
 from vit_demo.trace import TracedViT
 
 GAMMA = 0.05
@@ -35,6 +32,7 @@ def attnlrp(
     images: Tensor,
     target: Target = None,
     *,
+    against: Target = None,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
 ) -> Tensor:
@@ -46,15 +44,11 @@ def attnlrp(
         ``[B, rows, cols]`` float32, in the unit of the logit, below 0 where a patch is evidence against the class.
         Prefix tokens and biases receive shares of their own, so the map does not sum to the logit.
     """
-    with torch.inference_mode(False), torch.enable_grad(), torch.autocast(images.device.type, enabled=False):
-        with _WithRules():
-            logits, trace = forward_with_grad(
-                model, images, patch_size=patch_size, kept_patches=kept_patches, attention_fn=_Attention.apply
-            )
-        tokens = trace.tokens[0]
-        (slope,) = torch.autograd.grad(class_scores(logits, target).sum(), tokens)
-    with torch.no_grad():
-        return to_grid((tokens.float() * slope.float()).sum(2), trace)
+    tokens, gradients, trace = token_gradients(
+        model, images, target, against, patch_size=patch_size, kept_patches=kept_patches,
+        attention_fn=_Attention.apply, rules=ModifiedBackward({F.linear: _linear}), blocks=slice(1),
+    )  # fmt: skip
+    return to_grid((tokens[0] * gradients[0]).sum(2), trace)
 
 
 class _Linear(torch.autograd.Function):
@@ -105,39 +99,6 @@ def _slope(x: Tensor, weight: Tensor, bias: Tensor | None, z: Tensor, gradient: 
     return (share @ weight).addcmul_(of_sizes, torch.sign(x, out=magnitude), value=_SAME_SIGN)
 
 
-class _LayerNorm(torch.autograd.Function):
-    """Layer normalization whose standard deviation counts as a constant, so that it is linear."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-    ) -> Tensor:
-        y, _, inverse_deviation = torch.native_layer_norm(x, shape, weight, bias, eps)
-        ctx.save_for_backward(weight, inverse_deviation)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        weight, inverse_deviation = ctx.saved_tensors
-        slope = gradients[0] if weight is None else gradients[0] * weight
-        return (slope - slope.mean(-1, keepdim=True)).mul_(inverse_deviation.to(slope.dtype)), None, None, None, None
-
-
-class _Activation(torch.autograd.Function):
-    """One input, one output: the input receives all relevance of the output."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        y = function(x)
-        ctx.save_for_backward(x, y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        x, y = ctx.saved_tensors
-        return (y / x).nan_to_num_(0.5).mul_(gradients[0]), None  # at 0 the limit, one half
-
-
 class _Attention(torch.autograd.Function):
     """Each factor of a product receives half: v a half, q and k, which share the softmax's half, a quarter each."""
 
@@ -162,34 +123,3 @@ class _Attention(torch.autograd.Function):
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return _Linear.apply(x, weight, bias)
-
-
-def _layer_norm(
-    x: Tensor, shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Tensor:
-    return _LayerNorm.apply(x, shape, weight, bias, eps)
-
-
-def _gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    return _Activation.apply(x, partial(F.gelu, approximate=approximate))
-
-
-def _silu(x: Tensor, inplace: bool = False) -> Tensor:
-    return _Activation.apply(x, F.silu)
-
-
-_RULES: dict[Callable[..., Any], Callable[..., Tensor]] = {
-    F.linear: _linear,
-    F.layer_norm: _layer_norm,
-    F.gelu: _gelu,
-    F.silu: _silu,
-}
-
-
-class _WithRules(TorchFunctionMode):
-    """Within it, in this thread, the layers of a network have the backward of their rule."""
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        return _RULES.get(func, func)(*args, **(kwargs or {}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -27,6 +29,7 @@ def occlusion(
     target: int,
     *,
     window: int = 1,
+    against: int | None = None,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,
@@ -41,6 +44,7 @@ def occlusion(
         images: ``[1, C, height, width]``, normalised.
         target: The class.
         window: Side of the window centred on each patch, in patches, odd; cut off at the edges.
+        against: A class that it is compared with: the map shows what the logarithm of the ratio of both loses.
         patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called after every batch.
@@ -60,7 +64,8 @@ def occlusion(
     sizes = stays.sum(1)
     if not sizes.all():
         raise InputError(f"A window of {window} patches leaves nothing of a grid of {grid[0]} x {grid[1]}.")
-    whole = log_probabilities(model, images, target, patches[None], patch_size=patch_size)
+    score = partial(log_probabilities, model, images, target, against=against, patch_size=patch_size)
+    whole = score(patches[None])
     lost = torch.zeros(len(patches), dtype=torch.float32, device=images.device)
     done = 0
 
@@ -71,6 +76,6 @@ def occlusion(
     for size in sizes.unique():  # windows at the edges are smaller, and a batch holds sequences of one length
         same = (sizes == size).nonzero()[:, 0]
         subsets = patches.expand(len(same), -1)[stays[same]].unflatten(0, (len(same), -1))
-        lost[same] = whole - log_probabilities(model, images, target, subsets, patch_size=patch_size, progress=report)
+        lost[same] = whole - score(subsets, progress=report)
         done += len(same)
     return scatter_to_grid(lost[None], grid, kept_patches)

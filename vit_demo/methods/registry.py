@@ -98,8 +98,8 @@ class Method:
         docs: The heading of its section in ``docs/explanations.md``.
         function: For the cost ``"trace"``: from a trace and the options to ``[B, N]``, one value a token. Otherwise
             from model and images ``[B, C, height, width]``, the target if the method is class-specific, ``patch_size``
-            and ``kept_patches`` as in ``TracedViT.forward``, ``progress`` if it has that parameter, and the options, to
-            ``[B, rows, cols]``.
+            and ``kept_patches`` as in ``TracedViT.forward``, ``against`` (another class) and ``progress`` if it has
+            such parameters, and the options, to ``[B, rows, cols]``.
     """
 
     name: str
@@ -123,6 +123,11 @@ class Method:
     def reports_progress(self) -> bool:
         """Whether the function takes a ``progress`` callback."""
         return "progress" in inspect.signature(self.function).parameters
+
+    @property
+    def compares_classes(self) -> bool:
+        """Whether the function takes ``against``, a class that the other is compared with."""
+        return "against" in inspect.signature(self.function).parameters
 
     @property
     def floor(self) -> Floor:
@@ -193,6 +198,9 @@ class Method:
 METHODS: dict[str, Method] = {}
 """Every method by name: those that do not depend on the class first, and among them the cheapest."""
 
+RENAMED = {"patch_dropping": "local_surrogate"}
+"""Names of earlier versions, which are still accepted."""
+
 
 def register(
     name: str,
@@ -257,6 +265,7 @@ def find_method(name: str) -> Method:
     Raises:
         InputError: If there is none of that name.
     """
+    name = RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in METHODS:
         raise InputError(f"There is no method {name!r}: choose one of {', '.join(METHODS)}.")
     return METHODS[name]

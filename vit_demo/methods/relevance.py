@@ -45,7 +45,6 @@ Gradients = tuple[Tensor, ...] | None
     class_specific=True,
     cost="backward",
     unit="logit",
-    recommended="Evidence for a class",
     options=[Option(name="average_heads_first", kind="flag")],
 )
 def relevance(
@@ -53,6 +52,7 @@ def relevance(
     images: Tensor,
     target: Target = None,
     *,
+    against: Target = None,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     average_heads_first: bool = False,
@@ -63,6 +63,7 @@ def relevance(
         model: In eval mode.
         images: ``[B, C, height, width]``, normalised.
         target: The class, or one for each sample; by default each sample's likeliest.
+        against: A class that it is compared with: the map explains why the class rather than this one.
         patch_size: As in ``TracedViT.forward``.
         kept_patches: As in ``TracedViT.forward``.
         average_heads_first: Take the positive part of the heads' mean, not the mean of their positive parts: heads that
@@ -88,7 +89,7 @@ def relevance(
         )
         row.start(pooling_weights(model, trace).expand(len(images), -1))
         # Samples do not mix, so one backward of the sum serves all of them. It ends at the first block's attention.
-        gradients = torch.autograd.grad(class_scores(logits, target).sum(), matrices or outputs[:together])
+        gradients = torch.autograd.grad(class_scores(logits, target, against).sum(), matrices or outputs[:together])
     if matrices:
         for attention, gradient in zip(reversed(matrices), reversed(gradients), strict=True):
             row.add_block(attention, gradient)

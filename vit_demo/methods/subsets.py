@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods.chunking import chunk_size
+from vit_demo.methods.targets import class_scores
 from vit_demo.trace import TracedViT
 
 Progress = Callable[[int, int], None]
@@ -38,10 +39,11 @@ def log_probabilities(
     target: int,
     subsets: Tensor,
     *,
+    against: int | None = None,
     patch_size: int | None = None,
     progress: Progress | None = None,
 ) -> Tensor:
-    """The logarithm of a class's probability for each of many subsets of one image's patches.
+    """The logarithm of a class's probability for each of many subsets of one image's patches, or of a ratio of two.
 
     Patches outside a subset are *dropped* from the sequence: nothing replaces them, and the pass gets cheaper.
 
@@ -50,16 +52,31 @@ def log_probabilities(
         images: ``[1, C, height, width]``, normalised.
         target: The class.
         subsets: ``[M, K]`` int64: the patches that stay, counted row by row.
+        against: A class by whose probability that of the class is divided.
         patch_size: As in ``TracedViT.forward``.
         progress: Called after every batch.
 
     Returns:
         ``[M]`` float32.
     """
+    logits = subset_logits(model, images, subsets, patch_size=patch_size, progress=progress)
+    return class_scores(logits.log_softmax(1), target, against)
+
+
+@torch.inference_mode()
+def subset_logits(
+    model: TracedViT,
+    images: Tensor,
+    subsets: Tensor,
+    *,
+    patch_size: int | None = None,
+    progress: Progress | None = None,
+) -> Tensor:
+    """The logits ``[M, classes]``, float32, of many subsets of one image's patches; see ``log_probabilities``."""
     results: list[Tensor] = []
     for part in subsets.split(sequences_per_batch(subsets.shape[1] + model.config.num_prefix_tokens)):
-        logits = model(images.expand(len(part), -1, -1, -1), patch_size=patch_size, kept_patches=part)
-        results.append(logits.float().log_softmax(1)[:, target])
+        pictures = images.expand(len(part), -1, -1, -1)
+        results.append(model(pictures, patch_size=patch_size, kept_patches=part).float())
         if progress is not None:
             progress(sum(map(len, results)), len(subsets))
     return torch.cat(results)

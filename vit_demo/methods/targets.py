@@ -12,13 +12,29 @@ Target = int | Tensor | None
 """One class for all samples, or int64 ``[B]``; None for each sample's most probable."""
 
 
-def class_scores(logits: Tensor, target: Target) -> Tensor:
-    """The logit ``[B]`` of each sample's class, from ``[B, K]``."""
+def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tensor:
+    """What a map explains: the logit of a class, or by how much it exceeds that of another.
+
+    Args:
+        logits: ``[B, K]``.
+        target: The class; None for each sample's most probable.
+        against: The class that it is compared with; None for none.
+
+    Returns:
+        ``[B]``.
+    """
     if target is None:
-        return logits.amax(1)
+        target = logits.argmax(1)
+    scores = _logits_of(logits, target)
+    return scores if against is None else scores - _logits_of(logits, against)
+
+
+def _logits_of(logits: Tensor, classes: int | Tensor) -> Tensor:
+    if not isinstance(classes, Tensor):
+        return logits[:, classes]
     # Cloned, because autograd refuses a tensor created in inference mode.
-    classes = torch.as_tensor(target, device=logits.device).expand(len(logits)).clone()
-    return logits.gather(1, classes[:, None])[:, 0]
+    index = classes.to(logits.device).expand(len(logits)).clone()
+    return logits.gather(1, index[:, None])[:, 0]
 
 
 def pooling_weights(model: TracedViT, trace: Recording) -> Tensor:

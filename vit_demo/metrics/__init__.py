@@ -1,8 +1,20 @@
-"""Whether a heatmap is faithful: deletion, insertion and randomization. Imports torch, the network and the methods."""
+"""Whether a heatmap is faithful, and how few patches are enough. Imports torch, the network and the methods."""
 
 from vit_demo.defaults import Baseline
 from vit_demo.metrics.baselines import baseline_image, blur
 from vit_demo.metrics.faithfulness import Faithfulness, faithfulness, random_orders
+from vit_demo.metrics.minimal_sets import PatchSet, necessary_set, sufficient_set
 from vit_demo.metrics.randomization import randomization
 
-__all__ = ["Baseline", "Faithfulness", "baseline_image", "blur", "faithfulness", "random_orders", "randomization"]
+__all__ = [
+    "Baseline",
+    "Faithfulness",
+    "PatchSet",
+    "baseline_image",
+    "blur",
+    "faithfulness",
+    "necessary_set",
+    "random_orders",
+    "randomization",
+    "sufficient_set",
+]

@@ -13,18 +13,10 @@ from vit_demo.errors import InputError
 
 
 def baseline_image(name: str, images: Tensor, patch_size: int, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """The normalised picture, or colour, that replaces removed patches.
+    """The normalised picture, or colour, that replaces removed patches of ``[B, C, height, width]``; it broadcasts.
 
-    Args:
-        name: ``"mean"``: the colour that normalization maps to 0, which is grey for a mean of 0.5. ``"blur"``: the
-            picture without details smaller than four patches. ``"black"``.
-        images: ``[B, C, height, width]``, normalised.
-        patch_size: In pixels.
-        mean: Of each channel, as subtracted by the normalization.
-        std: Of each channel, as divided by.
-
-    Returns:
-        A tensor that broadcasts to ``images``, of their dtype and on their device.
+    ``"mean"`` is the colour that normalization maps to 0, which is grey for a mean of 0.5; ``"blur"`` the picture
+    without details smaller than four patches.
 
     Raises:
         InputError: If there is no baseline of that name.

@@ -17,6 +17,7 @@ from torch import Tensor
 from vit_demo.defaults import NUM_RANDOM_ORDERS
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
+from vit_demo.methods.targets import class_scores
 from vit_demo.trace import TracedViT
 
 
@@ -26,9 +27,9 @@ class Faithfulness:
 
     Attributes:
         fractions: The share of patches replaced, or returned, at each step: from 0 to 1, ``[steps + 1]``.
-        deletion: Probability of the class after so many patches were replaced, float32 ``[steps + 1]``; from the
-            picture's own to the empty picture's.
-        insertion: Probability after so many were returned, ``[steps + 1]``; from the empty picture's to the picture's.
+        deletion: Probability of the class, or difference of two logits, after so many patches were replaced, float32
+            ``[steps + 1]``; from the picture's own to the empty picture's.
+        insertion: The same after so many were returned, ``[steps + 1]``; from the empty picture's to the picture's.
         random_deletion: The same in random orders, ``[seeds, steps + 1]``.
         random_insertion: As ``random_deletion``.
     """
@@ -41,22 +42,22 @@ class Faithfulness:
 
     @property
     def deletion_area(self) -> float:
-        """Under the deletion curve, in [0, 1]; lower is better."""
+        """Under the deletion curve, in [0, 1] for a probability; lower is better."""
         return self._area(self.deletion)
 
     @property
     def insertion_area(self) -> float:
-        """Under the insertion curve, in [0, 1]; higher is better."""
+        """Under the insertion curve, in [0, 1] for a probability; higher is better."""
         return self._area(self.insertion)
 
     @property
     def random_deletion_area(self) -> float:
-        """The mean over the random orders, in [0, 1]; NaN without any."""
+        """The mean over the random orders; NaN without any."""
         return self._mean_area(self.random_deletion)
 
     @property
     def random_insertion_area(self) -> float:
-        """The mean over the random orders, in [0, 1]; NaN without any."""
+        """The mean over the random orders; NaN without any."""
         return self._mean_area(self.random_insertion)
 
     @property
@@ -83,6 +84,7 @@ def faithfulness(
     values: Tensor,
     baseline: Tensor,
     *,
+    against: int | None = None,
     steps: int = 14,
     seeds: int = NUM_RANDOM_ORDERS,
     patch_size: int | None = None,
@@ -95,6 +97,7 @@ def faithfulness(
         model: In eval mode.
         images: ``[1, C, height, width]``, normalised.
         target: The class whose probability is measured.
+        against: A class that it is compared with: then the difference of both logits is measured.
         values: The map ``[rows, cols]``; equal values go row by row.
         baseline: What replaces a patch, normalised, ``[1, C, height, width]`` or anything that broadcasts to it.
         steps: How many times patches are replaced; at most once each.
@@ -119,8 +122,8 @@ def faithfulness(
     whole = torch.ones(len(present), grid[0] * grid[1], dtype=torch.bool, device=images.device)
     whole[:, patches] = present
     shown = whole.unflatten(1, grid)
-    probabilities = _probabilities(model, images, target, shown, baseline, patch_size, kept_patches, progress)
-    curves = probabilities.cpu().numpy().reshape(2, 1 + seeds, len(counts))
+    scores = _scores(model, images, target, against, shown, baseline, patch_size, kept_patches, progress)
+    curves = scores.cpu().numpy().reshape(2, 1 + seeds, len(counts))
     return Faithfulness(counts.numpy() / n, curves[0, 0], curves[1, 0], curves[0, 1:], curves[1, 1:])
 
 
@@ -131,17 +134,18 @@ def random_orders(count: int, seeds: int) -> list[Tensor]:
 
 
 @torch.inference_mode()
-def _probabilities(
+def _scores(
     model: TracedViT,
     images: Tensor,
     target: int,
+    against: int | None,
     shown: Tensor,
     baseline: Tensor,
     patch_size: int | None,
     kept_patches: Tensor | None,
     progress: Progress | None,
 ) -> Tensor:
-    """The class's probability ``[M]`` where ``shown`` ``[M, rows, cols]`` is the picture and the rest the baseline."""
+    """What is measured, ``[M]``, where ``shown`` ``[M, rows, cols]`` is the picture and the rest the baseline."""
     p = model.patch_size if patch_size is None else patch_size
     baseline = baseline.to(images.device).to(images.dtype)
     results: list[Tensor] = []
@@ -150,7 +154,8 @@ def _probabilities(
         mixed = torch.where(pixels, images, baseline)
         kept = None if kept_patches is None else kept_patches.expand(len(part), -1)
         logits = model(mixed, patch_size=patch_size, kept_patches=kept)
-        results.append(logits.float().softmax(1)[:, target])
+        scores = logits.float().softmax(1) if against is None else logits.float()
+        results.append(class_scores(scores, target, against))
         if progress is not None:
             progress(sum(map(len, results)), len(shown))
     return torch.cat(results)

@@ -19,7 +19,6 @@ def randomization(
     target: int,
     method: str,
     *,
-    seed: int = 0,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,
@@ -27,17 +26,8 @@ def randomization(
     """How similar a map stays while the weights are randomized from the head down (cascading randomization).
 
     First the head, then one more block at a time is re-initialised by shuffling the values of each weight tensor, which
-    keeps their distribution. A map that stays similar shows the picture, not what was learned of it.
-
-    Args:
-        model: In eval mode; it is left as it is.
-        images: ``[1, C, height, width]``, normalised.
-        target: The class; the same throughout.
-        method: Name of a registered method.
-        seed: Of the shuffling.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
-        progress: Called after every map.
+    keeps their distribution. A map that stays similar shows the picture, not what was learned of it. The class stays
+    the same, and the model is left as it is; ``progress`` is called after every map.
 
     Returns:
         Spearman's correlation with the trained network's map over the kept patches: of the trained network itself (1),
@@ -45,7 +35,7 @@ def randomization(
     """
     compute = find_method(method).compute
     randomized = copy.deepcopy(model)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
 
     def values_of(network: TracedViT) -> Tensor:
         values = compute(network, images, target, patch_size=patch_size, kept_patches=kept_patches)[0].flatten()

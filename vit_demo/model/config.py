@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 Pool = Literal["cls", "mean", "all", "cls+mean", "cls+next"]
@@ -153,10 +153,6 @@ class ViTConfig:
         norm = 2 * dim if self.final_norm else 0
         head = (self.num_features + 1) * self.num_classes
         return patch_embed + self.num_prefix_tokens * dim + pos_embed + blocks + norm + head
-
-    def with_classes(self, num_classes: int) -> ViTConfig:
-        """The same network with another head."""
-        return replace(self, num_classes=num_classes)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, for a checkpoint's header."""

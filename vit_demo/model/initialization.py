@@ -29,13 +29,12 @@ def init_weights(vit: ViT) -> None:
         vit.pos_embed.data[:, vit.num_pos_embed_prefix :] += waves
 
 
-def sincos_pos_embed_2d(side: int, dim: int, temperature: float = 100.0) -> Tensor:
-    """Sines and cosines of row and column, in wavelengths from the grid's side to ``temperature`` times that.
+def sincos_pos_embed_2d(side: int, dim: int) -> Tensor:
+    """Sines and cosines of row and column ``[1, side * side, dim]``, in wavelengths from ``side`` to 100 times that.
 
-    Returns:
-        ``[1, side * side, dim]`` float32; what is left of ``dim`` beyond a multiple of 4 is zero.
+    What is left of ``dim`` beyond a multiple of 4 is zero.
     """
-    frequencies = 2 * math.pi / temperature ** (torch.arange(dim // 4) / (dim // 4))
+    frequencies = 2 * math.pi / 100.0 ** (torch.arange(dim // 4) / (dim // 4))
     angle = torch.arange(side)[:, None] / side * frequencies  # [side, dim // 4]
     wave = torch.cat([angle.sin(), angle.cos()], dim=1)  # [side, dim // 4 * 2]
     rows = wave[:, None].expand(side, side, -1)

@@ -51,14 +51,9 @@ def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
 
 
 def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
-    """Pseudo-inverse resize (PI-resize) of a patch embedding.
+    """Pseudo-inverse resize (PI-resize) of a patch embedding ``[D, C, p, p]`` to patches of another side, in its dtype.
 
-    Args:
-        kernel: ``[D, C, p, p]``, square.
-        patch_size: The new side, in pixels.
-
-    Returns:
-        ``[D, C, patch_size, patch_size]`` of the same dtype; the kernel itself if the size is the same.
+    The kernel itself is returned if the size is the same.
     """
     if kernel.shape[-1] == patch_size:
         return kernel
@@ -69,15 +64,10 @@ def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
 
 
 def resample_pos_embed(positions: Tensor, grid: tuple[int, int], num_prefix_tokens: int) -> Tensor:
-    """Learned positions on another grid, rectangular ones too.
+    """Learned positions on another grid, rectangular ones too; those of a prefix are kept as they are.
 
-    Args:
-        positions: ``[1, num_prefix_tokens + g * g, D]``: the prefix's positions, then a square grid row by row.
-        grid: The rows and columns wanted.
-        num_prefix_tokens: Leading positions that belong to no patch and are kept as they are.
-
-    Returns:
-        ``[1, num_prefix_tokens + rows * cols, D]`` of the same dtype.
+    ``[1, num_prefix_tokens + g * g, D]``, a square grid row by row, becomes ``[1, num_prefix_tokens + rows * cols,
+    D]``, in the same dtype.
     """
     prefix, patches = positions[:, :num_prefix_tokens], positions[:, num_prefix_tokens:]
     side = int(patches.shape[1] ** 0.5)
@@ -107,13 +97,7 @@ class SizeCache:
         return SizeCache, ()
 
     def get(self, parameter: Tensor, size: S, derive: Callable[[Tensor, S], Tensor]) -> Tensor:
-        """``derive(parameter, size)``, computed once while the size is among the last ``CACHED_SIZES``.
-
-        Args:
-            parameter: The stored original.
-            size: What to derive from it; hashable.
-            derive: The resampling.
-        """
+        """``derive(parameter, size)``, computed once while the size is among the last ``CACHED_SIZES``."""
         if torch.compiler.is_compiling() or (parameter.requires_grad and torch.is_grad_enabled()):
             return derive(parameter, size)
         original, known = self._kept

@@ -44,13 +44,9 @@ BLACK_OF_INK = 40
 def heat_colours(
     shares: NDArray[np.floating], opacity: float, *, signed: bool = False, paper: bool = False
 ) -> NDArray[np.float64]:
-    """Colour and opacity of values.
+    """Colours of values ``[...]`` in [0, 1], or [-1, 1] if ``signed``, for a photo or for a drawing on paper.
 
-    Args:
-        shares: ``[...]``, each a share of the end of the scale: in [0, 1], or [-1, 1] if ``signed``.
-        opacity: Of the strongest value, in [0, 1].
-        signed: Whether values below 0 have a colour of their own.
-        paper: Whether the map lies over a drawing on paper, not over a photo.
+    ``opacity`` is that of the strongest value, in [0, 1].
 
     Returns:
         ``[..., 4]``: red, green, blue from 0 to 255, and opacity from 0 to 1.
@@ -68,13 +64,8 @@ def heat_colours(
 
 
 def scale_end(values: NDArray[np.floating], floor: float = 0.0) -> float:
-    """The value at the strong end of the scale of a map.
+    """The value at the strong end of the scale of a map: its largest absolute value, at least the floor, and above 0.
 
-    Args:
-        values: The map.
-        floor: The least end of the scale, so that a map without a meaningful value is faint; see ``methods.units``.
-
-    Returns:
-        The largest absolute value, at least the floor, and above 0.
+    The floor makes a map without a meaningful value faint; see ``methods.units``.
     """
     return max(float(np.abs(values).max(initial=0)), floor, 1e-12)

@@ -5,33 +5,23 @@ Colours grow with the square root of a value, so that flat maps can be seen besi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from vit_demo.render.colours import WHITE_OF_PAPER, heat_colours
 from vit_demo.render.overlay import overlay
 
-TEXT, SUBDUED, LINE_HEIGHT = "#17181c", "#646973", 18
-BAR_SIZE = (280, 12)
 OPACITY = 0.8
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One row of a sheet.
-
-    Attributes:
-        lines: Text at its left, the first line darker.
-        image: What the model saw.
-        maps: One ``[rows, cols]`` for each column.
-        captions: Text below each map.
-    """
+    """One row of a sheet: text at its left, what the model saw, and the map ``[rows, cols]`` of each column."""
 
     lines: Sequence[str]
     image: Image.Image
@@ -39,89 +29,47 @@ class ComparisonRow:
     captions: Sequence[str]
 
 
-def comparison_sheet(
-    titles: Sequence[str], rows: Sequence[ComparisonRow], unit: str, *, cell: int = 168, gap: int = 16
-) -> Image.Image:
-    """Draws results as rows and maps as columns, with a colour bar below.
-
-    Args:
-        titles: Of the columns of maps.
-        rows: The results.
-        unit: Of the colour bar, which ends at the largest absolute value of all maps.
-        cell: Longest side of a picture, in pixels.
-        gap: Pixels between pictures.
-
-    Returns:
-        One RGB image on white.
-    """
-    everything = np.concatenate([values.ravel() for row in rows for values in row.maps] or [np.zeros(1)])
-    peak, signed = float(np.abs(everything).max()), bool(everything.min() < 0)
-    label_width = max(round(_font().getlength(line)) for row in rows for line in row.lines) + gap
-    row_height = cell + LINE_HEIGHT + gap
-    top = gap + LINE_HEIGHT + gap // 2
-    size = (
-        2 * gap + label_width + (1 + len(titles)) * (cell + gap),
-        top + len(rows) * row_height + LINE_HEIGHT + BAR_SIZE[1] + 2 * gap,
-    )
-    sheet = Image.new("RGB", size, "white")
-    draw = ImageDraw.Draw(sheet)
-
-    def write(x: int, y: int, text: str, colour: str, width: int | None = None) -> None:
-        draw.text((x, y), _shortened(text, width) if width else text, fill=colour, font=_font())
-
-    columns = [gap + label_width + i * (cell + gap) for i in range(1 + len(titles))]
-    for x, title in zip(columns, ["Input", *titles], strict=True):
-        write(x, gap, title, TEXT, cell)
-    for number, row in enumerate(rows):
-        y = top + number * row_height
-        for i, line in enumerate(row.lines):
-            write(gap, y + i * LINE_HEIGHT, line, SUBDUED if i else TEXT)
-        flat = np.zeros((1, 1), np.float32)
-        pictures = [overlay(row.image, flat, alpha=0, display_size=cell)]
-        pictures += [
-            overlay(row.image, _root(values), alpha=OPACITY, display_size=cell, signed=signed, floor=peak**0.5)
-            for values in row.maps
-        ]
-        for x, picture, caption in zip(columns, pictures, ["", *row.captions], strict=True):
-            sheet.paste(picture, (x, y))
-            write(x, y + picture.height + 2, caption, SUBDUED, cell)
-    x, y = columns[0], top + len(rows) * row_height
-    low = -1 if signed else 0
-    sheet.paste(_colour_bar(low, rows[0].image.mode == "L"), (x, y))
-    for share in (-1, 0, 1) if signed else (0, 0.5, 1):
-        value = f"{share * abs(share) * peak:.2g}"
-        place = (share - low) / (1 - low) * (BAR_SIZE[0] - _font().getlength(value))
-        write(x + round(place), y + BAR_SIZE[1] + 2, value, SUBDUED)
-    write(x + BAR_SIZE[0] + gap // 2, y - 2, unit, SUBDUED)
-    return sheet
-
-
-def _root(values: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The square roots of the absolute values, with the signs of the values."""
-    return np.sign(values) * np.sqrt(np.abs(values))
-
-
-def _colour_bar(low: int, paper: bool) -> Image.Image:
-    """The colours from ``low``, which is -1 or 0, to 1, as they look on white."""
-    shares = np.linspace(low, 1, BAR_SIZE[0])[None]  # [1, width]
-    heat = heat_colours(shares, 1.0, signed=low < 0, paper=paper)
-    opacity = heat[..., 3:] if paper else 1.0
-    colours = WHITE_OF_PAPER + (heat[..., :3] - WHITE_OF_PAPER) * opacity
-    return Image.fromarray(colours.round().astype(np.uint8)).resize(BAR_SIZE)
-
-
-def _shortened(text: str, width: int) -> str:
-    """The text, cut where it is wider than so many pixels."""
-    if _font().getlength(text) <= width:
-        return text
-    while text and _font().getlength(text + "…") > width:
-        text = text[:-1]
-    return text + "…"
-
-
-@cache
-def _font() -> ImageFont.FreeTypeFont:
-    """The font that comes with matplotlib, which has accents and symbols."""
+def comparison_sheet(titles: Sequence[str], rows: Sequence[ComparisonRow], unit: str) -> Image.Image:
+    """Draws results as rows and maps as columns; the colour bar ends at the largest absolute value of all maps."""
     import matplotlib  # here, because importing it takes longer than all else that the page needs
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+    from matplotlib.figure import Figure
 
-    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", 12)
+    everything = np.concatenate([values.ravel() for row in rows for values in row.maps] or [np.zeros(1)])
+    peak, low = float(np.abs(everything).max()), -1 if everything.min() < 0 else 0
+    label_width = 0.07 * max(len(line) for row in rows for line in row.lines)  # inches, at 8 points
+    # Names are no formulas, and may have characters that the font lacks.
+    with matplotlib.rc_context({"text.parse_math": False, "font.size": 8}), warnings.catch_warnings(action="ignore"):
+        size = (label_width + 1.9 * (1 + len(titles)), 1.2 + 2.2 * len(rows))
+        figure = Figure(size, dpi=100, layout="constrained")
+        axes = figure.subplots(len(rows), 1 + len(titles), squeeze=False)
+        for axis, title in zip(axes[0], ["Input", *titles], strict=True):
+            axis.set_title(title)
+        for line, row in zip(axes, rows, strict=True):
+            pictures = [overlay(row.image, np.zeros((1, 1)), alpha=0)]
+            for values in row.maps:
+                root = np.sign(values) * np.sqrt(np.abs(values))
+                pictures.append(overlay(row.image, root, alpha=OPACITY, signed=low < 0, floor=peak**0.5))
+            for axis, picture, caption in zip(line, pictures, ["", *row.captions], strict=True):
+                axis.imshow(picture)
+                axis.set(xticks=[], yticks=[], xlabel=caption)
+                axis.spines[:].set_visible(False)
+            line[0].set_ylabel("\n".join(row.lines), rotation=0, ha="right", va="center")
+        colours = ListedColormap(_colour_bar(low, rows[0].image.mode == "L"))
+        bar = figure.colorbar(
+            ScalarMappable(Normalize(low, 1), colours), ax=axes, location="bottom", aspect=40, label=unit
+        )
+        shares = (-1, 0, 1) if low else (0, 0.5, 1)
+        bar.set_ticks(shares, labels=[f"{share * abs(share) * peak:.2g}" for share in shares])
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+
+
+def _colour_bar(low: int, paper: bool) -> NDArray[np.float64]:
+    """The colours from ``low``, which is -1 or 0, to 1, as they look on white: ``[256, 3]`` in [0, 1]."""
+    heat = heat_colours(np.linspace(low, 1, 256), 1.0, signed=low < 0, paper=paper)
+    opacity = heat[..., 3:] if paper else 1.0
+    return (WHITE_OF_PAPER + (heat[..., :3] - WHITE_OF_PAPER) * opacity) / 255

@@ -31,9 +31,6 @@ def overlay(
         display_size: Longest side of the result, in pixels.
         signed: Whether values below 0 have a colour of their own; by default, whether there are any.
         floor: The scale ends there if no value is larger, so that a map without meaningful values is faint.
-
-    Returns:
-        An RGB image in the shape of ``image``.
     """
     scale = display_size / max(image.size)
     size = (round(image.width * scale), round(image.height * scale))

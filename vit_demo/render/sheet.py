@@ -12,18 +12,7 @@ from vit_demo.render.overlay import overlay
 def contact_sheet(
     image: Image.Image, maps: NDArray[np.floating], *, cell: int = 112, gap: int = 6, alpha: float = 0.75
 ) -> Image.Image:
-    """Small overlays, heads as rows and blocks as columns.
-
-    Args:
-        image: What the model saw.
-        maps: ``[blocks, heads, rows, cols]``; each is scaled to its own maximum.
-        cell: Longest side of one overlay, in pixels.
-        gap: Pixels between them.
-        alpha: Opacity of each brightest patch.
-
-    Returns:
-        One RGB image on white.
-    """
+    """Overlays of maps ``[blocks, heads, rows, cols]``, heads as rows and blocks as columns, each to its maximum."""
     blocks, heads = maps.shape[:2]
     first = overlay(image, maps[0, 0], display_size=cell)
     width, height = first.width + gap, first.height + gap

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 LOWEST = -1e4
 """The score of what a mask excludes: finite, since minus infinity times 0 is not a number, and exp of it is 0."""
 
-SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
+SOFTMAX: set[Callable[..., Any]] = {F.softmax, torch.softmax, Tensor.softmax}
 PRODUCT = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 UNCHANGED = {F.dropout, torch.dropout, Tensor.to, Tensor.type_as}
 """What may stand between the softmax and the product; in eval mode it changes at most the type of the numbers."""

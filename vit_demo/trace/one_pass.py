@@ -52,7 +52,7 @@ class Pass(AttentionMode):
         if self._attention_fn is not None:
             return True
         masks = self._kept is not None and not self._network.leaves_out
-        return not self._is_own and (self._recording is not None or masks)
+        return masks or (self._recording is not None and not self._is_own)
 
     def __enter__(self) -> Pass:
         network, recording = self._network, self._recording
@@ -124,7 +124,7 @@ class Pass(AttentionMode):
         x = args[0] if args else kwargs["hidden_states"]
         if self._kept is not None and self._network.leaves_out:
             x = self._gather(x)
-        self._note(x)
+        x = self._note(x)
         return ((x, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": x})
 
     def _leave(self, output: Any) -> Any:
@@ -133,12 +133,20 @@ class Pass(AttentionMode):
         x = output[0] if isinstance(output, tuple) else output
         return (self._gather(x), *output[1:]) if isinstance(output, tuple) else self._gather(x)
 
-    def _note(self, output: Any) -> None:
-        """Records tokens; those of dropped patches, which nothing attends to, are left out."""
-        if self._recording is not None and self._recording.record_tokens:
-            x = output[0] if isinstance(output, tuple) else output
-            is_whole = self._kept is not None and x.shape[1] != self._kept.shape[1]
-            self._recording.tokens.append(self._gather(x) if is_whole else x)
+    def _note(self, output: Any) -> Any:
+        """Records tokens, and returns what the network goes on with, so that a gradient reaches what is recorded.
+
+        Tokens of dropped patches, which nothing attends to, are not recorded.
+        """
+        if self._recording is None or not self._recording.record_tokens:
+            return output
+        x = output[0] if isinstance(output, tuple) else output
+        if self._kept is None or x.shape[1] == self._kept.shape[1]:
+            self._recording.tokens.append(x)
+            return output
+        self._recording.tokens.append(part := self._gather(x))
+        x = x.scatter(1, self._kept.to(x.device)[:, :, None].expand(part.shape), part)
+        return (x, *output[1:]) if isinstance(output, tuple) else x
 
     def _gather(self, x: Tensor) -> Tensor:
         assert self._kept is not None

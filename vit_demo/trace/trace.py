@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from types import TracebackType
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode, fold
@@ -20,6 +23,9 @@ class Trace(AttentionMode):
     Within the block one network runs once, unmodified: of timm, transformers, torchvision, or your own. What it returns
     stays the same. A network that writes its softmax out has its scores as queries, and a key for each token.
 
+    Args:
+        blocks: Modules whose outputs are wanted, such as ``model.blocks``.
+
     Attributes:
         q: One ``[B, H, N, d]`` tensor for each self-attention, in the order in which they ran.
         k: As ``q``; with fewer heads where queries share them.
@@ -27,6 +33,7 @@ class Trace(AttentionMode):
         mask: What is added to the scores, or which of them count; None for most networks.
         scale: What the scores are multiplied by.
         pooling: ``[B, N]``: the share of each token where one query attends to all at the end; else None.
+        tokens: The outputs of ``blocks``, ``[B, N, D]`` each, in the order in which they ran.
 
     Example:
         >>> with vit_demo.Trace() as trace:
@@ -35,14 +42,27 @@ class Trace(AttentionMode):
         torch.Size([1, 12, 197, 197])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, blocks: Iterable[nn.Module] = ()) -> None:
         super().__init__()
+        self._blocks, self._handles = list(blocks), list[RemovableHandle]()
+        self.tokens: list[Tensor] = []
         self.q: list[Tensor] = []
         self.k: list[Tensor] = []
         self.v: list[Tensor] = []
         self.mask: list[Tensor | None] = []
         self.scale: list[float] = []
         self.pooling: Tensor | None = None
+
+    def __enter__(self) -> Trace:
+        thread = threading.get_ident()  # others may run the same network meanwhile
+
+        def keep(_: nn.Module, args: Any, output: Any) -> None:
+            if threading.get_ident() == thread:
+                self.tokens.append(output[0] if isinstance(output, tuple) else output)
+
+        self._handles = [block.register_forward_hook(keep) for block in self._blocks]
+        super().__enter__()
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -53,6 +73,8 @@ class Trace(AttentionMode):
             PresetError: If no attention was seen, and nothing else was raised.
         """
         super().__exit__(kind, error, traceback)
+        for handle in self._handles:
+            handle.remove()
         if kind is None and not self.q:
             raise PresetError(NOT_SEEN)
 

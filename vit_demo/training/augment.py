@@ -43,17 +43,10 @@ def augment_digits(images: Tensor) -> Tensor:
 
 
 def augment_photos(images: list[Tensor], side: int) -> Tensor:
-    """Crops photos at random and changes their colours and sharpness.
+    """Crops photos uint8 ``[3, height, width]`` at random and changes their colours: ``[B, 3, side, side]`` in [0, 1].
 
     Most crops cover 20 to 100 % of the area. One in seven is the central square, as the page crops it, and one in ten
     the whole photo, squashed. Half of them are flipped.
-
-    Args:
-        images: uint8 ``[3, height, width]`` each, of any proportions.
-        side: Side of the result in pixels.
-
-    Returns:
-        ``[B, 3, side, side]`` in [0, 1].
     """
     centre = v2.Compose([v2.Resize(side), v2.CenterCrop(side)])
     crops = [v2.RandomResizedCrop(side, scale=(0.2, 1.0)), centre, v2.Resize((side, side))]

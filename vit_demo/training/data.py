@@ -28,14 +28,10 @@ OUTLIER, UNLABELLED = -1, -2
 
 @dataclass(frozen=True)
 class ImageDataset:
-    """Images with their labels.
+    """Images, uint8 ``[N, C, side, side]`` or N photos of any proportions for training, with labels int64 ``[N]``.
 
-    Attributes:
-        images: uint8 ``[N, C, side, side]``, or N photos ``[C, height, width]`` of any proportions, for training.
-        labels: int64 ``[N]``; ``OUTLIER`` or ``UNLABELLED`` for images without a class.
-        classes: The class names, in the order of the labels.
-        weights: ``[N]``: in training, how often each image is drawn in an epoch, on average; in validation, how much
-            it counts. None for once each.
+    Labels are ``OUTLIER`` or ``UNLABELLED`` for images without a class. ``weights`` say how often each image is drawn
+    in an epoch of training, on average, or how much it counts in validation; None for once each.
     """
 
     images: Tensor | list[Tensor]
@@ -78,15 +74,7 @@ def concat_datasets(datasets: Sequence[ImageDataset]) -> ImageDataset:
 
 
 def load_digits(folder: Path, split: Split) -> ImageDataset:
-    """MNIST: 55,000 digits for training, 5,000 for validation and 10,000 for the test.
-
-    Args:
-        folder: Holds ``mnist.npz``, directly or in ``mnist/``; otherwise torchvision downloads MNIST into it.
-        split: Which split to load.
-
-    Raises:
-        InputError: If the file is missing and MNIST cannot be downloaded.
-    """
+    """MNIST from ``mnist.npz``, or as torchvision downloads it: 55,000, 5,000 and 10,000 digits."""
     key = "test" if split == "test" else "train"
     path = find_file(folder, "mnist.npz")
     if path is not None:
@@ -102,14 +90,10 @@ def load_digits(folder: Path, split: Split) -> ImageDataset:
 
 
 def load_other_digits(folder: Path) -> dict[str, ImageDataset]:
-    """Further sets of handwritten digits, for evaluation only, preprocessed as the page does it.
+    """Further sets of handwritten digits by name, for evaluation only, preprocessed as the page does it.
 
-    Args:
-        folder: May hold ``digits_other.npz`` with pairs of arrays ``NAME_images`` (grey, of any size) and
-            ``NAME_labels``.
-
-    Returns:
-        The sets by name; empty without that file.
+    ``digits_other.npz``, which may be missing, holds pairs of arrays ``NAME_images`` (grey, of any size) and
+    ``NAME_labels``.
     """
     path = find_file(folder, "digits_other.npz")
     if path is None:
@@ -143,11 +127,7 @@ def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarra
 
 @contextmanager
 def open_arrays(path: Path) -> Iterator[Any]:
-    """Opens an ``.npz`` file.
-
-    Raises:
-        InputError: If it is damaged, or an array is asked for that it does not hold.
-    """
+    """Opens an ``.npz`` file; ``InputError`` if it is damaged, or lacks an array that is asked for."""
     try:
         with np.load(path) as file:
             yield file

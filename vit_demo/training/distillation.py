@@ -7,6 +7,7 @@ https://arxiv.org/abs/2106.05237).
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -56,12 +57,8 @@ class ConvNet(nn.Module):
 def load_pretrained_vit(folder: Path) -> ViT:
     """The photos' teacher: a ViT-Ti/16 with its classes reordered, first those of ``PHOTO_SETS``, then all others.
 
-    Args:
-        folder: Holds the photo sets and, directly or in a subfolder ``vit_ti16_imagenet1k``, the weights and a table
-            ``classes.csv`` with columns ``wnid`` and ``class_index``.
-
-    Raises:
-        InputError: If one of the files is missing.
+    Weights and a table ``classes.csv`` with columns ``wnid`` and ``class_index`` stand in the data folder or in its
+    subfolder ``vit_ti16_imagenet1k``.
     """
     weights, table = (find_file(folder, name, "vit_ti16_imagenet1k") for name in (PRETRAINED_VIT, "classes.csv"))
     if weights is None or table is None:
@@ -73,7 +70,7 @@ def load_pretrained_vit(folder: Path) -> ViT:
     order = [index[wnid] for name in PHOTO_SETS for wnid in load_wnids(folder, name)]
     order += sorted(set(index.values()) - set(order))
     state["head.weight"], state["head.bias"] = state["head.weight"][order], state["head.bias"][order]
-    vit = ViT(VIT_TINY.with_classes(len(order)))
+    vit = ViT(replace(VIT_TINY, num_classes=len(order)))
     vit.load_state_dict(state)
     return vit
 
@@ -81,9 +78,7 @@ def load_pretrained_vit(folder: Path) -> ViT:
 class Student(nn.Module):
     """A network with a second head for those classes of its teacher that it will not have itself; it is not exported.
 
-    Args:
-        network: Called as ``network(images, patch_size=...)``.
-        other_classes: Number of classes of the second head; 0 for none, and then any network will do.
+    Without ``other_classes`` any network will do that is called as ``network(images, patch_size=...)``.
     """
 
     def __init__(self, network: nn.Module, other_classes: int = 0) -> None:
@@ -134,14 +129,7 @@ def blend_targets(rows: Tensor, teacher_logits: Tensor | None, weight: float) ->
 
 
 def student_loss(logits: Tensor, teacher_logits: Tensor | None, rows: Tensor, weight: float) -> Tensor:
-    """Cross-entropy with the blended targets, and with all of a teacher's probabilities if it has further classes.
-
-    Args:
-        logits: A ``Student``'s, ``[B, all classes]``.
-        teacher_logits: ``[B, all classes]``; None for no teacher.
-        rows: As in ``blend_targets``.
-        weight: As in ``blend_targets``.
-    """
+    """Cross-entropy with ``blend_targets``, and with all of a teacher's probabilities if it has further classes."""
     classes = rows.shape[1] - 2
     loss = F.cross_entropy(logits[:, :classes], blend_targets(rows, teacher_logits, weight))
     if teacher_logits is not None and teacher_logits.shape[1] > classes:

@@ -49,16 +49,7 @@ def make_synthetic_digits(count: int, seed: int) -> ImageDataset:
 
 
 def make_digit_outliers(count: int, seed: int, digits: ImageDataset) -> ImageDataset:
-    """Draws symbols, scribbles and pairs of digits for training, a third of each.
-
-    Args:
-        count: Number of drawings.
-        seed: Seed of all random choices.
-        digits: The training digits that pairs are put together from.
-
-    Returns:
-        ``[count, 1, 28, 28]``, preprocessed as the page does it, all labelled ``OUTLIER``.
-    """
+    """Symbols, scribbles and pairs of training digits, a third of each: ``[count, 1, 28, 28]``, all ``OUTLIER``."""
     rng = np.random.default_rng(seed)
     kinds = (
         lambda: draw_strokes(TRAINING_SYMBOLS[rng.integers(len(TRAINING_SYMBOLS))], rng),
@@ -82,12 +73,7 @@ def evaluation_digit_outliers(kind: str) -> ImageDataset:
 def draw_strokes(strokes: list[Stroke], rng: np.random.Generator) -> np.ndarray:
     """Draws strokes in white on black with random slant, width, stretching, rounding and displaced points.
 
-    Args:
-        strokes: Polylines with x and y in [0, 1], y downwards.
-        rng: Source of random numbers.
-
-    Returns:
-        uint8 ``[side, side]``: 112 pixels, or 20 to 32 for three drawings of ten, whose lines then look coarse.
+    The picture, uint8, has sides of 112 pixels, or 20 to 32 for three drawings of ten, whose lines then look coarse.
     """
     is_coarse = rng.random() < 0.3
     side = int(rng.integers(20, 33)) if is_coarse else CANVAS_SIDE

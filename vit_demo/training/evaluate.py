@@ -23,18 +23,7 @@ Results = dict[str, dict[int, Predictions]]
 def evaluate(
     preset: Preset, datasets: dict[str, ImageDataset], weights: Path, patch_sizes: tuple[int, ...], device: torch.device
 ) -> Results:
-    """The predictions of a preset for each dataset at each patch size.
-
-    Args:
-        preset: The preset to evaluate.
-        datasets: By name, from ``labelled_sets`` or ``outlier_sets``.
-        weights: Folder of the checkpoints.
-        patch_sizes: Which of the preset's.
-        device: Where to run.
-
-    Raises:
-        CheckpointError: If the checkpoints cannot be used.
-    """
+    """The predictions of a preset's checkpoints for each dataset at each patch size."""
     models: dict[str, ViT] = {}
     results: Results = {name: {} for name in datasets}
     for p in patch_sizes:
@@ -51,9 +40,6 @@ def labelled_sets(preset: Preset, data: Path) -> dict[str, ImageDataset]:
 
     The first is the test split of the preset's own data. If the folder holds ``real_photos50.npz``, its photos of Tiny
     ImageNet's classes and of Imagenette's classes follow separately.
-
-    Raises:
-        InputError: If data is missing.
     """
     if preset.task == "digits":
         return {"mnist": load_digits(data, "test"), **load_other_digits(data)}

@@ -20,16 +20,7 @@ DRAWS_PER_EPOCH = 2.0
 
 
 def make_photo_outliers(count: int, seed: int, side: int) -> ImageDataset:
-    """Outliers for training, each of ``KINDS`` equally often.
-
-    Args:
-        count: Number of pictures.
-        seed: Seed of all random choices.
-        side: Side in pixels.
-
-    Returns:
-        ``count`` pictures ``[3, side, side]``, all labelled ``OUTLIER``.
-    """
+    """Pictures ``[3, side, side]`` for training, each of ``KINDS`` equally often, all labelled ``OUTLIER``."""
     rng = np.random.default_rng(seed)
     kinds = list(KINDS.values())
     images = [_to_tensor(kinds[i % len(kinds)](rng, side)) for i in range(count)]

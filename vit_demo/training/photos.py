@@ -47,19 +47,11 @@ MAX_HASH_DISTANCE = 6
 
 
 def load_photos(folder: Path, split: Split, side: int) -> ImageDataset:
-    """One split of the data of ``photos-tiny``, with 50 classes.
+    """One split of the data of ``photos-tiny``, with 50 classes; training photos keep their size.
 
     The test split consists of the official validation sets of ``PHOTO_SETS``. The validation split is taken from their
     training sets and, if ``folder`` holds them, from the labelled real photos; each set has the same total weight. The
     training split is the rest and the photo pool, without near-duplicates of validation photos.
-
-    Args:
-        folder: Holds the ``.npz`` files, each directly or in a subfolder of the file's name.
-        split: Which split to load.
-        side: Side in pixels of the validation and test photos; training photos keep their size.
-
-    Raises:
-        InputError: If a file of ``PHOTO_SETS`` is missing.
     """
     names = [*PHOTO_SETS]
     if split != "test":
@@ -83,14 +75,8 @@ def load_photos(folder: Path, split: Split, side: int) -> ImageDataset:
 def load_photo_set(folder: Path, name: str, split: Split, side: int | None) -> ImageDataset:
     """One split of one set, with its own labels, counted from 0; those of the photo pool are ``UNLABELLED``.
 
-    Args:
-        folder: As in ``load_photos``.
-        name: One of ``VALIDATION_EVERY``, or ``TEST_PHOTOS``, which has a test split only.
-        split: Which split to load.
-        side: Side in pixels of the central square, cropped as on the page; None for the whole photos.
-
-    Raises:
-        InputError: If the set's file is missing.
+    The photos are central squares, cropped as on the page, or whole where ``side`` is None. ``TEST_PHOTOS`` has a test
+    split only.
     """
     key = {"train": "train", "validation": "train", "test": "test" if name == TEST_PHOTOS else "val"}[split]
     with open_arrays(_find_photo_set(folder, name)) as file:
@@ -114,14 +100,9 @@ def load_photo_set(folder: Path, name: str, split: Split, side: int | None) -> I
 
 
 def load_other_photos(folder: Path, side: int) -> ImageDataset | None:
-    """Photos of other things for evaluation: one of each ImageNet class that is not among the 50.
+    """Photos of other things for evaluation: one of each ImageNet class that is not among the 50, labelled ``OUTLIER``.
 
-    Args:
-        folder: As in ``load_photos``; may hold a folder ``imagenet_samples`` with its ``index.csv``.
-        side: Side in pixels.
-
-    Returns:
-        uint8 ``[N, 3, side, side]``, all labelled ``OUTLIER``; None without that folder.
+    None without the folder ``imagenet_samples`` and its ``index.csv``.
     """
     table = folder / "imagenet_samples" / "index.csv"
     if not table.is_file():
@@ -135,11 +116,7 @@ def load_other_photos(folder: Path, side: int) -> ImageDataset | None:
 
 
 def load_wnids(folder: Path, name: str) -> list[str]:
-    """The WordNet identifiers of the classes of one of ``PHOTO_SETS``.
-
-    Raises:
-        InputError: If the set's file is missing.
-    """
+    """The WordNet identifiers of the classes of one of ``PHOTO_SETS``."""
     with open_arrays(_find_photo_set(folder, name)) as file:
         return [str(wnid) for wnid in file["wnids"]]
 
@@ -166,14 +143,7 @@ def fit_square(image: Image.Image, side: int) -> Tensor:
 
 
 def difference_hash(images: list[Tensor] | Tensor) -> Tensor:
-    """Perceptual hashes (dHash): whether each cell of an 8 x 8 grid is brighter than its right neighbour.
-
-    Args:
-        images: uint8, ``[C, height, width]`` each.
-
-    Returns:
-        bool ``[N, 64]``.
-    """
+    """Perceptual hashes (dHash) ``[N, 64]``: is each cell of an 8 x 8 grid brighter than its right neighbour?"""
     small = torch.cat([F.interpolate(image.float().mean(0)[None, None], (8, 9), mode="area") for image in images])
     return (small[..., :-1] > small[..., 1:]).flatten(1)  # [N, 1, 8, 9] -> [N, 64]
 

@@ -11,19 +11,15 @@ from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
 from vit_demo.training.data import ImageDataset
-from vit_demo.weights.confidence import is_confident
 from vit_demo.weights.preset import Preset
+
+BINS = 15
+"""Of confidence, of equal width over [0, 1]."""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The logits of a dataset's images beside their labels.
-
-    Attributes:
-        logits: ``[N, classes]``.
-        labels: int64 ``[N]``.
-        weights: ``[N]``: how much each image counts in ``loss`` and ``fit_temperature``; None for equally.
-    """
+    """The logits ``[N, classes]`` of a dataset's images beside their labels, int64 ``[N]``, and their weights."""
 
     logits: Tensor
     labels: Tensor
@@ -39,9 +35,13 @@ class Predictions:
         """Bool ``[N]``: whether the predicted class is the label."""
         return self.logits.argmax(1) == self.labels
 
+    @property
+    def _bins(self) -> Tensor:
+        return (self.confidence * BINS).long().clamp(max=BINS - 1)
+
     def confident(self, preset: Preset) -> Tensor:
         """Bool ``[N]``: whether confidence is not low by the limits of a preset."""
-        return torch.from_numpy(is_confident(preset, self.logits.softmax(1).numpy()))
+        return torch.from_numpy(preset.is_confident(self.logits.softmax(1).numpy()))
 
     @property
     def accuracy(self) -> float:
@@ -59,38 +59,32 @@ class Predictions:
         pairs = self.labels * classes + self.logits.argmax(1)
         return torch.bincount(pairs, minlength=classes * classes).view(classes, classes)
 
-    def reliability(self, bins: int = 15) -> list[tuple[float, float, int]]:
-        """Groups the predictions by confidence, in bins of equal width over [0, 1].
-
-        Returns:
-            Mean confidence, accuracy and number of predictions of each bin that is not empty.
-        """
-        index = (self.confidence * bins).long().clamp(max=bins - 1)
-        groups = [index == i for i in range(bins)]
+    def reliability(self) -> list[tuple[float, float, int]]:
+        """Mean confidence, accuracy and number of the predictions in each bin of confidence that has any."""
+        groups = [self._bins == i for i in range(BINS)]
         return [
             (self.confidence[group].mean().item(), self.correct[group].float().mean().item(), int(group.sum()))
             for group in groups
             if group.any()
         ]
 
-    def calibration_error(self, bins: int = 15) -> float:
+    def calibration_error(self) -> float:
         """Expected calibration error, in [0, 1] (Guo et al., 2017, https://arxiv.org/abs/1706.04599).
 
         The mean absolute difference between confidence and accuracy over the bins, weighted by their size.
         """
-        differences = (count * abs(confidence - accuracy) for confidence, accuracy, count in self.reliability(bins))
+        differences = (count * abs(confidence - accuracy) for confidence, accuracy, count in self.reliability())
         return sum(differences) / len(self.labels)
 
-    def sampling_error(self, bins: int = 15, samples: int = 200) -> float:
+    def sampling_error(self) -> float:
         """The calibration error expected of perfect calibration, in [0, 1]: what so few images cause by themselves.
 
-        The mean over ``samples`` draws, in each of which a prediction is correct with the probability that is its
+        The mean over 200 draws, in each of which a prediction is correct with the probability that is its
         confidence. Seeded.
         """
         generator = torch.Generator().manual_seed(0)
-        index = (self.confidence * bins).long().clamp(max=bins - 1)
-        surplus = self.confidence - torch.bernoulli(self.confidence.expand(samples, -1), generator=generator)
-        sums = surplus.new_zeros(samples, bins).index_add_(1, index, surplus)  # of each bin: count times difference
+        surplus = self.confidence - torch.bernoulli(self.confidence.expand(200, -1), generator=generator)
+        sums = surplus.new_zeros(200, BINS).index_add_(1, self._bins, surplus)  # of each bin: count times difference
         return sums.abs().sum(1).mean().item() / len(self.labels)
 
 
@@ -103,15 +97,7 @@ def normalise(images: Tensor, preset: Preset) -> Tensor:
 def predict(
     model: nn.Module, data: ImageDataset, preset: Preset, patch_size: int, *, batch_size: int = 250
 ) -> Predictions:
-    """Computes a model's logits for all images of a dataset at one patch size.
-
-    Args:
-        model: Called as ``model(images, patch_size=...)``; put into eval mode.
-        data: Images and labels.
-        preset: Provides the normalisation.
-        patch_size: In pixels.
-        batch_size: Images per forward pass.
-    """
+    """A model's logits for all images of a dataset at one patch size; it is put into eval mode."""
     assert isinstance(data.images, Tensor)
     model.eval()
     device = next(model.parameters()).device
@@ -123,13 +109,9 @@ def predict(
 
 
 def fit_temperature(predictions: list[Predictions]) -> float:
-    """The temperature that minimises the mean loss (Guo et al., 2017, https://arxiv.org/abs/1706.04599).
+    """The temperature that minimises the mean loss on validation data (Guo et al., 2017).
 
-    Args:
-        predictions: For validation data, at one or several patch sizes.
-
-    Returns:
-        The number to divide logits by: confidence is then calibrated, and no prediction changes.
+    Divided by it, logits give calibrated confidence, and no prediction changes.
     """
     log_temperature = torch.zeros((), requires_grad=True)
     optimiser = torch.optim.LBFGS([log_temperature], max_iter=50, line_search_fn="strong_wolfe")

@@ -27,13 +27,7 @@ MAX_CLASSES = 12
 
 
 def make_report(preset: Preset, results: Results, outliers: Results, patch_size: int) -> dict[str, Any]:
-    """All figures of an evaluation.
-
-    Args:
-        preset: The preset evaluated.
-        results: Predictions for labelled datasets.
-        outliers: Predictions for images that show none of the classes.
-        patch_size: The one to give confusion matrices at, in pixels.
+    """All figures of an evaluation, on labelled datasets and on images that show none of the classes (``outliers``).
 
     Returns:
         Each of ``FIGURES`` by dataset and patch size; ``"rejection_rate"`` by kind of outlier and patch size; the

@@ -42,19 +42,10 @@ def train_preset(
     epochs: int | None = None,
     resume: bool = False,
 ) -> list[Path]:
-    """Trains every checkpoint of a preset, and evaluates each once on the test split.
+    """Trains every checkpoint of a preset, evaluates each once on the test split, and returns their paths.
 
-    Args:
-        preset: The preset to train.
-        data: Folder of the data; see ``docs/training.md``.
-        out: Folder for checkpoints, states and logs.
-        device: Where to train.
-        seed: Seed of all random choices.
-        epochs: Overrides the recipe's.
-        resume: Whether to continue from the state that an earlier run left in ``out``.
-
-    Returns:
-        The checkpoints written.
+    ``out`` gets the checkpoints, and the states and logs from which ``resume`` continues. ``epochs`` overrides the
+    recipe's.
 
     Raises:
         InputError: If data is missing, ``out`` is a file, ``seed`` or ``epochs`` is out of range, or ``resume`` finds

@@ -16,8 +16,7 @@ from vit_demo.errors import CheckpointError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.resources import resource_folder
 from vit_demo.trace import TracedViT
-from vit_demo.weights.hub.download import Progress
-from vit_demo.weights.hub.repository import load_network, load_own
+from vit_demo.weights.hub.repository import load_network, load_own, own_network
 from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
@@ -27,12 +26,9 @@ BUNDLED = resource_folder("checkpoints")
 
 
 def save_checkpoint(path: Path, model: ViT, record: dict[str, Any]) -> None:
-    """Writes a network's weights in half precision, with a header that describes them.
+    """Writes a network's weights in half precision, replacing an existing file atomically.
 
-    Args:
-        path: The file to write; an existing one is replaced atomically.
-        model: The trained network.
-        record: How it was trained (command, seed, data, accuracy, ...), as JSON values.
+    The header holds the network's config and the record of its training (command, seed, data, accuracy, ...), as JSON.
     """
     tensors = {name: tensor.detach().half().contiguous().cpu() for name, tensor in model.state_dict().items()}
     config = replace(model.config, drop_path=0.0, dropout=0.0)  # they matter to training only
@@ -65,14 +61,10 @@ def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
     config, record = _read_config(path, header), _read_record(header)
     if record is None:
         raise CheckpointError(f"The header of {path.name} holds no training record: download it again.")
-    floats = to_finite_float32(tensors, path.name)
-    with torch.device("meta"):
-        model = ViT(config)
     try:
-        model.load_state_dict(floats, assign=True)
+        return own_network(config, to_finite_float32(tensors, path.name)), record
     except RuntimeError as error:
         raise CheckpointError(f"The weights {path.name} do not match their header: download them again.") from error
-    return model.eval().requires_grad_(False), record
 
 
 def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict[str, Any]:
@@ -86,31 +78,21 @@ def read_record(preset: Preset, patch_size: int, folder: Path = BUNDLED) -> dict
     return _read_record(header) or {}
 
 
-def load_model(
-    preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED, progress: Progress | None = None
-) -> TracedViT:
-    """The trained network of a preset, in eval mode on the CPU, set to a patch size.
+def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUNDLED) -> TracedViT:
+    """The trained network of a preset, in eval mode on the CPU, set to a patch size, the preset's default for None.
 
-    Args:
-        preset: The preset.
-        patch_size: In pixels; None for the preset's default.
-        folder: Folder of the bundled weights.
-        progress: Called during a download; None draws a progress bar on stderr.
-
-    Raises:
-        PresetError: If the preset does not offer the patch size.
-        CheckpointError: If the weights cannot be downloaded or used, or belong to another network.
+    ``CheckpointError`` if the weights cannot be downloaded or used, or belong to another network.
     """
     patch_size = preset.check_patch_size(patch_size)
     if preset.library:
-        return load_network(preset, patch_size, progress)
+        return load_network(preset, patch_size)
     if preset.source == "bundled":
         path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
         model, _ = load_checkpoint(path)
         if model.config != preset.config_at(patch_size):
             raise CheckpointError(f"{path.name} holds another network than {preset.name}: download or train it again.")
     else:
-        model = load_own(preset, progress)
+        model = load_own(preset)
     model.patch_size = patch_size
     return TracedViT.of(model)
 

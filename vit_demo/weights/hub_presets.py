@@ -1,11 +1,13 @@
 """Presets on the Hugging Face Hub: timm's checkpoints, with the preprocessing that timm publishes.
 
-All but FlexiViT-S are pinned to a commit of their repository: one that at least two unrelated public projects also pin
-or, for FlexiViT-B, that the Hub's page lists with these weights. The figures in the notes are top-1 on ImageNet's
-validation set, as published by timm; for other patch sizes see ``resampled_accuracy``.
+Those with a ``revision`` are pinned to a commit: one that at least two unrelated public projects also pin or, for
+FlexiViT-B, that the Hub's page lists with these weights. For the others none was found. The figures in the notes are
+top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``accuracy``.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from vit_demo.model import ViTConfig
 from vit_demo.weights.imagenet import (
@@ -43,32 +45,26 @@ def _hub_preset(
     config: ViTConfig,
     note: str,
     *,
-    labels: tuple[str, ...] = IMAGENET_LABELS,
     patch_sizes: tuple[int, ...] = (),
-    mean: tuple[float, ...] = IMAGENET_INCEPTION_MEAN,
-    std: tuple[float, ...] = IMAGENET_INCEPTION_STD,
-    crop_fraction: float = 0.9,
-    revision: str = "main",
     parameters: int | None = None,
+    **others: Any,
 ) -> Preset:
+    usual: dict[str, Any] = {"mean": IMAGENET_INCEPTION_MEAN, "std": IMAGENET_INCEPTION_STD, "crop_fraction": 0.9}
     return Preset(
         name=name,
         title=title,
         task="photos",
         config=config,
-        labels=labels if config.num_classes else (),
+        labels=IMAGENET_LABELS if config.num_classes else (),
         patch_sizes=patch_sizes or offered_patch_sizes(config.image_size, config.patch_size),
         default_patch_size=config.patch_size,
         flexible=bool(patch_sizes),
         source="hub",
-        mean=mean,
-        std=std,
-        crop_fraction=crop_fraction,
         repo=repo,
-        revision=revision,
         library="timm" if parameters else "",
         parameters=parameters,
         note=note,
+        **usual | {"revision": "main"} | others,
     )
 
 

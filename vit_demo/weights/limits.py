@@ -64,11 +64,7 @@ MAX_QUOTE_LENGTH = 80
 
 
 def check_network(config: ViTConfig) -> None:
-    """Refuses a network that is larger than any ViT in public use, before it is built.
-
-    Raises:
-        PresetError: If it is; the message names the part that is too large.
-    """
+    """Refuses a network that is larger than any ViT in public use, before it is built, by a ``PresetError``."""
     for what, value, most in (
         ("blocks", config.depth, MAX_DEPTH),
         ("attention heads", config.num_heads, MAX_HEADS),
@@ -84,11 +80,7 @@ def check_network(config: ViTConfig) -> None:
 
 
 def check_for_visitors(config: ViTConfig, num_parameters: int) -> None:
-    """Refuses a network that would occupy a public page for too long.
-
-    Raises:
-        PresetError: If it exceeds a limit; the message names it.
-    """
+    """Refuses a network that would occupy a public page for too long, by a ``PresetError``."""
     side = config.image_size // config.patch_size
     if side > MAX_GRID:
         raise PresetError(

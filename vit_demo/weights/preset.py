@@ -11,6 +11,9 @@ from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from vit_demo.trace import Structure
 
 Task = Literal["digits", "photos"]
@@ -47,7 +50,7 @@ class Preset:
         trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction below which confidence counts as low.
         max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
-            ``vit_demo.weights.confidence``.
+            ``is_confident``.
         note: One sentence for the page.
     """
 
@@ -79,6 +82,16 @@ class Preset:
         """All labels if there are few, for beside a prediction: whatever a picture shows gets one of them."""
         return self.labels if len(self.labels) <= MAX_FEW_LABELS else ()
 
+    def is_confident(self, probabilities: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Whether the confidence in predictions ``[..., K]`` is not low: bool ``[...]``, False without classes.
+
+        In an image of something else, one probability may be high while the rest is spread over many classes. The
+        generalized entropy, the sum of ``sqrt(p (1 - p))`` over all classes, measures that rest (GEN with gamma 1/2;
+        Liu, Lochman and Zach, CVPR 2023).
+        """
+        entropy = ((probabilities * (1 - probabilities)).clip(0) ** 0.5).sum(-1)
+        return (probabilities.max(-1, initial=0) >= self.confidence_threshold) & (entropy <= self.max_entropy)
+
     @property
     def image_size(self) -> int:
         """Side of the square input, in pixels."""
@@ -100,20 +113,12 @@ class Preset:
         return self.num_parameters_at(self.default_patch_size)
 
     def num_parameters_at(self, patch_size: int) -> int:
-        """Parameters of the network at a patch size; they differ only if each size has separate weights.
-
-        Raises:
-            PresetError: If the preset does not offer that size.
-        """
+        """Parameters of the network at a patch size; they differ only if each size has separate weights."""
         size = self.check_patch_size(patch_size)
         return self.config_at(size).num_parameters if self.parameters is None else self.parameters
 
     def check_patch_size(self, patch_size: int | None) -> int:
-        """The patch size, or the default for None.
-
-        Raises:
-            PresetError: If the preset does not offer that size.
-        """
+        """The patch size, or the default for None; ``PresetError`` if the preset does not offer it."""
         if patch_size is None:
             return self.default_patch_size
         for size in self.patch_sizes:

@@ -98,14 +98,10 @@ DEFAULT_PRESETS: dict[Task, str] = {"digits": DIGITS_PRESET, "photos": PHOTOS_PR
 
 
 def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
-    """Returns a preset by its name, or makes one for a custom model.
+    """Returns a preset by its name, or makes one of a repository of the Hub (``org/name@revision``) or of a folder.
 
-    Args:
-        name: One of ``PRESETS``; a repository of the Hub, ``org/name`` or ``org/name@revision``; or a folder.
-        progress: Called while a repository is downloaded; None draws a progress bar on stderr.
-        trusted: True if the operator of this process gave the name, as in Python and on the command line. A name from
-            a visitor of the page is not trusted: it never stands for a folder, its repository is downloaded without a
-            token into a separate cache, and the model must stay within ``limits``.
+    A name from a visitor of the page is not ``trusted``: it never stands for a folder, its repository is downloaded
+    without a token into a separate cache, and the model must stay within ``limits``.
 
     Raises:
         PresetError: If there is no such preset, or the model is not supported.

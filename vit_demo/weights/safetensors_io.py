@@ -17,11 +17,7 @@ FLOATS = {"F64", "F32", "F16", "BF16"}
 
 
 def read_metadata(path: Path) -> dict[str, str]:
-    """The metadata in the header of a file.
-
-    Raises:
-        CheckpointError: If it is not a safetensors file.
-    """
+    """The metadata in the header of a file; ``CheckpointError`` if it is not a safetensors file."""
     _check_header(path)
     try:
         with safe_open(path, "pt") as file:
@@ -30,16 +26,8 @@ def read_metadata(path: Path) -> dict[str, str]:
         raise _damaged(path) from error
 
 
-def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
-    """The tensors of a file by name.
-
-    Args:
-        path: The file.
-        shapes_only: Returns them on the meta device: names and shapes, but no values.
-
-    Raises:
-        CheckpointError: If it is not a safetensors file, or exceeds ``limits``.
-    """
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name; ``CheckpointError`` if it is not a safetensors file, or exceeds ``limits``."""
     _check_header(path)
     try:
         with safe_open(path, "pt") as file:
@@ -52,14 +40,11 @@ def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
             kinds = {part.get_dtype() for part in slices.values()} - FLOATS
             if kinds:
                 raise CheckpointError(f"{path.name} holds {', '.join(sorted(kinds))}: save it as float32 or float16.")
-            shapes = {name: part.get_shape() for name, part in slices.items()}
-            for name, shape in shapes.items():
-                if len(name) > limits.MAX_TENSOR_NAME_LENGTH or len(shape) > limits.MAX_RANK:
+            for name, part in slices.items():
+                if len(name) > limits.MAX_TENSOR_NAME_LENGTH or len(part.get_shape()) > limits.MAX_RANK:
                     raise CheckpointError(
                         f"{path.name} holds {quote(name)}, which no ViT has: see docs/models.md for what is supported."
                     )
-            if shapes_only:
-                return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
             return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise _damaged(path) from error
@@ -68,12 +53,7 @@ def read_tensors(path: Path, *, shapes_only: bool = False) -> dict[str, Tensor]:
 def to_finite_float32(tensors: dict[str, Tensor], source: str) -> dict[str, Tensor]:
     """Copies tensors to float32 and empties ``tensors`` on the way, so that little is in memory twice.
 
-    Args:
-        tensors: By name; empty afterwards.
-        source: The file or model, for error messages.
-
-    Raises:
-        CheckpointError: If a value is not finite.
+    A value that is not finite raises ``CheckpointError``.
     """
     floats = {}
     for name in list(tensors):

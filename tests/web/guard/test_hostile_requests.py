@@ -17,7 +17,7 @@ import pytest
 from gradio.queueing import Queue
 from PIL import Image
 
-from vit_demo.inference.shared import get_engine
+from vit_demo.inference.engine import get_engine
 from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import session_queues

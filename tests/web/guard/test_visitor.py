@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from vit_demo.inference import job, jobs
-from vit_demo.inference.shared import get_engine
+from vit_demo.inference.engine import get_engine
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import visitor
 from vit_demo.web.requests.payload import data_url
@@ -58,7 +58,7 @@ def blocked(monkeypatch):
     monkeypatch.setattr(jobs.Job, "execute", execute)
     yield owners, stopped
     go_on.set()
-    until(lambda: not get_engine().jobs.num_active)
+    until(lambda: not get_engine().jobs._active)
 
 
 def until(condition) -> None:

@@ -14,10 +14,10 @@ from PIL import Image
 import vit_demo
 from vit_demo import methods
 from vit_demo.images import to_mnist
+from vit_demo.inference.engine import _engines, get_engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.job import report
 from vit_demo.inference.limits import forward_bytes
-from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
@@ -224,7 +224,7 @@ def test_nothing_depends_on_what_is_cached(result, source):
     wanted = map_values(source, method="relevance", label=5)
     poll._replies.clear()
     maps._maps.clear()
-    reset_engines()
+    _engines.clear()
     np.testing.assert_array_equal(map_values(source, method="relevance", label=5), wanted)
 
 
@@ -271,7 +271,7 @@ def test_a_photo_is_identified_by_its_upload_in_any_process(upload):
     request = ResultRequest(upload_source(upload(photo)), "photos-tiny", 20, "keep")
     ex = get_engine().explore_source(request.source, PRESETS["photos-tiny"], 20, "keep")
     sent = payload(ex, request)["source"]
-    reset_engines()
+    _engines.clear()
     found = np.frombuffer(base64.b64decode(send(sent, "map", method="rollout")["map"]), "<f4").reshape(ex.grid)
     np.testing.assert_allclose(found, vit_demo.explore(photo, "photos-tiny", 20, fit="keep").rollout(), atol=1e-6)
 

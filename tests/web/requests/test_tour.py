@@ -18,8 +18,8 @@ import torch
 import vit_demo
 from vit_demo.images import to_mnist
 from vit_demo.inference import engine
+from vit_demo.inference.engine import _engines, get_engine
 from vit_demo.inference.inputs import Source
-from vit_demo.inference.shared import get_engine, reset_engines
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
 from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
@@ -142,7 +142,7 @@ def test_models_of_other_shapes(
     preset = replace(tiny, config=config, labels=tiny.labels if config.num_classes else ())
     monkeypatch.setitem(PRESETS, "digits-tiny", preset)
     monkeypatch.setattr(engine, "load_model", lambda *_: TracedViT.of(ViT(config).eval()))
-    reset_engines()
+    _engines.clear()
     try:
         shared = numbers(source, "steps")
         assert ("logits" in shared) == bool(config.num_classes)
@@ -153,7 +153,7 @@ def test_models_of_other_shapes(
         from_class_token = complete({"kind": "steps_block", "source": source})
         assert ("no class token" in from_class_token.get("error", "")) == (not config.class_token)
     finally:
-        reset_engines()
+        _engines.clear()
 
 
 def run_excerpt(code: str, wanted: str = "", **names: Any) -> Any:

@@ -12,11 +12,10 @@ from typing import Any, ParamSpec, TypeVar
 import gradio as gr
 
 from vit_demo.errors import ImageError, InputError
-from vit_demo.inference.engine import Engine
+from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source, default_preset
 from vit_demo.inference.limits import job_bytes
-from vit_demo.inference.shared import get_engine
 from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.guard.limits import EVENT_SECONDS
 from vit_demo.web.guard.visitor import ask_for, is_heard

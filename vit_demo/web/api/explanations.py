@@ -12,6 +12,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web.api.endpoints import REQUIRED, endpoint
 from vit_demo.web.api.parameters import (
+    Against,
     Block,
     ByPatch,
     DroppedPatches,
@@ -111,6 +112,7 @@ def explain(
     row: QueryRow = -1,
     col: QueryCol = -1,
     label: Label = "",
+    against: Against = "",
 ) -> Heatmap:
     """Computes one heatmap over the patches of a picture.
 
@@ -119,7 +121,7 @@ def explain(
     Returns:
         {"map": rows of true values, "rows", "cols", "preset", "method", "class_specific", "label"}.
     """
-    values = _map(result, method, block, head, row, col, label)
+    values = _map(result, method, block, head, row, col, label, against)
     return {**_heatmap(result, method, values), "preset": result.preset.name, "label": label or _first(result)}
 
 
@@ -132,13 +134,14 @@ def overlay(
     row: QueryRow = -1,
     col: QueryCol = -1,
     label: Label = "",
+    against: Against = "",
 ) -> Image.Image:
     """Draws one heatmap over the picture as the model saw it; see explain.
 
     Returns:
         An image file, the map scaled by its largest value.
     """
-    return result.overlay(_map(result, method, block, head, row, col, label), method=method)
+    return result.overlay(_map(result, method, block, head, row, col, label, against), method=method)
 
 
 @endpoint
@@ -187,14 +190,16 @@ def drop_patches(result: Exploration, patches: DroppedPatches = REQUIRED) -> Bef
 
 
 @endpoint(slow=True)
-def faithfulness(result: Exploration, method: MethodName = "relevance", label: Label = "") -> Areas:
+def faithfulness(
+    result: Exploration, method: MethodName = "relevance", label: Label = "", against: Against = ""
+) -> Areas:
     """Measures whether a heatmap is faithful, by deletion and insertion, beside random orders of the patches.
 
     Returns:
         Areas under the deletion curve (lower is better) and the insertion curve (higher is better), and the same of
         random orders: {"deletion", "insertion", "random_deletion", "random_insertion"}.
     """
-    found = result.faithfulness(method, label=label)
+    found = result.faithfulness(method, label=label, against=against)
     return {
         "deletion": found.deletion_area,
         "insertion": found.insertion_area,
@@ -204,7 +209,14 @@ def faithfulness(result: Exploration, method: MethodName = "relevance", label: L
 
 
 def _map(
-    result: Exploration, method: str, block: int, head: int, row: int, col: int, label: str | None
+    result: Exploration,
+    method: str,
+    block: int,
+    head: int,
+    row: int,
+    col: int,
+    label: str | None,
+    against: str | None,
 ) -> NDArray[np.float32]:
     """The map that /explain and /overlay are asked for."""
     options = {
@@ -214,7 +226,7 @@ def _map(
     }
     chosen = find_method(method)
     offered: dict[str, Any] = {option: value for option, value in options.items() if chosen.offers(option)}
-    return result.heatmap(method, label, **offered)
+    return result.heatmap(method, label, against=against, **offered)
 
 
 def _heatmap(result: Exploration, method: str, values: NDArray[np.float32]) -> Explained:
@@ -224,7 +236,7 @@ def _heatmap(result: Exploration, method: str, values: NDArray[np.float32]) -> E
         "rows": rows,
         "cols": cols,
         "method": method,
-        "class_specific": METHODS[method].class_specific,
+        "class_specific": find_method(method).class_specific,
     }
 
 

@@ -86,7 +86,7 @@ PatchSize = Annotated[int, Parameter("Side of a patch in pixels; 0 for the model
 MethodName = Annotated[
     str,
     Parameter(
-        'Name of the method, from methods: "relevance", "attnlrp", "occlusion" and "patch_dropping" show the evidence '
+        'Name of the method, from methods: "relevance", "attnlrp", "occlusion" and "local_surrogate" show the evidence '
         'for a class; "attention", "rollout" and "norm_attention" do not depend on the class.',
         method_name,
         {"enum": list(METHODS)},
@@ -97,6 +97,13 @@ Label = Annotated[
     Parameter(
         'Class to explain; "" for the predicted one. Only class-specific methods depend on it.',
         lambda value: parse.short_string(value or "", "label") or None,
+    ),
+]
+Against = Annotated[
+    str | None,
+    Parameter(
+        'Another class: the evidence for the first rather than for this one; "" for none. Not every method compares.',
+        lambda value: parse.short_string(value or "", "against") or None,
     ),
 ]
 Block = Annotated[int, Parameter("Block, from 0; -1 for the last.", whole_number("block"))]

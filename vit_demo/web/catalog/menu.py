@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset, is_on_machine
-from vit_demo.weights.bundled_accuracy import EVERYDAY_PHOTOS, accuracy_note, bundled_accuracy
+from vit_demo.weights.accuracy import (
+    EVERYDAY_PHOTOS,
+    PUBLISHED_TOP1,
+    accuracy_note,
+    bundled_accuracy,
+    resampling_note,
+)
 from vit_demo.weights.limits import num_operations, num_tokens
-from vit_demo.weights.resampled_accuracy import PUBLISHED_TOP1, resampling_note
 
 BYTES_PER_PARAMETER = 4
 """The Hub's weights are float32."""

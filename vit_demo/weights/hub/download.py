@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
@@ -65,16 +65,9 @@ def fetch(
 ) -> Path:
     """Returns a file of a repository, from the cache if possible; only otherwise is there a request to the network.
 
-    Endpoint and cache are those of the Hub's variables ``HF_ENDPOINT`` and ``HF_HUB_CACHE`` at the time of the call.
-
-    Args:
-        repo: ``org/name``.
-        filename: Path within the repository.
-        revision: A commit, tag or branch.
-        progress: Called during the download; None draws a progress bar on stderr.
-        trusted: True if the operator of this process chose the repository. False if a visitor did: then the operator's
-            token is not sent, and the operator's cache is neither read nor written; see ``visitor_cache``.
-        max_bytes: Size limit; None for ``limits.MAX_WEIGHTS_BYTES``.
+    Endpoint and cache are those of the Hub's variables ``HF_ENDPOINT`` and ``HF_HUB_CACHE`` at the time of the call. If
+    a visitor chose the repository, it is not ``trusted``: the operator's token is not sent, and the operator's cache is
+    neither read nor written; see ``visitor_cache``. A ``progress`` of None draws a progress bar on stderr.
 
     Returns:
         The path of the file, after its SHA-256 (its git hash if it is small) was compared with the Hub's. On a file
@@ -87,7 +80,7 @@ def fetch(
             file is too large, or its hash is wrong.
     """
     max_bytes = limits.MAX_WEIGHTS_BYTES if max_bytes is None else max_bytes
-    cache = visitor_cache.operator_folder() if trusted else visitor_cache.folder()
+    cache = _cache_of(trusted)
     if not REPOSITORY.fullmatch(repo):
         raise _no_repository(repo)
     if not REVISION.fullmatch(revision):
@@ -118,11 +111,13 @@ def fetch(
 
 def is_cached(repo: str, filename: str, revision: str, *, trusted: bool = True) -> bool:
     """Whether ``fetch`` with the same arguments would find the file in the cache."""
-    cache = visitor_cache.operator_folder() if trusted else visitor_cache.folder()
-    try:
-        return isinstance(try_to_load_from_cache(repo, filename, cache_dir=cache, revision=revision), str)
-    except HFValidationError:
-        return False
+    with suppress(HFValidationError):
+        return isinstance(try_to_load_from_cache(repo, filename, _cache_of(trusted), revision), str)
+    return False
+
+
+def _cache_of(trusted: bool) -> Path:
+    return visitor_cache.operator_folder() if trusted else visitor_cache.folder()
 
 
 def commit_of(path: Path) -> str:
@@ -239,14 +234,9 @@ def _has_hash(path: Path, etag: str) -> bool:
 def _in_time(function: Callable[[], T], heard: list[float] | None = None) -> T:
     """Runs a function of the Hub client in a thread of its own, and gives it up if the Hub keeps it waiting.
 
-    The client limits the time between two bytes, so a response that drips would last for ever.
-
-    Args:
-        function: What to run; a download that is given up ends in the background.
-        heard: Its last item is when something arrived, in seconds of ``time.monotonic``.
-
-    Raises:
-        TimeoutError: If nothing arrives for ``SILENCE`` seconds.
+    The client limits the time between two bytes, so a response that drips would last for ever. If nothing arrives for
+    ``SILENCE`` seconds (``heard`` ends with when something did), this raises ``TimeoutError``, and a download ends in
+    the background.
     """
     heard = heard or [time.monotonic()]
     future: Future[T] = Future()

@@ -16,15 +16,10 @@ REQUIRED: Any = object()
 
 
 class Fields:
-    """The fields of one object in a JSON file.
+    """The fields of one object in a JSON file, in which null counts as missing if it is ``nullable``.
 
     Every method takes the name of a field, the values it may have, and a default for a missing field. It raises
     ``PresetError`` for any other value.
-
-    Args:
-        values: The object.
-        file: Name of the file, for error messages.
-        nullable: Whether null counts as missing.
     """
 
     def __init__(self, values: dict[str, Any], file: str, *, nullable: bool = False) -> None:
@@ -139,15 +134,7 @@ class Fields:
 
 
 def read_json_object(path: Path, model: str) -> dict[str, Any]:
-    """Reads a JSON file that holds one object.
-
-    Args:
-        path: The file.
-        model: The model it belongs to, for error messages.
-
-    Raises:
-        CheckpointError: If it is missing, too large, not JSON in UTF-8, or does not hold an object.
-    """
+    """The object in a JSON file of a model; ``CheckpointError`` if it is missing, too large, or something else."""
     try:
         with path.open("rb") as file:
             content = file.read(limits.MAX_JSON_BYTES + 1)

@@ -89,15 +89,7 @@ TRANSFORMERS_NO_EFFECT = {
 
 
 def build_network(config: dict[str, Any], name: str) -> nn.Module:
-    """A network with random weights, in eval mode, on torch's present default device.
-
-    Args:
-        config: The content of ``config.json``.
-        name: Of the model, for error messages.
-
-    Raises:
-        PresetError: If the architecture is not supported, or a field is not.
-    """
+    """A network with random weights, in eval mode, on torch's default device; ``PresetError`` if none is made."""
     try:
         with torch.random.fork_rng(devices=[]), _quiet():
             return (_timm if "architecture" in config else _transformers)(config).eval()
@@ -109,11 +101,7 @@ def build_network(config: dict[str, Any], name: str) -> nn.Module:
 
 
 def bounded_outline(config: dict[str, Any], image_size: int, name: str) -> tuple[ViTConfig, int]:
-    """The shape of a network and the number of its parameters, found without taking memory for it.
-
-    Raises:
-        PresetError: If it is not supported, or larger than ``limits`` allow.
-    """
+    """The shape of a network within ``limits``, and its number of parameters, found without taking memory for it."""
     with torch.device("meta"):
         module = build_network(config, name)
         count = sum(parameter.numel() for parameter in module.parameters())
@@ -130,11 +118,7 @@ def num_bytes_of(module: nn.Module) -> int:
 
 
 def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str, Any], name: str) -> nn.Module:
-    """The network with its weights; every tensor of either has a counterpart of the same shape in the other.
-
-    Raises:
-        CheckpointError: Naming the first tensor that has none.
-    """
+    """The network with its weights; ``CheckpointError`` names the first tensor that has no counterpart of its shape."""
     if "architecture" in config:
         differing = _differences(module.state_dict(), tensors)
         if not differing:
@@ -243,8 +227,7 @@ def _transformers(config: dict[str, Any]) -> nn.Module:
 def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
     """The fields of ``config.json`` that a class of transformers takes, each checked.
 
-    Raises:
-        PresetError: If one is out of range, or may change the network and is not among those that are checked.
+    One that may change the network and is not among those that are checked is refused.
     """
     arguments, defaults = dict[str, Any](), config_class()
     for key, value in fields.values.items():

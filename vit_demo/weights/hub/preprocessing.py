@@ -10,7 +10,13 @@ from vit_demo.errors import PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub.json_fields import Fields
 from vit_demo.weights.hub.untrusted_text import quote
-from vit_demo.weights.imagenet import IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD, IMAGENET_LABELS
+from vit_demo.weights.imagenet import (
+    IMAGENET_DEFAULT_MEAN,
+    IMAGENET_DEFAULT_STD,
+    IMAGENET_INCEPTION_MEAN,
+    IMAGENET_INCEPTION_STD,
+    IMAGENET_LABELS,
+)
 
 INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
 """Indexed by Pillow's constants."""
@@ -22,31 +28,20 @@ MEANS, STDS, CROPS = (-10.0, 10.0), (1e-3, 100.0), (0.25, 1.0)
 class Preprocessing:
     """How a photo becomes the input, and what the outputs mean; the fields are those of ``Preset``.
 
-    Attributes:
-        image_size: Side of the square input, in pixels.
-        labels: Class names; empty if the file has none.
-        mean: Mean of each channel.
-        std: Standard deviation of each channel.
-        crop_fraction: Share of the shorter side that the centre crop keeps.
-        interpolation: Filter of the resize.
-        note: One sentence about what had to be assumed; empty if nothing was.
+    Without class names ``labels`` is empty. ``note`` is one sentence about what had to be assumed, if anything was.
     """
 
-    image_size: int
-    labels: tuple[str, ...]
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    crop_fraction: float
-    interpolation: str
+    image_size: int = 224
+    labels: tuple[str, ...] = ()
+    mean: tuple[float, ...] = IMAGENET_DEFAULT_MEAN
+    std: tuple[float, ...] = IMAGENET_DEFAULT_STD
+    crop_fraction: float = 1.0
+    interpolation: str = "bicubic"
     note: str = ""
 
 
 def parse_preprocessing(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
-    """Parses ``config.json`` and, for transformers, ``preprocessor_config.json`` if there is one.
-
-    Raises:
-        PresetError: If the input is not a square, or a field has an invalid value.
-    """
+    """Parses ``config.json`` and, for transformers, ``preprocessor_config.json`` if there is one."""
     return _timm(config) if "architecture" in config else _transformers(config, preprocessor)
 
 
@@ -96,11 +91,7 @@ def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -
 
 
 def _crop_fraction(preprocessor: Fields) -> float:
-    """Share of the resized photo's shorter side that the centre crop keeps; 1 if nothing is cropped.
-
-    Raises:
-        PresetError: If a size is invalid, or the crop keeps too little.
-    """
+    """Share of the resized photo's shorter side that the centre crop keeps; 1 if nothing is cropped."""
     kept, shorter = _shorter_side(preprocessor, "crop_size"), _shorter_side(preprocessor, "size")
     if not preprocessor.boolean("do_center_crop", False) or kept is None or shorter is None:
         return 1.0
@@ -120,11 +111,7 @@ def _shorter_side(preprocessor: Fields, key: str) -> int | None:
 
 
 def _square(size: tuple[int, ...]) -> int:
-    """The side of a square input.
-
-    Raises:
-        PresetError: If height and width differ.
-    """
+    """The side of a square input; no other is supported."""
     height, width = size
     if height != width:
         raise PresetError(f"this model is not supported, because its input is {height} x {width}, not a square.")

@@ -14,9 +14,10 @@ from threading import Lock
 
 import cachetools
 import torch
+from torch import Tensor
 
 from vit_demo.errors import CheckpointError, PresetError
-from vit_demo.model import ViT
+from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
@@ -53,12 +54,9 @@ def is_custom_name(name: str, *, trusted: bool) -> bool:
 
 
 def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
-    """The preset of a custom model, whose weights are loaded once to find what its head reads.
+    """The preset of a repository of the Hub or, if trusted, a folder; its weights are loaded once.
 
-    Args:
-        name: ``org/name``, ``org/name@revision``, or, if trusted, a folder.
-        progress: As in ``hub.fetch``.
-        trusted: As in ``hub.fetch``.
+    What the head reads cannot be known before.
 
     Raises:
         PresetError: If the model is not supported.
@@ -103,12 +101,7 @@ def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Pre
 
 
 def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, trusted: bool) -> Preset:
-    """The preset as far as ``config.json`` alone determines it, within all limits.
-
-    Raises:
-        PresetError: If the network is not supported, or too large.
-        CheckpointError: If there is no config.
-    """
+    """The preset as far as ``config.json`` alone determines it, within all limits."""
     config, preprocessor = read_json_object(folder / CONFIG_FILE, name), folder / PREPROCESSOR_FILE
     try:
         found = parse_preprocessing(config, read_json_object(preprocessor, name) if preprocessor.is_file() else None)
@@ -119,7 +112,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             raise PresetError("its only output is no class: choose a model with two or more.")
         labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
         if not labels and "clip" in str(config.get("architecture", "")):
-            shape = shape.with_classes(0)  # its output is an embedding
+            shape = replace(shape, num_classes=0)  # its output is an embedding
         preset = Preset(
             name=name,
             title=sanitize(repo.rstrip("/").rsplit("/", 1)[-1], limits.MAX_LABEL_LENGTH),
@@ -149,12 +142,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
 
 
 def _with_structure(preset: Preset, folder: Path) -> Preset:
-    """The preset with what its network says of itself once it has its weights.
-
-    Raises:
-        PresetError: If the network cannot be traced.
-        CheckpointError: If its weights cannot be used.
-    """
+    """The preset with what its network says of itself once it has its weights."""
     try:
         network = _load(preset, folder)
     except PresetError as error:
@@ -173,15 +161,10 @@ def _is_offered(preset: Preset, patch_size: int) -> bool:
 
 
 @torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
-def load_network(preset: Preset, patch_size: int, progress: Progress | None = None) -> TracedViT:
-    """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU.
-
-    Raises:
-        CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
-        PresetError: If the network cannot be traced.
-    """
+def load_network(preset: Preset, patch_size: int) -> TracedViT:
+    """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU."""
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
-        return _load(preset, fetch_files(preset, progress)).resized(patch_size)
+        return _load(preset, fetch_files(preset)).resized(patch_size)
 
 
 def _load(preset: Preset, folder: Path) -> TracedViT:
@@ -202,30 +185,27 @@ def _load(preset: Preset, folder: Path) -> TracedViT:
 
 
 @torch.inference_mode(False)
-def load_own(preset: Preset, progress: Progress | None = None) -> ViT:
-    """The network of a preset of the Hub that is one of this package, with timm's weights.
-
-    Raises:
-        CheckpointError: If the weights cannot be downloaded, are damaged or not finite, or belong to another network.
-    """
-    tensors = to_finite_float32(read_tensors(fetch_files(preset, progress) / WEIGHTS_FILE), preset.name)
-    with torch.device("meta"):
-        model = ViT(preset.config)
+def load_own(preset: Preset) -> ViT:
+    """The network of a preset of the Hub that is one of this package, with timm's weights."""
+    tensors = to_finite_float32(read_tensors(fetch_files(preset) / WEIGHTS_FILE), preset.name)
     try:
-        model.load_state_dict(tensors, assign=True)
+        return own_network(preset.config, tensors)
     except RuntimeError as error:
         raise CheckpointError(
             f"{WEIGHTS_FILE} of {preset.repo} holds another network than {preset.name}: choose another model."
         ) from error
+
+
+def own_network(config: ViTConfig, tensors: dict[str, Tensor]) -> ViT:
+    """A network of this package with its weights, in eval mode; ``RuntimeError`` if they are another network's."""
+    with torch.device("meta"):
+        model = ViT(config)
+    model.load_state_dict(tensors, assign=True)
     return model.eval().requires_grad_(False)
 
 
 def fetch_files(preset: Preset, progress: Progress | None = None) -> Path:
-    """The folder with a preset's config and weights, downloaded if necessary.
-
-    Raises:
-        CheckpointError: If they cannot be downloaded.
-    """
+    """The folder with a preset's config and weights, downloaded if necessary."""
     if preset.source == "folder":
         return Path(preset.repo)
     if preset.library:

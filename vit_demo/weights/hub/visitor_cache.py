@@ -57,8 +57,7 @@ def in_use(repo: str, commit: str) -> Iterator[None]:
 def reserve_space(repo: str, commit: str, size: int) -> Iterator[None]:
     """Evicts the least recently used commits until a file fits, and reserves its size for the duration of the block.
 
-    Raises:
-        CheckpointError: If everything that could be evicted is in use.
+    If everything that could be evicted is in use, it raises ``CheckpointError``.
     """
     ticket = object()
     with in_use(repo, commit):

@@ -96,12 +96,36 @@ const ENTRIES = {
         "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
         { name: className(result, view) },
       ),
-    reading(result, view, _patch, value) {
-      const values = { name: className(result, view), value: formatNumber(Math.abs(value)) };
-      return value < 0
-        ? translate("evidence against *{name}*: *{value}*", values)
-        : translate("contributes *{value}* to the score of *{name}*", values);
-    },
+    reading: contributionReading,
+  },
+  libra_fullgrad: {
+    subject: (result, view) =>
+      about(result, view, translate("Libra FullGrad+ through all {blocks} blocks", { blocks: result.numBlocks })),
+    sentence: (result, view) =>
+      translate(
+        "Which patches speak for *{name}*, and which against it: each token times the gradient of the score, over all blocks, while attention weights, norms and gates count as constants.",
+        { name: className(result, view) },
+      ),
+    reading: contributionReading,
+  },
+  grad_cam: {
+    subject: (result, view) => about(result, view, translate("Grad-CAM on the tokens before the last block")),
+    sentence: (result, view) =>
+      translate(
+        "Which patches are evidence for *{name}*: the tokens before the last block, each channel weighted by how much it raises the score of this class.",
+        { name: className(result, view) },
+      ),
+    reading: (result, view, _patch, value) =>
+      translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) }),
+  },
+  integrated_gradients: {
+    subject: (result, view) => about(result, view, translate("gradients while the picture fades in from grey")),
+    sentence: (result, view) =>
+      translate(
+        "How much each patch *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from grey.",
+        { name: className(result, view) },
+      ),
+    reading: contributionReading,
   },
   occlusion: {
     subject: (result, view) => about(result, view, translate("each patch left out once")),
@@ -112,11 +136,11 @@ const ENTRIES = {
       ),
     reading: occlusionReading,
   },
-  patch_dropping: {
+  local_surrogate: {
     subject: (result, view) => about(result, view, translate("hundreds of random subsets of the patches")),
     sentence: (result, view) =>
       translate(
-        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with relevance and AttnLRP as hints.",
+        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
         { name: className(result, view) },
       ),
     reading: (result, view, _patch, value) =>
@@ -126,6 +150,14 @@ const ENTRIES = {
       }),
   },
 };
+
+/** @param {any} result @param {any} view @param {number} _patch @param {number} value */
+function contributionReading(result, view, _patch, value) {
+  const values = { name: className(result, view), value: formatNumber(Math.abs(value)) };
+  return value < 0
+    ? translate("evidence against *{name}*: *{value}*", values)
+    : translate("contributes *{value}* to the score of *{name}*", values);
+}
 
 /** What a map costs, in words; the keys are those of the registry. */
 const COSTS = {

@@ -1,11 +1,11 @@
-"""Patch dropping, a method of this package: which patches a class needs, estimated by dropping half of them or more.
+"""A local surrogate: which patches a class needs, estimated by a regression on random subsets of them.
 
 A few hundred times, a random quarter or half of the patches enters the sequence and the others are dropped; a
 regression then attributes the class's score to the patches that were present. A quarter of the tokens takes less than
 a quarter of the time, and a ViT is robust to missing patches (Naseer et al., 2021, https://arxiv.org/abs/2105.10497),
 so the scores are those of inputs that the network handles well, without grey squares. The attributions are a Gaussian
-process over the grid; see ``gaussian_process``. The mean rank of relevance and AttnLRP, a better map than either,
-serves as a hint at its shape and is added with a small weight at the end.
+process over the grid; see ``gaussian_process``. The ranks of Libra FullGrad+ serve as a hint at its shape and are added
+with a small weight at the end.
 
 Related: LIME (Ribeiro et al., 2016) greys out superpixels, RISE (Petsiuk et al., 2018) uses soft masks.
 """
@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.gaussian_process import posterior_mean
 from vit_demo.methods.grid import scatter_to_grid
+from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.ranks import ranks
 from vit_demo.methods.registry import Option, register
-from vit_demo.methods.relevance import relevance
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
 from vit_demo.trace import TracedViT
 
@@ -35,8 +34,8 @@ aside for trials."""
 
 
 @register(
-    "patch_dropping",
-    title="Patch dropping",
+    "local_surrogate",
+    title="Local surrogate",
     class_specific=True,
     cost="many passes",
     unit="standard deviations of the score",
@@ -47,7 +46,7 @@ aside for trials."""
         Option(name="with_hint", kind="flag"),
     ],
 )
-def patch_dropping(
+def local_surrogate(
     model: TracedViT,
     images: Tensor,
     target: int,
@@ -55,6 +54,7 @@ def patch_dropping(
     budget: int = 384,
     seed: int = 0,
     with_hint: bool = True,
+    against: int | None = None,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,
@@ -67,7 +67,8 @@ def patch_dropping(
         target: The class.
         budget: Number of random subsets.
         seed: Of the subsets.
-        with_hint: Whether to use relevance and AttnLRP as a hint.
+        with_hint: Whether to use Libra FullGrad+ as a hint.
+        against: A class that it is compared with: the score is then the difference of both logits.
         patch_size: As in ``TracedViT.forward``.
         kept_patches: ``[1, K]``: only these are in the sequence to begin with.
         progress: Called after every batch.
@@ -92,23 +93,23 @@ def patch_dropping(
 
         chosen = random_subsets(len(patches), count, ratio, seed * len(KEEP_RATIOS) + index).to(images.device)  # [M, K]
         kept = patches[chosen]
-        scores.append(log_probabilities(model, images, target, kept, patch_size=patch_size, progress=report))
+        scores.append(
+            log_probabilities(model, images, target, kept, against=against, patch_size=patch_size, progress=report)
+        )
         present.append(
             torch.zeros(count, len(patches), dtype=torch.float32, device=images.device).scatter(1, chosen, 1.0)
         )
         group.append(torch.full((count,), index))
     hints = torch.empty(0, len(patches), dtype=torch.float32)
     if with_hint:
-        maps = [
-            relevance(
-                model, images, target, patch_size=patch_size, kept_patches=kept_patches, average_heads_first=True
-            ),
-            attnlrp(model, images, target, patch_size=patch_size, kept_patches=kept_patches),
-        ]
-        # By rank, because their scales are not comparable.
-        hints = torch.stack([ranks(one.flatten()[patches]) for one in maps]).mean(0, keepdim=True)
+        shares = libra_fullgrad(
+            model, images, target, against=against, patch_size=patch_size, kept_patches=kept_patches
+        )
+        hints = ranks(shares.flatten()[patches])[None]  # by rank, because a few large values would decide
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
-    attribution = posterior_mean(torch.cat(present), class_score(torch.cat(scores)), torch.cat(group), places, hints)
+    # A difference of logits is unbounded on both sides, so it needs no transformation.
+    score = class_score(torch.cat(scores)) if against is None else _standardised(torch.cat(scores))
+    attribution = posterior_mean(torch.cat(present), score, torch.cat(group), places, hints)
     for hint in hints:
         attribution = attribution + HINT_WEIGHT * attribution.std(correction=0) * _standardised(hint)
     return scatter_to_grid(attribution[None], grid, kept_patches)

@@ -1,52 +1,21 @@
-"""The engines that Python, command line, API and page share: one for each device, so that models are loaded once."""
+"""``vit_demo.explore``: one image in one model, named or in memory."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from vit_demo.accelerator import best_device
-from vit_demo.checks import find_device
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import Engine
+from vit_demo.inference.engine import get_engine
 from vit_demo.inference.modules import Transform, explore_module
 
 if TYPE_CHECKING:
     from vit_demo import images
     from vit_demo.inference.exploration import Exploration
     from vit_demo.inference.inputs import Fit
-
-_engines: dict[str, Engine] = {}
-_engines_lock = threading.Lock()
-
-
-def get_engine(device: str | None = None) -> Engine:
-    """The shared engine of a device, ``"cuda"``, ``"mps"`` or ``"cpu"``; of the best available for None.
-
-    Raises:
-        InputError: If this machine has no such device.
-    """
-    name = str(find_device(device) if device else best_device())
-    with _engines_lock:
-        if name not in _engines:
-            _engines[name] = Engine(name)
-        return _engines[name]
-
-
-def install_engine(engine: Engine) -> None:
-    """Makes an engine the shared one of the best device, from which the page takes it."""
-    with _engines_lock:
-        _engines[str(best_device())] = engine
-
-
-def reset_engines() -> None:
-    """Discards the shared engines with their caches."""
-    with _engines_lock:
-        _engines.clear()
 
 
 def explore(

@@ -12,7 +12,7 @@ def test_dropped_patches_are_as_if_hidden_from_every_token(network, explicit, pr
     traced = network(**SHAPE, num_registers=2, pos_embed_prefix=prefix)
     images = torch.randn(2, 3, 8 * rows, 24)
     kept_patches = torch.tensor([[0, 4, 3 * rows - 1], [8, 1, 2]])
-    found = traced.module(images, kept_patches=kept_patches)
+    found = traced(images, kept_patches=kept_patches)
     for sample in range(2):
         hidden = [3 + i for i in range(3 * rows) if i not in kept_patches[sample]]
         expected = explicit(traced, images[sample : sample + 1], hidden=hidden).logits.float()
@@ -20,5 +20,5 @@ def test_dropped_patches_are_as_if_hidden_from_every_token(network, explicit, pr
 
 
 def test_keeping_all_changes_nothing(network):
-    model, images = network(**SHAPE).module, torch.randn(2, 3, 24, 24)
+    model, images = network(**SHAPE), torch.randn(2, 3, 24, 24)
     torch.testing.assert_close(model(images, kept_patches=torch.arange(9).expand(2, -1)), model(images))

@@ -1,0 +1,47 @@
+"""The way of a stroke and of a click, as docs/architecture.md lists it, is that which a profiler sees."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MOST = 25
+"""Functions in which the way of a stroke or a click is told."""
+ROW = re.compile(r"^\| \d+ \| (.*?) \| (.*?) \|$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def seen() -> dict[str, list[str]]:
+    """What the server runs for each, in the order of the first calls: ``file function``."""
+    command = [sys.executable, "-m", "scripts.calls"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300).stdout
+    parts = re.findall(r"^(\w+): \d+ functions of \d+ files\n((?:  .*\n)+)", printed, re.MULTILINE)
+    return {what: [line.strip() for line in lines.splitlines()] for what, lines in parts}
+
+
+def listed(column: int) -> list[str]:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    return [row[column].replace("`", "") for row in ROW.findall(text) if row[column].strip()]
+
+
+@pytest.mark.parametrize(("column", "what"), [(0, "stroke"), (1, "click")])
+def test_the_functions_of_the_server_run_in_the_order_of_the_table(column, what, seen):
+    names = listed(column)
+    assert 20 <= len(names) <= MOST
+    server = [name for name in names if ".py " in name]
+    order = [seen[what].index(name) for name in server]
+    assert order == sorted(order) and len(set(order)) == len(order) >= 12
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_the_functions_of_the_browser_are_in_their_files(column):
+    for name in listed(column):
+        file, function = name.split()
+        if file.endswith(".js"):
+            text = (ROOT / "vit_demo" / "web" / "frontend" / file).read_text(encoding="utf-8")
+            assert re.search(rf"\b(function|const) {function}\b", text), name

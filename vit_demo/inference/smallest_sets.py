@@ -1,0 +1,90 @@
+"""How few patches are enough for a class, and how few it needs: two methods of ``Exploration``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from vit_demo import metrics
+from vit_demo.errors import InputError
+from vit_demo.inference.sequence import check_patch
+from vit_demo.methods import Progress
+
+if TYPE_CHECKING:
+    from vit_demo.inference.exploration import Exploration, Label
+
+METHOD = "libra_fullgrad"
+"""In the order of its map patches are added; see ``benchmarks/README.md`` for others."""
+
+
+def enough(
+    ex: Exploration,
+    label: Label = None,
+    share: float | None = 0.9,
+    without: Iterable[tuple[int, int]] = (),
+    method: str = METHOD,
+    progress: Progress | None = None,
+) -> metrics.PatchSet | None:
+    """A smallest set of patches that alone keep a class as probable; all others are dropped.
+
+    Args:
+        ex: The result.
+        label: A label or its index; the predicted class for None.
+        share: How much of its probability is kept, above 0 and at most 1; None: it stays the predicted class.
+        without: (row, col) of patches that must not be in it: with those of a first set, another way to see the class.
+        method: Whose map decides in which order patches are added.
+        progress: Called with the number of subsets tried and the most that may be tried.
+
+    Returns:
+        The set; None if the patches that may be in it are not enough.
+
+    Raises:
+        InputError: If there is no such method or patch, the share is not above 0 and at most 1, or it is None for a
+            class that is not predicted.
+        LabelError: If there is no such class.
+    """
+    places = [check_patch(ex, patch) for patch in without]
+    return _search(ex, metrics.sufficient_set, label, share, method, without=places, progress=progress)
+
+
+def needed(
+    ex: Exploration,
+    label: Label = None,
+    share: float | None = None,
+    method: str = METHOD,
+    progress: Progress | None = None,
+) -> metrics.PatchSet | None:
+    """A smallest set of patches without which another class is predicted, or a class loses its probability.
+
+    Args:
+        ex: The result.
+        label: As in ``enough``.
+        share: Below which share of its probability the class falls; None: another class is predicted.
+        method: As in ``enough``.
+        progress: As in ``enough``.
+
+    Returns:
+        The set; None if the class stays, whichever patch is left.
+
+    Raises:
+        InputError: As in ``enough``.
+        LabelError: If there is no such class.
+    """
+    return _search(ex, metrics.necessary_set, label, share, method, progress=progress)
+
+
+def _search(
+    ex: Exploration,
+    search: Callable[..., metrics.PatchSet | None],
+    label: Label,
+    share: float | None,
+    method: str,
+    **options: Any,
+) -> metrics.PatchSet | None:
+    target = ex.target(label)
+    if share is None and target != ex.target():
+        raise InputError(f"{ex.labels[target]} is not the predicted class: give the share of its probability to keep.")
+    values = torch.from_numpy(ex.heatmap(method, target))
+    return ex.run(search, target, values, share=share, slow=True, **options)

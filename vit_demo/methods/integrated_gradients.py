@@ -1,0 +1,72 @@
+"""Integrated gradients (Sundararajan et al., 2017, https://arxiv.org/abs/1703.01365), added up over each patch."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vit_demo.methods.grid import scatter_to_grid
+from vit_demo.methods.registry import Option, register
+from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
+from vit_demo.methods.targets import class_scores
+from vit_demo.trace import TracedViT
+
+BACKWARD_MEMORY = 8
+"""How many times the memory of a pass its backward needs, about."""
+
+
+@register(
+    "integrated_gradients",
+    title="Integrated gradients",
+    class_specific=True,
+    cost="many passes",
+    unit="logit",
+    signed=True,
+    options=[Option(name="steps", kind="integer", bounds=(1, 1000))],
+)
+def integrated_gradients(
+    model: TracedViT,
+    images: Tensor,
+    target: int,
+    *,
+    steps: int = 32,
+    against: int | None = None,
+    patch_size: int | None = None,
+    kept_patches: Tensor | None = None,
+    progress: Progress | None = None,
+) -> Tensor:
+    """Pixel times gradient, the gradient averaged over the way from a plain picture of the mean colour to this one.
+
+    Args:
+        model: In eval mode.
+        images: ``[1, C, height, width]``, normalised, so that the mean colour is 0.
+        target: The class.
+        steps: Pictures on the way, at the middle of as many equal parts.
+        against: A class that it is compared with.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: As in ``TracedViT.forward``.
+        progress: Called after every batch.
+
+    Returns:
+        ``[1, rows, cols]`` float32; with enough steps the values sum to what the score gains on the way.
+    """
+    grid, patches = sequence_patches(model, images, patch_size, kept_patches)
+    tokens = BACKWARD_MEMORY * (len(patches) + model.config.num_prefix_tokens)
+    total, done = torch.zeros_like(images, dtype=torch.float32), 0
+    with torch.inference_mode(False), torch.enable_grad():
+        picture = images.detach().clone()
+        shares = (torch.arange(steps, device=images.device, dtype=torch.float32) + 0.5) / steps
+        for part in shares.split(sequences_per_batch(tokens)):
+            scaled = (picture * part[:, None, None, None].to(picture.dtype)).requires_grad_()
+            kept = None if kept_patches is None else kept_patches.expand(len(part), -1)
+            logits = model(scaled, patch_size=patch_size, kept_patches=kept)
+            (slope,) = torch.autograd.grad(class_scores(logits.float(), target, against).sum(), scaled)
+            total += slope.float().sum(0, keepdim=True)
+            done += len(part)
+            if progress is not None:
+                progress(done, steps)
+    pixels = (total * images.float() / steps).sum(1)  # [1, height, width]
+    size = images.shape[2] // grid[0]
+    values = F.avg_pool2d(pixels, size, divisor_override=1).flatten(1)  # [1, rows * cols]
+    return scatter_to_grid(values[:, patches], grid, kept_patches)
