@@ -1,5 +1,6 @@
 """Help and the table of presets load nothing heavy; what they show is complete."""
 
+import shlex
 import subprocess
 import sys
 
@@ -73,4 +74,4 @@ def test_help_has_examples_that_parse(command, capsys):
     assert examples and all(line.startswith(prefix + command) for line in examples)
     for line in examples:
         arguments = line.removeprefix(prefix).split(" > ")[0].split(" >> ")[0].split(" < ")[0]
-        build_parser().parse_args(arguments.replace("'", "").split())
+        build_parser().parse_args(shlex.split(arguments))

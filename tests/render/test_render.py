@@ -1,13 +1,9 @@
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib import colormaps
 from PIL import Image
 
-import vit_demo
-from vit_demo.render import colours, contact_sheet, heat_colours, ink_on_paper, overlay
+from vit_demo.render import contact_sheet, heat_colours, ink_on_paper, overlay
 from vit_demo.render.colours import BERLIN, MAGMA, PAPER, PAPER_SIGNED
 
 
@@ -23,17 +19,6 @@ from vit_demo.render.colours import BERLIN, MAGMA, PAPER, PAPER_SIGNED
 def test_the_colours_are_those_of_matplotlib(stops, name, start, end):
     expected = 255 * colormaps[name](np.linspace(start, end, 9))[:, :3]
     np.testing.assert_allclose(stops, expected, atol=0.5)
-
-
-def test_the_named_file_of_the_page_has_the_same_numbers():
-    [name] = re.findall(r"``(web/[\w/.]+)``", colours.__doc__)
-    script = (Path(vit_demo.__file__).parent / name).read_text(encoding="utf-8")
-    for scale in ("MAGMA", "BERLIN", "PAPER", "PAPER_SIGNED"):
-        [numbers] = re.findall(rf"export const {scale} = \[(.*?)\];", script, re.DOTALL)
-        there = [[int(part) for part in line.split(",")] for line in re.findall(r"\[([\d, ]+)\]", numbers)]
-        assert there == getattr(colours, scale)
-    guide = (Path(vit_demo.__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
-    assert f"`render/colours.py`; on the page `{name}`" in guide
 
 
 def test_colours_over_a_photo_get_lighter_with_the_value():

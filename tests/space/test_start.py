@@ -66,7 +66,7 @@ def space(tmp_path_factory, space_port):
         one.mkdir()
     shutil.copy(Path(__file__).with_name("as_a_space.py"), site / "sitecustomize.py")
     hidden = hidden_packages()
-    assert {"timm", "pytest"} <= set(hidden) and not {"torch", "gradio", "PIL", "vit_demo"} & set(hidden)
+    assert {"vit_pytorch", "pytest"} <= set(hidden) and not {"torch", "gradio", "PIL", "vit_demo"} & set(hidden)
     settings = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
