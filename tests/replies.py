@@ -1,9 +1,10 @@
-"""Requests of the page in tests: sent once, with the reply unpacked."""
+"""Requests of the page in tests: sent once, with the reply unpacked, or after the server forgot its replies."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from vit_demo.inference.cache import ByteCache
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.packing import unpack
 
@@ -13,3 +14,10 @@ from .asynchronous import run
 def handle(request: Any) -> dict[str, Any]:
     """Gives the reply to a request: its result, an error, or the progress of its job."""
     return unpack(run(poll.handle(request)))
+
+
+def forget(cache: ByteCache[Any]) -> None:
+    """Empties a cache."""
+    with cache._lock:
+        cache._entries.clear()
+        cache._sizes.clear()

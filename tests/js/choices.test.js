@@ -12,13 +12,8 @@ import {
   viewIn,
   viewOf,
 } from "../../vit_demo/web/frontend/stage/choices.js";
-import {
-  classMethod,
-  describeMethods,
-  isDefaultMap,
-  mapFields,
-  recommendedMethods,
-} from "../../vit_demo/web/frontend/stage/methods.js";
+import { classMethod, describeMethods, recommendedMethods } from "../../vit_demo/web/frontend/stage/methods.js";
+import { isDefaultMap, mapFields } from "../../vit_demo/web/frontend/stage/onDemand.js";
 import { fixture } from "./helpers.js";
 
 const methods = describeMethods(fixture.methods);

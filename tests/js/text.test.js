@@ -13,7 +13,7 @@ import {
   queryName,
   targetOf,
 } from "../../vit_demo/web/frontend/stage/format.js";
-import { testedClass } from "../../vit_demo/web/frontend/stage/methods.js";
+import { testedClass } from "../../vit_demo/web/frontend/stage/onDemand.js";
 import {
   axisTop,
   faithfulnessText,

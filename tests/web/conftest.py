@@ -10,6 +10,7 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import session_queues
 from vit_demo.web.requests import poll
 
+from ..replies import forget
 from .http_requests import wait_until_idle
 
 
@@ -39,9 +40,9 @@ def empty_session_queues(page: gr.Blocks) -> Iterator[None]:
 @pytest.fixture
 def empty_replies() -> Iterator[None]:
     """Empties the cache of replies, before and after a test that replaces what computes them."""
-    poll._replies.clear()
+    forget(poll._replies)
     yield
-    poll._replies.clear()
+    forget(poll._replies)
 
 
 @pytest.fixture(scope="session")

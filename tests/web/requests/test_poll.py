@@ -31,7 +31,7 @@ from vit_demo.web.requests.payload import block_payload, data_url, payload
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import run
-from ...replies import handle
+from ...replies import forget, handle
 
 
 @pytest.fixture(scope="module")
@@ -222,8 +222,8 @@ def test_malformed_requests_get_a_message(sent):
 def test_nothing_depends_on_what_is_cached(result, source):
     """A request contains all that is needed: a new engine without the picture computes it again."""
     wanted = map_values(source, method="relevance", label=5)
-    poll._replies.clear()
-    maps._maps.clear()
+    forget(poll._replies)
+    forget(maps._maps)
     _engines.clear()
     np.testing.assert_array_equal(map_values(source, method="relevance", label=5), wanted)
 

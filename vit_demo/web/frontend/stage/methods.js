@@ -218,25 +218,6 @@ export function classMethod(methods) {
   return offered.find((name) => methods[name].recommended) ?? offered[0];
 }
 
-/** The fields of a request for the map that is chosen: only those that matter to its method. */
-export function mapFields(methods, result, { method, block, head, direction, pinned, label }) {
-  const { uses, classSpecific } = methods[method];
-  const fields = { method };
-  if (uses.includes("block")) fields.block = block;
-  if (uses.includes("head")) fields.head = head;
-  if (uses.includes("direction")) fields.direction = direction;
-  if (uses.includes("patch")) fields.query = pinned;
-  if (classSpecific) fields.label = targetOf(result, label).index;
-  return fields;
-}
-
-/** The class on which a heatmap is tested: the one it is about, and the predicted one for a map that is about none. */
-export const testedClass = (result, method, label) => targetOf(result, method.classSpecific ? label : null);
-
-/** Whether these fields describe the map that a method gives by default: the one that randomization is measured on. */
-export const isDefaultMap = (result, { block = result.numBlocks - 1, head = -1, query = null, direction = "from" }) =>
-  block === result.numBlocks - 1 && head < 0 && query === null && direction === "from";
-
 function attentionSentence(result, { block, head, direction, query }) {
   const where =
     head < 0
@@ -287,8 +268,6 @@ function attentionSentence(result, { block, head, direction, query }) {
 function attentionReading(_result, view, patch, value) {
   const values = { share: formatShare(value) };
   const isItself = view.query === patch;
-  if (view.query === null && view.direction === "from")
-    return translate("attends to this patch with *{share}*", values);
   if (view.direction === "from") {
     return isItself
       ? translate("attends to itself with *{share}*", values)

@@ -6,7 +6,8 @@ import { english, translate } from "../shared/language.js";
 import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { firstChoices, isStep, viewIn, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
-import { classMethod, mapFields } from "./methods.js";
+import { classMethod } from "./methods.js";
+import { mapFields } from "./onDemand.js";
 import { fitCanvas, paintResult } from "./pictureCanvas.js";
 import { FIRST_SECTION } from "./sections.js";
 

@@ -6,7 +6,7 @@ import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
 import { formatArea, formatBytes, formatProbability, placeOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
-import { testedClass } from "../../methods.js";
+import { testedClass } from "../../onDemand.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
 
 const OPACITY = 0.8;

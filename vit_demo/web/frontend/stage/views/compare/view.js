@@ -2,7 +2,7 @@
 
 import { setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { mapFields } from "../../methods.js";
+import { mapFields } from "../../onDemand.js";
 import { decodeFloat32, openResult } from "../../result.js";
 import {
   createColumn,

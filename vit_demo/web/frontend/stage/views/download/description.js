@@ -2,8 +2,7 @@
 
 import { translate } from "../../../shared/language.js";
 import { formatArea, formatProbability, targetOf } from "../../format.js";
-import { mapFields, testedClass } from "../../methods.js";
-import { BASELINES } from "../../onDemand.js";
+import { BASELINES, mapFields, testedClass } from "../../onDemand.js";
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
 

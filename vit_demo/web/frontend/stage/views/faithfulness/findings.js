@@ -3,7 +3,7 @@
 import { make, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { formatArea, percent } from "../../format.js";
-import { mapFields } from "../../methods.js";
+import { mapFields } from "../../onDemand.js";
 
 /** [conclusion, measurements]: one sentence on what deletion and insertion mean, then both measurements. */
 export function faithfulnessText(name, { deletion, insertion }) {

@@ -5,8 +5,7 @@ import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { formatArea } from "../../format.js";
 import { createTooltip, setExplainedText } from "../../glossary.js";
-import { isDefaultMap, mapFields, testedClass } from "../../methods.js";
-import { BASELINES, compare } from "../../onDemand.js";
+import { BASELINES, compare, isDefaultMap, mapFields, testedClass } from "../../onDemand.js";
 import { createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 const whatItDoes = (name) =>
