@@ -105,7 +105,7 @@ def test_arrow_keys_choose_within_each_group_and_patches_are_read_out(page: Page
         page.keyboard.press(key)
         page.wait_for_function("place => document.querySelector('.look .news').innerText.includes(place)", arg=place)
         assert "%" in news.inner_text()
-    page.get_by_role("radio", name="Evidence for a class").check()
+    method_button(page, "Libra FullGrad+").check()
     page.locator(".look .subject", has_text="Libra").wait_for()
     page.locator(".picture").focus()
     page.keyboard.press("ArrowDown")
