@@ -31,7 +31,8 @@ def test_the_table_says_of_each_network_of_timm_what_is_found_in_it(preset):
     name = preset.repo.removeprefix("timm/")
     with torch.device("meta"):
         whole = timm.create_model(name)
-        shape = outline(whole, preset.image_size)
+        shape, has_mask = outline(whole, preset.image_size)
+    assert preset.has_mask == has_mask
     assert preset.parameters == sum(parameter.numel() for parameter in whole.parameters())
     small = timm.create_model(name, depth=1, img_size=2 * preset.default_patch_size, embed_dim=48, num_heads=3).eval()
     for parameter in small.parameters():

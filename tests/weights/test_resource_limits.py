@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import resource
 
 import pytest
+import timm
 import torch
+from safetensors.torch import save
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import vit_demo
 from vit_demo.errors import PresetError
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Recording, TracedViT, adapt
 from vit_demo.weights import find_preset, limits
 
-from .model_folder import assert_refused, edit_weights, set_field, timm_files, write_files
+from .model_folder import WEIGHTS_FILE, assert_refused, edit_weights, set_field, timm_files, write_files
 
 
 @pytest.mark.parametrize(
@@ -108,3 +111,26 @@ def test_a_long_name_of_a_tensor_is_refused(timm_folder):
 def test_large_weights_in_a_folder_are_refused_unread(timm_folder, monkeypatch):
     monkeypatch.setattr(limits, "MAX_WEIGHTS_BYTES", 1000)
     assert_refused(timm_folder, "choose a smaller model")
+
+
+def test_relative_positions_count_for_all_pairs_of_tokens(hub):
+    """They are kept with the queries and keys: 236 MB a block where plain attention keeps 1.2."""
+    shape = {"img_size": 448, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3}
+    model = timm.create_model("beit_base_patch16_224", num_classes=2, **shape)
+    config = {"architecture": "beit_base_patch16_224", "num_classes": 2, "model_args": shape}
+    hub.repositories["someone/pairs"] = {
+        "config.json": json.dumps(config).encode(),
+        WEIGHTS_FILE: save(model.state_dict()),
+    }
+    with pytest.raises(PresetError, match="too much time or memory"):
+        find_preset("someone/pairs", trusted=False)
+    assert hub.gets(WEIGHTS_FILE) == 0
+
+
+def test_what_a_mask_adds_is_what_is_recorded_of_it():
+    model = timm.create_model("beit_base_patch16_224", img_size=64, patch_size=16, embed_dim=24, depth=2, num_heads=3)
+    network, recording = adapt(model.eval(), 64), Recording()
+    with torch.no_grad():
+        network(torch.zeros(1, 3, 64, 64), recording)
+    added = sum(x.shape[2] * (x.shape[3] - 8) * 3 * 4 for x in (*recording.q, *recording.k))
+    assert limits.mask_bytes(network.config, 16) == added

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from vit_demo.resources import memory_limit
+from vit_demo.weights.limits import mask_bytes
 
 if TYPE_CHECKING:
     from vit_demo.weights import Preset
@@ -78,7 +79,9 @@ def forward_bytes(preset: Preset, patch_size: int) -> int:
     """Estimated memory of one pass beside the weights: a dozen activations, and q, k and v of every block."""
     config = preset.config
     tokens = config.num_prefix_tokens + (config.image_size // patch_size) ** 2
-    return 4 * tokens * config.embed_dim * (12 + 3 * config.depth)
+    return 4 * tokens * config.embed_dim * (12 + 3 * config.depth) + (
+        mask_bytes(config, patch_size) if preset.has_mask else 0
+    )
 
 
 def job_bytes(preset: Preset, patch_size: int, *, slow: bool = False) -> int:

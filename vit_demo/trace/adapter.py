@@ -41,15 +41,18 @@ def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, 
         return _adapt(module, image_size, patch_size, in_channels)
 
 
-def outline(module: nn.Module, image_size: int, patch_size: int | None = None, in_channels: int = 3) -> ViTConfig:
-    """The shape of a network, found by one pass; on the meta device this takes neither time nor memory.
+def outline(
+    module: nn.Module, image_size: int, patch_size: int | None = None, in_channels: int = 3
+) -> tuple[ViTConfig, bool]:
+    """The shape of a network, and whether its attention has a mask; costs nothing on the meta device.
 
     What the head reads is not found in this way: the field ``pool`` says nothing.
 
     Raises:
         PresetError: As ``adapt``.
     """
-    return _probe(module, image_size, patch_size, in_channels)[1]
+    probe, config, *_ = _probe(module, image_size, patch_size, in_channels)
+    return config, probe.has_mask
 
 
 def _probe(

@@ -73,6 +73,7 @@ class Probe(AttentionMode):
         shapes: Of the values, ``[B, H, N, e]``.
         projections: The name of each output projection's weight, where there is one.
         tokens: What each module got and returned, if these are tokens ``[B, N, D]``.
+        has_mask: Whether something is added to the scores, such as relative positions.
         pools: Whether one query attends to all tokens at the end (attention pooling).
     """
 
@@ -81,6 +82,7 @@ class Probe(AttentionMode):
     projections: dict[int, str] = field(default_factory=dict)
     tokens: dict[str, tuple[Tensor, Any]] = field(default_factory=dict)
     pools: bool = False
+    has_mask: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -93,6 +95,7 @@ class Probe(AttentionMode):
         if q.shape[2] == k.shape[2]:
             self.paths.append(self._stack[-1] if self._stack else "")
             self.shapes.append(v.shape)
+            self.has_mask |= self.given[3] is not None
         self.pools |= q.shape[2] == 1 < k.shape[2]
         return compute(None)
 

@@ -179,6 +179,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         _vit_config("b", pool="mean"),
         "Relative positions; trained at 16 px; ImageNet top-1 85.2\u00a0% (published). Apache-2.0 licence.",
         parameters=86_530_984,
+        has_mask=True,
     ),
     _hub_preset(
         "clip-b16",

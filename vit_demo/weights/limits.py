@@ -79,7 +79,7 @@ def check_network(config: ViTConfig) -> None:
             raise PresetError(f"this model has {value:,} {what}: choose one with at most {most:,}.")
 
 
-def check_for_visitors(config: ViTConfig, num_parameters: int) -> None:
+def check_for_visitors(config: ViTConfig, num_parameters: int, *, has_mask: bool = False) -> None:
     """Refuses a network that would occupy a public page for too long, by a ``PresetError``."""
     side = config.image_size // config.patch_size
     if side > MAX_GRID:
@@ -90,13 +90,14 @@ def check_for_visitors(config: ViTConfig, num_parameters: int) -> None:
         raise PresetError(
             f"this model's patches have {config.patch_size} px: choose one with at most {MAX_VISITOR_PATCH} here."
         )
-    if num_parameters > MAX_PARAMETERS or not is_affordable(config, config.patch_size):
+    if num_parameters > MAX_PARAMETERS or not is_affordable(config, config.patch_size, has_mask=has_mask):
         raise PresetError("this model takes too much time or memory here: choose a smaller one.")
 
 
-def is_affordable(config: ViTConfig, patch_size: int) -> bool:
+def is_affordable(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -> bool:
     """Whether one forward pass at a patch size stays within ``MAX_FORWARD_FLOPS`` and ``MAX_TRACE_BYTES``."""
-    return forward_flops(config, patch_size) <= MAX_FORWARD_FLOPS and trace_bytes(config, patch_size) <= MAX_TRACE_BYTES
+    nbytes = trace_bytes(config, patch_size) + (mask_bytes(config, patch_size) if has_mask else 0)
+    return forward_flops(config, patch_size) <= MAX_FORWARD_FLOPS and nbytes <= MAX_TRACE_BYTES
 
 
 def forward_flops(config: ViTConfig, patch_size: int) -> float:
@@ -114,6 +115,11 @@ def num_operations(config: ViTConfig, tokens: int) -> int:
 def trace_bytes(config: ViTConfig, patch_size: int) -> int:
     """Bytes of queries, keys, values and tokens of all blocks, float32."""
     return 4 * config.depth * num_tokens(config, patch_size) * config.embed_dim * 4
+
+
+def mask_bytes(config: ViTConfig, patch_size: int) -> int:
+    """Bytes that a mask adds to the queries and keys of all blocks, into which it is folded; see ``Recording``."""
+    return 2 * 4 * config.depth * config.num_heads * num_tokens(config, patch_size) ** 2
 
 
 def num_tokens(config: ViTConfig, patch_size: int) -> int:

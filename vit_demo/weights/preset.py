@@ -46,6 +46,7 @@ class Preset:
         revision: Commit, tag or branch of the repository, or the state of a folder's files.
         library: ``"timm"`` or ``"transformers"`` if that builds the network; empty for one of this package.
         structure: The names of the parts of such a network; None if they are not known before it is loaded.
+        has_mask: Whether something is added to the scores of its attention, which takes memory for all pairs of tokens.
         parameters: Of such a network; None for one of this package, whose config says it.
         trusted: Whether the operator of this process chose it, as in ``hub.fetch``.
         confidence_threshold: Probability of the prediction below which confidence counts as low.
@@ -71,6 +72,7 @@ class Preset:
     revision: str = ""
     library: str = ""
     structure: Structure | None = None
+    has_mask: bool = False
     parameters: int | None = None
     trusted: bool = True
     confidence_threshold: float = 0.5

@@ -100,16 +100,16 @@ def build_network(config: dict[str, Any], name: str) -> nn.Module:
         raise PresetError(f"{name} cannot be built from its config.json ({reason}): choose another model.") from error
 
 
-def bounded_outline(config: dict[str, Any], image_size: int, name: str) -> tuple[ViTConfig, int]:
+def bounded_outline(config: dict[str, Any], image_size: int, name: str) -> tuple[ViTConfig, bool, int]:
     """The shape of a network within ``limits``, and its number of parameters, found without taking memory for it."""
     with torch.device("meta"):
         module = build_network(config, name)
         count = sum(parameter.numel() for parameter in module.parameters())
         if num_bytes_of(module) > limits.MAX_NETWORK_BYTES:
             raise PresetError(f"this model takes more than {limits.MAX_NETWORK_BYTES >> 30} GB: choose a smaller one.")
-        shape = outline(module, image_size)
+        shape, has_mask = outline(module, image_size)
     limits.check_network(shape)
-    return shape, count
+    return shape, has_mask, count
 
 
 def num_bytes_of(module: nn.Module) -> int:

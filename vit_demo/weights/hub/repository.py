@@ -105,7 +105,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
     config, preprocessor = read_json_object(folder / CONFIG_FILE, name), folder / PREPROCESSOR_FILE
     try:
         found = parse_preprocessing(config, read_json_object(preprocessor, name) if preprocessor.is_file() else None)
-        shape, count = bounded_outline(config, found.image_size, name)
+        shape, has_mask, count = bounded_outline(config, found.image_size, name)
         if shape.in_channels != 3:
             raise PresetError(f"its input has {shape.in_channels} channels: choose a model for RGB photos.")
         if shape.num_classes == 1:
@@ -130,12 +130,13 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             repo=repo,
             revision=revision,
             library="timm" if "architecture" in config else "transformers",
+            has_mask=has_mask,
             parameters=count,
             trusted=trusted,
             note=f"Trained at {shape.patch_size} px; other patch sizes are resampled. {found.note}".strip(),
         )
         if not trusted:
-            limits.check_for_visitors(preset.config, count)
+            limits.check_for_visitors(preset.config, count, has_mask=has_mask)
         return preset
     except PresetError as error:
         raise PresetError(f"{name}: {error}") from error
@@ -156,7 +157,9 @@ def _with_structure(preset: Preset, folder: Path) -> Preset:
 
 def _is_offered(preset: Preset, patch_size: int) -> bool:
     """Whether a patch size is within the limits of a public page, if a visitor chose the model there."""
-    is_small = patch_size <= limits.MAX_VISITOR_PATCH and limits.is_affordable(preset.config, patch_size)
+    is_small = patch_size <= limits.MAX_VISITOR_PATCH and limits.is_affordable(
+        preset.config, patch_size, has_mask=preset.has_mask
+    )
     return preset.trusted or is_small
 
 
