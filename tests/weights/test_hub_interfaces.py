@@ -18,7 +18,7 @@ from vit_demo.inference.engine import Engine, _engines, get_engine
 from vit_demo.inference.inputs import Source
 from vit_demo.web import api
 from vit_demo.web.catalog import menu
-from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.components import Inputs
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from vit_demo.defaults import MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.render.overlay import COARSE_PATCHES
 
@@ -22,3 +24,8 @@ def constants() -> dict[str, Any]:
         "numOrders": NUM_RANDOM_ORDERS,
         "maxUploadBytes": MAX_PICTURE_BYTES,
     }
+
+
+def method_entries(methods: Iterable[Method]) -> list[dict[str, Any]]:
+    """Explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
+    return [{**method.to_dict(), "many_passes": method.is_slow} for method in methods]

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.assets import HERE
+from vit_demo.web.frontend.assets import FOLDER
 
 TITLE = "vit_demo: see a Vision Transformer think"
 DESCRIPTION = (
@@ -102,7 +102,7 @@ def routes() -> list[Route]:
 
 
 def _file(name: str) -> Callable[[Request], Response]:
-    content = (HERE / name).read_bytes()
+    content = (FOLDER / name).read_bytes()
 
     def respond(_: Request) -> Response:
         return Response(content, media_type=FILES[name], headers={"cache-control": "public, max-age=86400"})

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from vit_demo.web.frontend.javascript import bundle, sources
+from vit_demo.web.frontend.assets import bundle, sources
 from vit_demo.web.guard.compression import accepted_encoding, compressed
 
 LANGUAGES = Path(__file__).parents[1] / "languages"
