@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> bool:
                 report.add_failure(picture.name, str(error))
                 continue
             label = result.labels[result.target(options.label)] if result.labels else None
-            maps = []
+            maps = list[ExplainedMap]()
             for method, chosen in zip(methods, choices, strict=True):
                 progress = map_progress(bar, picture.name, number * len(methods) + len(maps))
                 other = against(options, method)
