@@ -31,7 +31,8 @@ from vit_demo.methods.targets import pooling_weights
 from vit_demo.trace import Recording, TracedViT, adapt
 from vit_demo.trace import Trace as PackageTrace
 from vit_demo.trace.structure import logits_of
-from vit_demo.weights import find_preset, load_model
+from vit_demo.weights import find_preset
+from vit_demo.weights.checkpoints import load_model
 
 MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
 TRANSFORMERS = {

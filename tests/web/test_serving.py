@@ -22,9 +22,10 @@ import pytest
 
 from vit_demo.cli import main
 from vit_demo.inference.engine import _engines
-from vit_demo.web import build_page, server
+from vit_demo.web import server
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads
+from vit_demo.web.page import build_page
 from vit_demo.web.requests.packing import unpack
 from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
@@ -37,7 +38,7 @@ import gc
 import time
 from vit_demo import methods
 from vit_demo.inference.job import report
-from vit_demo.web import launch
+from vit_demo.web.server import launch
 from dataclasses import replace
 
 def wait(*_, **__):

@@ -22,7 +22,8 @@ from vit_demo.web.frontend.components import Inputs
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload
-from vit_demo.weights import PRESETS, find_preset, is_on_machine
+from vit_demo.weights import PRESETS, find_preset
+from vit_demo.weights.hub.repository import is_on_machine
 
 from ..asynchronous import run
 from ..replies import handle

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"GRADIO_SERVER_PORT is {port!r}: set it to a number from 1 to 65535, or unset it.")
     gc.disable()  # until the page is served: what is imported stays, and collecting garbage among it takes a second
     try:
-        from vit_demo.web import launch
+        from vit_demo.web.server import launch
 
         launch(options.host, options.port)
     finally:

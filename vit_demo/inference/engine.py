@@ -30,7 +30,9 @@ from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.resources import release_memory
 from vit_demo.trace import TracedViT
-from vit_demo.weights import PRESETS, Preset, Progress, fetch_files, find_preset, is_on_machine, load_model
+from vit_demo.weights import PRESETS, Preset, find_preset
+from vit_demo.weights.checkpoints import load_model
+from vit_demo.weights.hub.repository import Progress, fetch_files, is_on_machine
 
 T = TypeVar("T")
 

@@ -262,7 +262,8 @@ def kmeans(result: Exploration, block: Block = -1, k: NumSegments = 5) -> Segmen
     Returns:
         {"map": rows of segments, from 0, "rows", "cols"}.
     """
-    return _on_grid(result.kmeans(k, block))
+    values = result.kmeans(k, block)
+    return {"map": values.tolist(), "rows": values.shape[0], "cols": values.shape[1]}
 
 
 @endpoint
@@ -280,7 +281,7 @@ def _heatmap(method: str, values: NDArray[np.float32]) -> Explained:
     return {**_on_grid(values), "method": method, "class_specific": find_method(method).class_specific}
 
 
-def _on_grid(values: NDArray[Any]) -> Any:
+def _on_grid(values: NDArray[np.floating]) -> Values:
     rows, cols = values.shape
     return {"map": values.tolist(), "rows": rows, "cols": cols}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset, is_on_machine
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 from vit_demo.weights.accuracy import (
     EVERYDAY_PHOTOS,
     PUBLISHED_TOP1,
@@ -12,6 +12,7 @@ from vit_demo.weights.accuracy import (
     bundled_accuracy,
     resampling_note,
 )
+from vit_demo.weights.hub.repository import is_on_machine
 from vit_demo.weights.limits import num_operations, num_tokens
 
 BYTES_PER_PARAMETER = 4
