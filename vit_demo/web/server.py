@@ -30,7 +30,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference.engine import get_engine
 from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
-from vit_demo.web.catalog import thumbnails
+from vit_demo.web.catalog import example_photos
 from vit_demo.web.frontend import head, modules
 from vit_demo.web.frontend.theme import style, theme
 from vit_demo.web.guard import replacements, session_queues, uploads
@@ -167,7 +167,7 @@ def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
     replacements.install(page)
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
     session_queues.install(page)
-    others = [*modules.routes(), *head.routes(), *thumbnails.routes(modules.PREFIX), *documents.routes(page)]
+    others = [*modules.routes(), *head.routes(), *example_photos.routes(modules.PREFIX), *documents.routes(page)]
     return page, [Route("/healthz", healthz), *others]
 
 
