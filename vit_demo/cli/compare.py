@@ -71,7 +71,8 @@ def run(options: argparse.Namespace) -> None:
     chosen = options.preset or [default_preset(image)]
     presets = {name: get_engine().prepare(name).result() for name in chosen}
     combinations = [(name, size) for name in presets for size in _patch_sizes(presets, name, options.patch_size)]
-    results, maps = list[Exploration](), list[list[Any]]()
+    results: list[Exploration] = []
+    maps: list[list[NDArray[np.float32]]] = []
     with progress_bar(len(combinations) * len(methods)) as bar:
         for name, size in combinations:
             result = get_engine().explore(image, name, size, options.fit)

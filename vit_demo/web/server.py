@@ -35,9 +35,11 @@ from vit_demo.web.frontend import head, modules
 from vit_demo.web.frontend.theme import style, theme
 from vit_demo.web.guard import replacements, session_queues, uploads
 from vit_demo.web.guard.compression import Compression
-from vit_demo.web.guard.limits import MAX_QUEUE_LENGTH
 from vit_demo.web.guard.security import Guard
 from vit_demo.web.page import build_page
+
+MAX_QUEUE_LENGTH = 64
+"""Events waiting in Gradio's queue."""
 
 _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
 _NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."

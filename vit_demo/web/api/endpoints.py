@@ -28,11 +28,13 @@ from vit_demo.methods import find_method
 from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
 from vit_demo.web.api.schemas import json_schema
 from vit_demo.web.catalog.visitor_presets import get_preset
-from vit_demo.web.guard.limits import EVENT_SECONDS
 from vit_demo.web.guard.visitor import ask_for, is_heard
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.errors import message_of
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
+
+EVENT_SECONDS = 900.0
+"""Time that an event may take."""
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -19,13 +19,22 @@ from gradio.mcp import GradioMCPServer
 
 from vit_demo.errors import InputError
 from vit_demo.version import __version__
+from vit_demo.web.guard.bodies import MAX_EVENT_BYTES
 from vit_demo.web.guard.headers import client_address, is_local, on_behalf_of
-from vit_demo.web.guard.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, MAX_TOOL_CALLS_OF_ONE, TOOL_SECONDS
 from vit_demo.web.guard.visitor import streams
 
 if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
     from mcp.server import Server
+
+MAX_TOOL_CALLS = 32
+"""MCP calls under way at once."""
+
+MAX_TOOL_CALLS_OF_ONE = 8
+"""The same of one address."""
+
+TOOL_SECONDS = 300.0
+"""Time that one MCP call may take."""
 
 T = TypeVar("T")
 

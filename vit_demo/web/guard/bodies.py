@@ -15,13 +15,21 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
 from vit_demo.web.guard import uploads
-from vit_demo.web.guard.limits import (
-    BODY_TIMEOUT_SECONDS,
-    MAX_EVENT_BYTES,
-    MAX_EVENT_VALUES,
-    MAX_UNFINISHED_BYTES,
-    MAX_UNFINISHED_BYTES_OF_ONE,
-)
+
+BODY_TIMEOUT_SECONDS = 60.0
+"""Time within which the whole body of a request must arrive."""
+
+MAX_EVENT_BYTES = 1_000_000
+"""Body of a request that is not an upload."""
+
+MAX_EVENT_VALUES = 20_000
+"""JSON values in such a body."""
+
+MAX_UNFINISHED_BYTES = 64_000_000
+"""Bodies of events that are still arriving, of all visitors together."""
+
+MAX_UNFINISHED_BYTES_OF_ONE = 16_000_000
+"""The same of one address."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """What no text can be encoded with."""

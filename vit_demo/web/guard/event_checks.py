@@ -11,7 +11,9 @@ import gradio as gr
 from vit_demo.web.guard import session_queues
 from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address, is_local
-from vit_demo.web.guard.limits import MAX_EVENTS_OF_ONE
+
+MAX_EVENTS_OF_ONE = 16
+"""Unfinished events of one address."""
 
 SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
 """The name of a session, which each client chooses for itself."""

@@ -13,7 +13,15 @@ from starlette.types import Scope
 from vit_demo.web import settings
 from vit_demo.web.guard import uploads
 from vit_demo.web.guard.bodies import RequestRefused
-from vit_demo.web.guard.limits import MAX_HEADER_LENGTH, MAX_PATH_LENGTH, MAX_SEGMENT_LENGTH
+
+MAX_HEADER_LENGTH = 4096
+"""Characters of one request header, cookies aside."""
+
+MAX_SEGMENT_LENGTH = 255
+"""Bytes of one part of a path, as in most file systems."""
+
+MAX_PATH_LENGTH = 2000
+"""Bytes of a whole path."""
 
 OPEN_ROUTES = {
     "GET": re.compile(

@@ -19,6 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
 from vit_demo.web.guard.bodies import (
+    BODY_TIMEOUT_SECONDS,
+    MAX_EVENT_BYTES,
     RequestRefused,
     UnfinishedBodies,
     check_body,
@@ -29,14 +31,14 @@ from vit_demo.web.guard.bodies import (
 )
 from vit_demo.web.guard.event_checks import EventChecks
 from vit_demo.web.guard.headers import check_address, clean_headers, client_address
-from vit_demo.web.guard.limits import (
-    BODY_TIMEOUT_SECONDS,
-    MAX_EVENT_BYTES,
-    UPLOAD_FILE_BYTES,
-    UPLOAD_QUOTA_BYTES,
-)
 from vit_demo.web.guard.quota import FileCounter, Quota
 from vit_demo.web.guard.visitor import ask_for, streams
+
+UPLOAD_QUOTA_BYTES = 300_000_000
+"""Uploads of one address in one hour."""
+
+UPLOAD_FILE_BYTES = 50_000
+"""What each file of an upload counts beside its bytes, because it takes a folder of its own."""
 
 EVENT_ROUTES = ("/queue/join", "/call/")
 """Routes of Gradio that begin an event of the page."""

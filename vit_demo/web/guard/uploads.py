@@ -22,11 +22,15 @@ from gradio import processing_utils
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
-from vit_demo.web.guard.limits import (
-    UPLOAD_FOLDER_BYTES,
-    UPLOAD_FOLDER_FILES,
-    UPLOAD_LIFETIME_SECONDS,
-)
+
+UPLOAD_FOLDER_BYTES = 2_000_000_000
+"""All files in the upload folder; beyond that the oldest are deleted."""
+
+UPLOAD_FOLDER_FILES = 20_000
+"""The number of these files; beyond that the oldest are deleted as well."""
+
+UPLOAD_LIFETIME_SECONDS = 3600.0
+"""Time after its last use when an uploaded file is deleted."""
 
 try:
     import fcntl

@@ -12,7 +12,9 @@ from starlette.types import Scope
 
 from vit_demo.inference.job import owner
 from vit_demo.web.guard.headers import client_address, is_local, tool_call
-from vit_demo.web.guard.limits import UNHEARD_SECONDS
+
+UNHEARD_SECONDS = 10.0
+"""Time after which an event stops whose stream nobody opened, or opened again."""
 
 
 def ask_for(scope: Scope | None = None) -> None:
