@@ -132,7 +132,7 @@ def test_no_part_of_a_reply_waits_for_an_acknowledgement():
 
 def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
     enabled = []
-    monkeypatch.setattr("vit_demo.web.launch", lambda *_: enabled.append(gc.isenabled()))
+    monkeypatch.setattr("vit_demo.web.server.launch", lambda *_: enabled.append(gc.isenabled()))
     assert main(["serve"]) == 0
     assert enabled == [False] and gc.isenabled()
 

@@ -25,11 +25,7 @@ FEATURES = "features"
 
 
 def read_document(name: str) -> str:
-    """The text of a document, in Markdown.
-
-    Raises:
-        InputError: If this installation has no documents.
-    """
+    """The text of a document, in Markdown; ``InputError`` if this installation has no documents."""
     if not (DOCS / name).exists():
         raise InputError(f"The documentation is not part of this installation: see docs/{name} of the project.")
     return (DOCS / name).read_text(encoding="utf-8")
@@ -45,12 +41,9 @@ def sections() -> dict[str, str]:
 
 
 def method_html(method: str) -> str:
-    """The section about a method, or about ``FEATURES``, as HTML.
+    """The section about a method, or about ``FEATURES``, as HTML; ``InputError`` if there is none.
 
     All after the first formula is in a ``details`` element, and the notation, too.
-
-    Raises:
-        InputError: If there is no such method, or no documentation.
     """
     heading, description = "Features", ""
     if method != FEATURES:

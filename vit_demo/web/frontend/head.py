@@ -56,28 +56,20 @@ _HEAD = """
 """
 
 
-def head() -> str:
-    """The lines for the head, as part of Gradio's template, which gives the address of the page."""
-    return _HEAD.format(
+def with_head(source: str) -> str:
+    """Gradio's template, which gives the address of the page, with this head in place of its own lines for previews."""
+    head = _HEAD.format(
         title=TITLE,
         description=DESCRIPTION,
         root="{{ config.get('root', '') }}",
         prefix=modules.PREFIX,
         script=modules.script_tag(),
     )
-
-
-def with_head(source: str) -> str:
-    """Gradio's template with this head in place of its own lines for previews."""
-    return _GRADIOS_OWN.sub("", source).replace("<style>", f"{head()}<style>", 1)
+    return _GRADIOS_OWN.sub("", source).replace("<style>", f"{head}<style>", 1)
 
 
 class PageTemplates(BaseLoader):
-    """Gradio's templates, that of the page with its own head.
-
-    Args:
-        original: Gradio's loader.
-    """
+    """Gradio's templates, that of the page with its own head."""
 
     def __init__(self, original: BaseLoader) -> None:
         self._original = original

@@ -30,8 +30,6 @@ SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page: the first two when the file is loaded, the components when Gradio mounts them."""
 
-NOT_FOUND = "There is no such file: reload the page."
-
 LOAD = """\
 const constants = CONSTANTS;
 const root = new URL(window.gradio_config?.root || ".", document.baseURI);
@@ -89,7 +87,7 @@ async def _serve(request: Request) -> Response:
     name = request.path_params["name"]
     content = files().get(name)
     if content is None:
-        return PlainTextResponse(NOT_FOUND, 404, {"cache-control": "no-store"})
+        return PlainTextResponse("There is no such file: reload the page.", 404, {"cache-control": "no-store"})
     headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
     encoding = accepted_encoding(request.headers)
     if encoding:

@@ -49,14 +49,9 @@ _RANGE = re.compile(r"bytes=\d{0,15}-\d{0,15}", re.ASCII)
 
 
 def check_address(scope: Scope, path: str) -> None:
-    """Refuses closed routes, URLs in the place of files, and what is too long.
+    """Refuses closed routes, URLs in the place of files, and what is too long, by ``RequestRefused``.
 
-    Args:
-        scope: Of the request.
-        path: Its path, without Gradio's prefix.
-
-    Raises:
-        RequestRefused: If the request is refused.
+    ``path`` is that of the request, without Gradio's prefix, here and below.
     """
     file = FILE.match(path)
     # The path alone decides: looking it up would take longer for a file that is there.
@@ -78,12 +73,7 @@ def check_address(scope: Scope, path: str) -> None:
 def clean_headers(scope: Scope, path: str) -> None:
     """Replaces headers from which Gradio would conclude something wrong, or do more work than is asked for.
 
-    Args:
-        scope: Of the request; its headers are replaced.
-        path: As in ``check_address``.
-
-    Raises:
-        RequestRefused: If a host is not valid, or another site sends the request.
+    ``RequestRefused`` if a host is not valid, or another site sends the request.
     """
     headers = Headers(scope=scope)
     dropped = {b"x-gradio-server"}

@@ -64,11 +64,7 @@ class SafeBlocks(gr.Blocks):
     """``gr.Blocks`` with an error message for inputs that Gradio cannot read."""
 
     async def preprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, with exceptions turned into ``gr.Error``.
-
-        Raises:
-            gr.Error: If an event has too few or too many inputs, or inputs of the wrong type.
-        """
+        """Gradio's method, with ``gr.Error`` for an event that has too few, too many or other inputs than declared."""
         try:
             return await super().preprocess_data(*arguments, **options)
         except gr.Error:
@@ -78,11 +74,7 @@ class SafeBlocks(gr.Blocks):
             raise gr.Error(message, print_exception=False) from error
 
     async def postprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, with an error message for a picture that cannot be stored.
-
-        Raises:
-            gr.Error: If it cannot.
-        """
+        """Gradio's method, with ``gr.Error`` for a picture that cannot be stored."""
         try:
             return await super().postprocess_data(*arguments, **options)
         except Exception as error:
@@ -92,12 +84,7 @@ class SafeBlocks(gr.Blocks):
 
 
 class Guard:
-    """ASGI middleware in front of Gradio.
-
-    Args:
-        app: Gradio's application.
-        page: The page that it serves.
-    """
+    """ASGI middleware in front of Gradio's application, which serves a page."""
 
     def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app

@@ -36,11 +36,7 @@ UNCOLLECTED_SECONDS = 300.0
 
 
 class SessionQueue(Queue[Any]):
-    """The messages of one session.
-
-    Attributes:
-        bytes: About the bytes of the results among them.
-    """
+    """The messages of one session, and about the ``bytes`` of the results among them."""
 
     bytes = 0
 

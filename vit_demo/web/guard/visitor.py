@@ -20,8 +20,7 @@ UNHEARD_SECONDS = 10.0
 def ask_for(scope: Scope | None = None) -> None:
     """Lets the jobs of this context count for the visitor whose request is handled.
 
-    Args:
-        scope: Of the request; None for an event, which runs in a task of Gradio's queue and has the request there.
+    Without ``scope`` that is an event, which runs in a task of Gradio's queue and has its request there.
     """
     scope = _scope_of_event() if scope is None else scope
     if scope is not None:
@@ -71,8 +70,7 @@ streams = Streams()
 def is_heard(since: float) -> bool:
     """Whether the result of the event that is handled is still waited for.
 
-    Args:
-        since: When it began, in seconds of ``time.monotonic``; its stream may be opened a little later.
+    It began at ``since``, in seconds of ``time.monotonic``; its stream may be opened a little later.
     """
     scope = _scope_of_event()
     if scope is not None and (call := tool_call(scope)) is not None:
