@@ -26,14 +26,7 @@ from vit_demo.model import ViT
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset
 from vit_demo.weights.hub.preprocessing import Preprocessing
-from vit_demo.weights.imagenet import (
-    CLIP_MEAN,
-    CLIP_STD,
-    IMAGENET_DEFAULT_MEAN,
-    IMAGENET_INCEPTION_MEAN,
-    IMAGENET_INCEPTION_STD,
-    IMAGENET_LABELS,
-)
+from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 
 T = TypeVar("T")
 Transform = Callable[[Image.Image], Tensor]
@@ -113,9 +106,9 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
         config = getattr(config, "vision_config", config)
         family, size = str(config.model_type), getattr(config, "image_size", DEFAULT_SIZE)
         if family.startswith("clip"):
-            return Preprocessing(image_size=size, mean=CLIP_MEAN, std=CLIP_STD)
+            return Preprocessing(image_size=size, **CLIP)
         if family in ("vit", "beit", "siglip_vision_model"):
-            return Preprocessing(image_size=size, mean=IMAGENET_INCEPTION_MEAN, std=IMAGENET_INCEPTION_STD)
+            return Preprocessing(image_size=size, **IMAGENET_INCEPTION)
         return Preprocessing(image_size=size)
     if type(module).__module__.startswith("torchvision."):
         return Preprocessing(image_size=module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
@@ -218,7 +211,7 @@ def _channels(module: nn.Module) -> int:
 
 def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Sequence[str] | None) -> Preset:
     config = network.config
-    is_digit = config.in_channels == 1 and config.image_size == 28 and known.mean == IMAGENET_DEFAULT_MEAN
+    is_digit = config.in_channels == 1 and config.image_size == 28 and known.mean == IMAGENET_DEFAULT["mean"]
     return Preset(
         name=type(module).__name__,
         title=type(module).__name__,

@@ -10,13 +10,7 @@ from vit_demo.errors import PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, choice, list_of, number, whole
 from vit_demo.weights.hub.untrusted_text import quote
-from vit_demo.weights.imagenet import (
-    IMAGENET_DEFAULT_MEAN,
-    IMAGENET_DEFAULT_STD,
-    IMAGENET_INCEPTION_MEAN,
-    IMAGENET_INCEPTION_STD,
-    IMAGENET_LABELS,
-)
+from vit_demo.weights.imagenet import IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 
 INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
 """Indexed by Pillow's constants."""
@@ -36,8 +30,8 @@ class Preprocessing:
 
     image_size: int = 224
     labels: tuple[str, ...] = ()
-    mean: tuple[float, ...] = IMAGENET_DEFAULT_MEAN
-    std: tuple[float, ...] = IMAGENET_DEFAULT_STD
+    mean: tuple[float, ...] = IMAGENET_DEFAULT["mean"]
+    std: tuple[float, ...] = IMAGENET_DEFAULT["std"]
     crop_fraction: float = 1.0
     interpolation: str = "bicubic"
     note: str = ""
@@ -62,8 +56,8 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
     return Preprocessing(
         image_size=_square(size),
         labels=labels,
-        mean=tuple(cfg.get("mean", MEAN, IMAGENET_INCEPTION_MEAN)),
-        std=tuple(cfg.get("std", STD, IMAGENET_INCEPTION_STD)),
+        mean=tuple(cfg.get("mean", MEAN, IMAGENET_INCEPTION["mean"])),
+        std=tuple(cfg.get("std", STD, IMAGENET_INCEPTION["std"])),
         crop_fraction=cfg.get("crop_pct", number(LEAST_CROP, 1), 0.9),
         interpolation=cfg.get("interpolation", choice(*INTERPOLATIONS), "bicubic"),
         note="" if known else "Its config has no mean and standard deviation; 0.5 is assumed for both.",
@@ -77,10 +71,8 @@ def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -
     rescale_factor = found.get("rescale_factor", number(0, 1e6), 1 / 255)
     if found.get("do_rescale", BOOLEAN, True) and abs(255 * rescale_factor - 1) > 1e-3:
         raise PresetError("this model is not supported, because its pixels are not scaled to the range 0 to 1.")
-    mean, std = (
-        found.get("image_mean", MEAN, IMAGENET_INCEPTION_MEAN),
-        found.get("image_std", STD, IMAGENET_INCEPTION_STD),
-    )
+    mean = found.get("image_mean", MEAN, IMAGENET_INCEPTION["mean"])
+    std = found.get("image_std", STD, IMAGENET_INCEPTION["std"])
     normalised = found.get("do_normalize", BOOLEAN, True)
     return Preprocessing(
         image_size=_square(vision.sizes("image_size", 2, (224, 224))),
