@@ -26,8 +26,8 @@ class Elsewhere:
     def __init__(self):
         self.engine, self.sent, self.received = Engine("cpu"), [], []
 
-    def execute(self, *call, slow):
-        self.sent.append(encode((*call, slow)))
+    def execute(self, call):
+        self.sent.append(encode(call))
         preset, patch_size, function, arguments, options, _ = decode(self.sent[-1])
         found = self.engine.run_on_model(preset, patch_size, function, *arguments, **options)
         self.received.append(encode(found))

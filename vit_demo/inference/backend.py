@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -14,7 +14,16 @@ from vit_demo.inference.limits import Pool
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.weights import Preset
 
-T = TypeVar("T")
+
+class Call(NamedTuple):
+    """A function on a network of a preset, as ``Engine.run_on_model`` takes it; ``slow`` if it takes many passes."""
+
+    preset: Preset
+    patch_size: int
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+    slow: bool
 
 
 class Backend(Protocol):
@@ -28,17 +37,8 @@ class Backend(Protocol):
     def device(self) -> str:
         """Where networks run, in a few words for people."""
 
-    def execute(
-        self,
-        preset: Preset,
-        patch_size: int,
-        function: Callable[..., T],
-        arguments: tuple[Any, ...],
-        options: dict[str, Any],
-        *,
-        slow: bool,
-    ) -> T:
-        """Runs a function on a network, as ``Engine.run_on_model``; what it raises is raised here."""
+    def execute(self, call: Call) -> Any:
+        """Runs a function on a network; what it raises is raised here."""
 
 
 def encode(value: Any) -> bytes:

@@ -20,7 +20,7 @@ from vit_demo import images
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
 from vit_demo.checks import find_device, path_or_name
 from vit_demo.errors import InputError
-from vit_demo.inference.backend import Backend
+from vit_demo.inference.backend import Backend, Call
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
@@ -192,7 +192,7 @@ class Engine:
 
         def work() -> T:
             if self._backend is not None:
-                return self._backend.execute(preset, patch_size, function, arguments, options, slow=slow)
+                return self._backend.execute(Call(preset, patch_size, function, arguments, options, slow))
             self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)

@@ -34,11 +34,8 @@ def routes(blocks: gr.Blocks) -> list[Route]:
         except InputError as error:
             return PlainTextResponse(str(error), 404)
 
-    async def send_document(_: Request) -> Response:
-        return RedirectResponse("gradio_api/openapi.json")
-
     async def send_info(request: Request) -> Response:
         return JSONResponse(blocks.get_api_info(all_endpoints="all_endpoints" in request.query_params))
 
     infos = [Route(f"/gradio_api/info{end}", send_info) for end in ("", "/")]
-    return [Route("/openapi.json", send_document), Route("/api", send_page), *infos]
+    return [Route("/openapi.json", RedirectResponse("gradio_api/openapi.json")), Route("/api", send_page), *infos]

@@ -140,7 +140,11 @@ class ToolServer(GradioMCPServer):
         """Gradio's content, with numbers as JSON instead of Python's repr."""
         # Several outputs come as one tuple.
         outputs = data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
-        texts = [json.dumps(one) if isinstance(one, list) or _is_plain(one) else one for one in outputs]
+        # An object with a path is Gradio's description of a file.
+        texts = [
+            json.dumps(one) if isinstance(one, list) or (isinstance(one, dict) and "path" not in one) else one
+            for one in outputs
+        ]
         return super().postprocess_output_data(texts, root_url)
 
 
@@ -149,8 +153,3 @@ async def _in_time(result: Awaitable[T]) -> T:
         return await asyncio.wait_for(result, TOOL_SECONDS)
     except TimeoutError as error:
         raise InputError("This took too long: try a larger patch size or another method.") from error
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether an output is an object of numbers and texts, not Gradio's description of a file."""
-    return isinstance(value, dict) and "path" not in value

@@ -6,7 +6,7 @@ from typing import Any
 
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
-from vit_demo.weights import PRESETS, Preset
+from vit_demo.weights import PRESETS
 
 _NOTEBOOKS = {
     "ViT-Tiny": VIT_TINY,
@@ -26,13 +26,12 @@ def starting_points() -> dict[str, Any]:
         which the network runs, which for a flexible preset is not that of its stored kernel.
     """
     notebooks = [_entry("Notebooks", title, config, config.patch_size) for title, config in _NOTEBOOKS.items()]
-    presets = [_preset_entry(preset) for preset in PRESETS.values() if not preset.library]
+    presets = [
+        _entry("Presets", preset.name, preset.config_at(preset.default_patch_size), preset.default_patch_size)
+        for preset in PRESETS.values()
+        if not preset.library
+    ]
     return {"defaults": _DEFAULTS, "networks": [*notebooks, *presets]}
-
-
-def _preset_entry(preset: Preset) -> dict[str, Any]:
-    patch_size = preset.default_patch_size
-    return _entry("Presets", preset.name, preset.config_at(patch_size), patch_size)
 
 
 def _entry(group: str, title: str, config: ViTConfig, patch_size: int) -> dict[str, Any]:

@@ -108,7 +108,7 @@ TRANSFORMERS_NO_EFFECT = {
 def build_network(config: dict[str, Any], name: str) -> nn.Module:
     """A network with random weights, in eval mode, on torch's default device; ``PresetError`` if none is made."""
     try:
-        with torch.random.fork_rng(devices=[]), _quiet():
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
             return (_timm if "architecture" in config else _transformers)(config).eval()
     except PresetError:
         raise
@@ -122,28 +122,30 @@ def bounded_outline(config: dict[str, Any], image_size: int, name: str) -> tuple
     with torch.device("meta"):
         module = build_network(config, name)
         count = sum(parameter.numel() for parameter in module.parameters())
-        if num_bytes_of(module) > limits.MAX_NETWORK_BYTES:
+        tensors = (*module.parameters(), *module.buffers())
+        if sum(tensor.numel() * tensor.element_size() for tensor in tensors) > limits.MAX_NETWORK_BYTES:
             raise PresetError(f"this model takes more than {limits.MAX_NETWORK_BYTES >> 30} GB: choose a smaller one.")
         shape, has_mask = outline(module, image_size)
     limits.check_network(shape)
     return shape, has_mask, count
 
 
-def num_bytes_of(module: nn.Module) -> int:
-    """Memory of a network's parameters and buffers, also of one on the meta device."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in (*module.parameters(), *module.buffers()))
-
-
 def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str, Any], name: str) -> nn.Module:
     """The network with its weights; ``CheckpointError`` names the first tensor that has no counterpart of its shape."""
     if "architecture" in config:
-        differing = _differences(module.state_dict(), tensors)
+        wanted = {name: tensor.shape for name, tensor in module.state_dict().items()}
+        differing = sorted(
+            {name for name, _ in wanted.items() ^ {name: x.shape for name, x in tensors.items()}.items()}
+        )
         if not differing:
             module.load_state_dict(tensors)
     else:
         prefixes = TOWERS.get(str(config["model_type"]), ("",))
         tensors = {key: tensor for key, tensor in tensors.items() if key.startswith(prefixes)}
-        with _quiet(), _without_progress_bar():  # transformers renames the tensors of older files itself
+        with (
+            warnings.catch_warnings(action="ignore"),
+            _without_progress_bar(),
+        ):  # transformers renames the tensors of older files itself
             loader: Any = type(module)
             module, found = loader.from_pretrained(
                 None,
@@ -161,14 +163,6 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str
     if differing:
         raise CheckpointError(f"The weights of {name} do not fit its config.json: {quote(differing[0])} differs.")
     return module.eval().requires_grad_(False)
-
-
-def _differences(wanted: dict[str, Tensor], found: dict[str, Tensor]) -> list[str]:
-    return sorted(
-        name
-        for name in wanted.keys() | found.keys()
-        if name not in wanted or name not in found or wanted[name].shape != found[name].shape
-    )
 
 
 def _timm(config: dict[str, Any]) -> nn.Module:
@@ -271,10 +265,3 @@ def _without_progress_bar() -> Iterator[None]:
     finally:
         if was_enabled:
             logging.enable_progress_bar()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the libraries' own warnings; what matters is raised."""
-    with warnings.catch_warnings(action="ignore"):
-        yield
