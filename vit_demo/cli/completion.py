@@ -1,7 +1,5 @@
 """``completion``: a script with which the shell completes commands, options, presets and methods."""
 
-from __future__ import annotations
-
 import argparse
 
 from vit_demo.cli.output import print_line

@@ -1,7 +1,5 @@
 """``evaluate``: accuracy, calibration and rejection rates of a bundled preset."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

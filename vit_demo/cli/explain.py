@@ -1,7 +1,5 @@
 """``explain``: predictions and heatmaps of pictures, as text, pictures, JSON or an HTML report."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """``serve``: the page."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os

@@ -1,7 +1,5 @@
 """Principal components of patch tokens: the foreground that the first separates, and tokens in few bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Tells drawings from photos, so that a photo is not read as a digit unless somebody says so."""
 
-from __future__ import annotations
-
 import numpy as np
 from PIL import Image
 

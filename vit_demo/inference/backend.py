@@ -1,7 +1,5 @@
 """Where networks run, if not in the engine's own process; ``vit_demo.serve`` implements it with Ray."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Mapping
 from io import BytesIO

@@ -1,7 +1,5 @@
 """``vit_demo.explore``: one image in one model, named or in memory: any Vision Transformer, as it is."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What runs on the device: one forward pass, the transfer of results, and a retry with less memory."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar

@@ -9,8 +9,6 @@ A job that needs another (a map needs its forward pass) calls ``JobRunner.run``:
 thread, unless it is running elsewhere already and only has to be awaited.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

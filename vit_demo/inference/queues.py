@@ -1,7 +1,5 @@
 """Who comes next: a queue that serves its owners in turns, and a semaphore that counts the memory of running jobs."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ for every attention map. ``kept_patches`` is as in ``TracedViT.forward``; a desc
 among them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

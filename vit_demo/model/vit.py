@@ -4,8 +4,6 @@ Parameter names are timm's, so that timm's checkpoints load here and ours load t
 batch, N the tokens, D their width, H the heads and d = D / H.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Heatmaps over a picture, in perceptually even colours."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image

@@ -1,7 +1,5 @@
 """Finds what must be known of a network: a few passes on noise, and no assumption about its class."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

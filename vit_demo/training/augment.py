@@ -1,7 +1,5 @@
 """Data augmentation with torchvision's transforms."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

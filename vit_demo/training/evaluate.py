@@ -1,7 +1,5 @@
 """Evaluation of a preset's checkpoints: predictions for labelled test sets, and for images of none of its classes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The report of an evaluation: figures as plain values, tables of text, and plots."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

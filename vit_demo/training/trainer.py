@@ -1,7 +1,5 @@
 """The training loop: batches, loss, optimiser, moving average of the weights, log, and a state to resume from."""
 
-from __future__ import annotations
-
 import csv
 import math
 import time

@@ -1,7 +1,5 @@
 """The layout of the page: inputs on the left, the result on the right. Its requests are those of ``requests.poll``."""
 
-from __future__ import annotations
-
 import logging
 from html import escape
 

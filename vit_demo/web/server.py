@@ -1,7 +1,5 @@
 """Starts the server with the page, the API and ``/healthz``, and stops it gracefully."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import errno

@@ -1,7 +1,5 @@
 """Checkpoints of this package: safetensors files whose header holds the config and the training record."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

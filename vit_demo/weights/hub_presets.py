@@ -5,8 +5,6 @@ FlexiViT-B, that the Hub's page lists with these weights. For the others none wa
 top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``accuracy``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from vit_demo.model import ViTConfig

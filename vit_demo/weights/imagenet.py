@@ -1,7 +1,5 @@
 """ImageNet: the names of its classes, and the means and deviations by which networks expect their input."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

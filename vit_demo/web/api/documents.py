@@ -1,7 +1,5 @@
 """The descriptions of the endpoints: for people, and for programs."""
 
-from __future__ import annotations
-
 import gradio as gr
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response

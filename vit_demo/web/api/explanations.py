@@ -1,7 +1,5 @@
 """The endpoints: models and methods, predictions and heatmaps, the tokens of the patches."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

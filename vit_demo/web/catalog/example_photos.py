@@ -3,8 +3,6 @@
 Requests name them, so that a link with an example works on every server.
 """
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass
 from functools import cache

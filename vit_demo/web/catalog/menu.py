@@ -1,7 +1,5 @@
 """What the page's menu says about each model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset

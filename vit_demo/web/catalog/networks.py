@@ -1,7 +1,5 @@
 """The networks from which a visitor starts in the section Build, as JSON for the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vit_demo.model import ViTConfig

@@ -1,7 +1,5 @@
 """The models that a visitor may name: presets, and repositories of the Hub; never a folder of the server."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

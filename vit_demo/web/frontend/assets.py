@@ -5,8 +5,6 @@ modules need no more of the language than this: `import { a, b as c } from "./fi
 constant, `` import(`./folder/${name}.js`) ``, and `import.meta.url`. Anything else is an error when the server starts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase

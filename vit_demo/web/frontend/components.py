@@ -5,8 +5,6 @@ The page gets a result once and draws from it; it requests only the traces of bl
 whenever picture, model, patch size or fit change, `inputs/results.js` requests one result and gives it to the stage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Facts of the package that the page's JavaScript needs, too; they stand in Python alone and are sent with the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

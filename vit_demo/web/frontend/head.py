@@ -4,8 +4,6 @@ A preview reads the page as it is served, without its scripts, so these lines be
 Gradio's own description of itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

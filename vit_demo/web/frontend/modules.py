@@ -5,8 +5,6 @@ Gradio runs a component's `js_on_load` as the body of a function. Ours only impo
 code of two releases never mixes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from functools import cache

@@ -1,7 +1,5 @@
 """Reading the body of a request within limits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """Compresses the page, which Gradio sends as it is, and Gradio's files, which it compresses for each request."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Checks of what a request asks of the page, before Gradio sees it."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 from typing import Any

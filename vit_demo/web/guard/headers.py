@@ -1,7 +1,5 @@
 """Checks of the address and the headers of a request, before Gradio sees them."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import IPv6Network
 from secrets import compare_digest, token_hex

@@ -1,7 +1,5 @@
 """Limits on requests, uploads and caches of the server."""
 
-from __future__ import annotations
-
 PICTURE_CACHE_BYTES = 48 << 20
 """Decoded photos, kept for the next patch size or fit."""
 

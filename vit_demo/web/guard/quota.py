@@ -1,7 +1,5 @@
 """How much each address may upload."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable

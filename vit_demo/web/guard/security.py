@@ -1,7 +1,5 @@
 """A middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -4,8 +4,6 @@ Gradio's own collection holds the messages of 2,000 sessions, however many there
 collects them.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from asyncio import Queue

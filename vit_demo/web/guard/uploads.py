@@ -4,8 +4,6 @@ Gradio puts each file into a folder named by a keyed hash of its content, so tha
 path. The key is chosen at random for each process.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import re

@@ -1,7 +1,5 @@
 """Who sends the request that is being handled, and whether anybody still waits for its result."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A result as HTML for a notebook."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Files from the Hugging Face Hub: downloaded once, cached, checked by hash, with one-sentence errors."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import logging

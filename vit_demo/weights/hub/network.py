@@ -4,8 +4,6 @@ Nothing of a repository runs: its ``config.json`` is read field by field, and a 
 without being checked here is refused. Before it takes memory, a network is built on torch's meta device and bounded.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

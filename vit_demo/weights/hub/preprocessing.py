@@ -1,7 +1,5 @@
 """What a ``config.json`` of timm or of transformers says beside the network: preprocessing and the names of classes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Two formats are read: timm's ``config.json`` with an architecture and its ``pret
 ``config.json`` with a ``preprocessor_config.json`` beside it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import replace

@@ -4,8 +4,6 @@ Separate, so that private repositories that the operator downloaded are not serv
 visitor can fill the disk.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading
