@@ -23,9 +23,8 @@ from ray.serve.handle import DeploymentHandle
 
 from vit_demo.accelerator import device_name
 from vit_demo.errors import BusyError, InputError
-from vit_demo.inference.backend import Call, decode, encode, forward_batch
 from vit_demo.inference.engine import Engine, install_engine
-from vit_demo.inference.forward import forward_with_trace
+from vit_demo.inference.forward import Call, decode, encode, forward_batch, forward_with_trace
 from vit_demo.inference.limits import POOLS
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app

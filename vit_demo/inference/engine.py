@@ -20,10 +20,17 @@ from vit_demo import images
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
 from vit_demo.checks import find_device, path_or_name
 from vit_demo.errors import InputError
-from vit_demo.inference.backend import Backend, Call
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
+from vit_demo.inference.forward import (
+    Backend,
+    Call,
+    forward_with_trace,
+    report_to,
+    retry_with_less_memory,
+    to_cpu,
+    to_device,
+)
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner

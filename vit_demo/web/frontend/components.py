@@ -16,8 +16,7 @@ from vit_demo.methods import METHODS
 from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import DIGITS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, to_dict
-from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries
-from vit_demo.web.catalog.networks import starting_points
+from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries, starting_points
 from vit_demo.web.frontend.assets import FOLDER, read, read_styles
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.frontend.modules import load_script

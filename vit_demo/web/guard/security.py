@@ -19,6 +19,8 @@ from vit_demo.web import settings
 from vit_demo.web.guard.bodies import (
     BODY_TIMEOUT_SECONDS,
     MAX_EVENT_BYTES,
+    FileCounter,
+    Quota,
     RequestRefused,
     UnfinishedBodies,
     check_body,
@@ -29,7 +31,6 @@ from vit_demo.web.guard.bodies import (
 )
 from vit_demo.web.guard.event_checks import EventChecks
 from vit_demo.web.guard.headers import check_address, clean_headers, client_address
-from vit_demo.web.guard.quota import FileCounter, Quota
 from vit_demo.web.guard.visitor import ask_for, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
