@@ -38,6 +38,12 @@ UNHEARD_SECONDS = 10.0
 EVENT_SECONDS = 900.0
 """Time that an event may take."""
 
+REQUESTS_PER_SECOND = 100
+"""Requests with a body that begin in a second, of one address; further ones wait their turn."""
+
+REQUESTS_AT_ONCE = 50
+"""How many of them begin at once after a pause."""
+
 MAX_EVENTS_OF_ONE = 16
 """Unfinished events of one address."""
 

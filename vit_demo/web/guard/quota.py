@@ -1,4 +1,4 @@
-"""How much each address may upload."""
+"""How much each address may upload, and how often it may send something."""
 
 from __future__ import annotations
 
@@ -49,6 +49,46 @@ class Quota:
             used[-1] = (minute, used[-1][1] + nbytes)
         else:
             used.append((minute, nbytes))
+
+
+class Pace:
+    """Spreads the requests of each address over time, so that many of them do not delay those of others.
+
+    Args:
+        per_second: Requests of one address that may begin in a second.
+        burst: How many begin at once after a pause.
+        longest: Seconds that a request waits at most; beyond that it is refused.
+        addresses: Number of addresses to remember; beyond that the least recently seen is discarded.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(
+        self,
+        per_second: float,
+        burst: int,
+        longest: float = 2.0,
+        addresses: int = 10_000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._step, self._burst, self._longest = 1 / per_second, burst, longest
+        self._addresses, self._clock = addresses, clock
+        self._next: OrderedDict[str, float] = OrderedDict()  # when the next request of each may begin
+
+    def wait(self, address: str) -> float:
+        """Returns how many seconds the request that has come must wait.
+
+        Raises:
+            RequestRefused: If that is too long.
+        """
+        now = self._clock()
+        begin = max(self._next.get(address, 0.0), now - (self._burst - 1) * self._step)
+        if begin - now > self._longest:
+            raise RequestRefused(429, "You send too many requests: wait a few seconds, then go on more slowly.")
+        self._next[address] = begin + self._step
+        self._next.move_to_end(address)
+        if len(self._next) > self._addresses:
+            self._next.popitem(last=False)
+        return max(0.0, begin - now)
 
 
 class FileCounter:

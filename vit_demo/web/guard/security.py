@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
@@ -28,14 +29,16 @@ from vit_demo.web.guard.bodies import (
     receive_before,
 )
 from vit_demo.web.guard.event_checks import EventChecks
-from vit_demo.web.guard.headers import check_address, clean_headers, client_address
+from vit_demo.web.guard.headers import check_address, clean_headers, client_address, is_local
 from vit_demo.web.guard.limits import (
     BODY_TIMEOUT_SECONDS,
     MAX_EVENT_BYTES,
+    REQUESTS_AT_ONCE,
+    REQUESTS_PER_SECOND,
     UPLOAD_FILE_BYTES,
     UPLOAD_QUOTA_BYTES,
 )
-from vit_demo.web.guard.quota import FileCounter, Quota
+from vit_demo.web.guard.quota import FileCounter, Pace, Quota
 from vit_demo.web.guard.visitor import ask_for, streams
 
 EVENT_ROUTES = ("/queue/join", "/call/")
@@ -101,6 +104,7 @@ class Guard:
         self._app = app
         self._checks = EventChecks(page)
         self._quota = Quota(UPLOAD_QUOTA_BYTES)
+        self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self._unfinished = UnfinishedBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,9 +153,12 @@ class Guard:
 
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
         """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
+        address = client_address(scope)
+        if not is_local(address):
+            await asyncio.sleep(self._pace.wait(address))
         if path.rstrip("/") == "/upload":
-            return self._upload(scope, receive, client_address(scope))
-        with self._unfinished.room(client_address(scope), event_size(scope)):
+            return self._upload(scope, receive, address)
+        with self._unfinished.room(address, event_size(scope)):
             body = await read_body(scope, receive)
         data = check_body(body)
         self._checks.check_session(data)
@@ -160,7 +167,7 @@ class Guard:
         elif path.startswith("/cancel"):
             self._checks.check_room(data)
         elif path.startswith(EVENT_ROUTES):
-            self._checks.check_share(client_address(scope))
+            self._checks.check_share(address)
             if self._checks.check_event(path, data):
                 body = json.dumps(data).encode()
         replayed = False
