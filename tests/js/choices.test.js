@@ -34,19 +34,19 @@ const result = {
 
 test("until a block's trace is here, its class token is shown", () => {
   const choices = { ...firstChoices(), block: 2, pinned: 4, direction: "to" };
-  const { query, direction, isComplete } = viewOf(result, choices);
+  const { query, direction, isComplete } = viewOf(result, methods.attention, choices);
   assert.deepEqual([query, direction, isComplete], [null, "from", false]);
-  const loaded = viewOf(result, { ...choices, block: 5 });
+  const loaded = viewOf(result, methods.attention, { ...choices, block: 5 });
   assert.deepEqual([loaded.query, loaded.direction, loaded.isComplete], [4, "to", true]);
 });
 
 test("pointing at a patch reads the map; it is the query if that is chosen, and a dropped patch never is", () => {
-  assert.equal(viewOf(result, { ...firstChoices(), block: 5, hovered: 3 }).query, null);
+  assert.equal(viewOf(result, methods.attention, { ...firstChoices(), block: 5, hovered: 3 }).query, null);
   const choices = { ...firstChoices(), block: 5, hovered: 3, follows: true };
-  assert.equal(viewOf(result, choices).query, 3);
-  assert.equal(viewOf(result, { ...choices, pinned: 8 }).query, 8);
-  assert.equal(viewOf(result, { ...choices, pinned: 9 }).query, null);
-  assert.equal(viewOf(result, { ...choices, dropping: true }).query, null);
+  assert.equal(viewOf(result, methods.attention, choices).query, 3);
+  assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 8 }).query, 8);
+  assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 9 }).query, null);
+  assert.equal(viewOf(result, methods.attention, { ...choices, dropping: true }).query, null);
 });
 
 test("choices outlive a result as long as they mean the same", () => {

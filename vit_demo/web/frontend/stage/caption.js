@@ -2,8 +2,9 @@
 
 import { setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { defaultQueryName, formatProbability, percent, placeOf, queryName } from "./format.js";
+import { defaultQueryName, formatProbability, percent, queryName } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
+import { placesText } from "./places.js";
 
 /**
  * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
@@ -77,7 +78,7 @@ export function createCaption(element, { hasFailed }) {
         : translate("The attention of this patch is loading.");
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;
     }
-    if (choices.hovered === null) return peakText(method, map, result, view);
+    if (choices.hovered === null) return summary(method, map, result, view);
     if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
@@ -96,17 +97,11 @@ export function createCaption(element, { hasFailed }) {
   return { update, clear, announceNext };
 }
 
-/** The strongest value and its place; if it is below the floor of its unit, that nothing stands out. */
-function peakText(method, map, result, view) {
+/** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
+function summary(method, map, result, view) {
   const style = method.style(result);
-  const peak = peakOf(map);
-  const place = placeOf(
-    result,
-    map.findIndex((value) => Math.abs(value) === peak),
-  );
-  const values = { peak: method.format(peak), floor: method.format(style.floor), place };
-  if (!isFaint(map, style))
-    return translate("strongest: {peak} at {place}", values) + restText(method, map, result, view);
+  const values = { peak: method.format(peakOf(map)), floor: method.format(style.floor) };
+  if (!isFaint(map, style)) return placesText(method, map, result) + restText(method, map, result, view);
   return method.isShare
     ? translate("nothing stands out: no patch gets more than an even share ({floor})", values)
     : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);

@@ -19,6 +19,7 @@ import {
   clickPatch,
   createState,
   patchActions,
+  pickAgainst,
   pickClass,
   pickHead,
   pin,
@@ -93,6 +94,7 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     methods,
     change: onChange,
     pickClass: (index) => pickClass(stage, index),
+    pickAgainst: (index) => pickAgainst(stage, index),
     pickHead: (block, head) => pickHead(stage, block, head),
     curves: createCurves(request), // what one card has measured is not measured again
   };
