@@ -94,6 +94,34 @@ test("a request names what matters to its method and nothing else", () => {
   assert.deepEqual(mapFields(methods, result, { ...choices, method: "relevance", label: 99 }).label, 7);
 });
 
+test("another class is compared with, unless the map is about none, the model lacks it, or it is the same", () => {
+  const choices = { ...firstChoices(), label: 7, against: 1 };
+  const sent = (part) => mapFields(methods, result, { ...choices, method: "relevance", ...part });
+  assert.deepEqual(sent({}), { method: "relevance", label: 7, against: 1 });
+  assert.deepEqual(sent({ label: 1, against: null }), { method: "relevance", label: 1 });
+  assert.deepEqual(sent({ label: null, against: 7 }), { method: "relevance", label: 7 }, "7 is the predicted class");
+  assert.deepEqual(sent({ against: 99 }), { method: "relevance", label: 7 });
+  assert.deepEqual(sent({ method: "rollout" }), { method: "rollout" });
+  assert.equal(viewOf(result, methods.rollout, choices).against, null);
+  const view = viewOf(result, methods.attnlrp, choices);
+  assert.match(methods.attnlrp.subject(result, view), /^for \*seven rather than one\* · AttnLRP/);
+  assert.equal(methods.attnlrp.reading(result, view, 0, 2), "evidence for *seven rather than one*: *2.00*");
+  assert.equal(methods.occlusion.reading(result, view, 0, -2), "evidence for *one rather than seven*: *2.00*");
+
+  const settle = (part, after = result) => {
+    const settled = { ...firstChoices(), ...part };
+    keepChoices(settled, result, after);
+    validChoices(settled, methods, { isOffered: () => true }, { numPatches: 49, ...after });
+    return settled.against;
+  };
+  assert.equal(settle({ against: 1 }), 1);
+  assert.deepEqual([settle({ against: 7 }), settle({ against: 5 })], [null, null]);
+  assert.equal(
+    settle({ against: 1 }, { ...result, predictions: [result.predictions[0], { index: 1, label: "cat" }] }),
+    null,
+  );
+});
+
 test("randomization is measured on the default map of a method only", () => {
   assert.ok(isDefaultMap(result, { method: "rollout" }));
   assert.ok(isDefaultMap(result, { method: "attention", block: 5, head: -1, query: null, direction: "from" }));

@@ -27,6 +27,8 @@ FEATURES = "features"
 BOARD = "faithfulness"
 """The address of ``board_html``, from the page."""
 
+BOARD_LINK = "How faithful it is, measured beside the others"
+
 
 def read_document(name: str) -> str:
     """The text of a document, in Markdown.
@@ -62,7 +64,7 @@ def board_html() -> str:
         seen.add(name)
         return f"<tr{identity}>{found[1]}"
 
-    return re.sub(r"<tr>(\s*<td>(?:<code>)?(\w+))", row, html)
+    return re.sub(r"<tr>(\s*<td>(?:<code>)?(\w+)(?:</code>)?</td>)", row, html)
 
 
 def method_html(method: str, board: str = "") -> str:
@@ -86,7 +88,7 @@ def method_html(method: str, board: str = "") -> str:
     link = ""
     if board and method != FEATURES:
         row = f"#{method}" if f'id="{method}"' in board_html() else ""
-        link = f'<p><a href="{board}{row}" target="_blank">How faithful it is, measured beside the others</a></p>'
+        link = f'<p><a href="{board}{row}" target="_blank">{BOARD_LINK}</a></p>'
     # The details for developers are in English in every language.
     return (
         f"{to_html(plain + formula)}<details><summary>Source and details</summary>\n"

@@ -1,16 +1,17 @@
 // The caption of the picture: what is shown, the value under the pointer, and the way back to the default query.
 
-import { setText } from "../shared/dom.js";
+import { fillSelect, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { defaultQueryName, formatProbability, percent, queryName } from "./format.js";
+import { againstOf, defaultQueryName, formatProbability, percent, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placesText } from "./places.js";
 
 /**
  * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
- * `hasFailed(result, block)` tells whether a block's trace could not be loaded.
+ * `hasFailed(result, block)` tells whether a block's trace could not be loaded; `onChange(part)` gets the choices that
+ * change.
  */
-export function createCaption(element, { hasFailed }) {
+export function createCaption(element, { hasFailed }, onChange) {
   const find = (selector) => element.querySelector(selector);
   const [subject, value, back, picture, outdated, news] = [
     ".subject",
@@ -20,6 +21,8 @@ export function createCaption(element, { hasFailed }) {
     ".outdated",
     ".news",
   ].map(find);
+  const against = find(".against");
+  against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
   const legend = createLegend(element.querySelector(".scale"));
 
   let isAnnounced = false; // whether the next frame is read out
@@ -42,10 +45,21 @@ export function createCaption(element, { hasFailed }) {
       result.hasClassToken ? english("Back to class token") : english("Back to all tokens"),
     );
     back.classList.toggle("invisible", choices.pinned === null || !chosenMethod.uses.includes("patch"));
+    offerOthers(drawing);
+    const about = choices.hovered === null && words ? `${subjectText}. ${words}` : subjectText;
     const spoken = translate("The picture under its heatmap: {subject}. Arrow keys choose a patch, Escape leaves it.", {
-      subject: subjectText.replaceAll("*", ""),
+      subject: about.replaceAll("*", ""),
     });
     picture.setAttribute("aria-label", spoken);
+  }
+
+  /** Offers the other classes, most likely first, to compare the class of the heatmap with. */
+  function offerOthers({ result, choices, chosenMethod }) {
+    against.hidden = !chosenMethod.comparesClasses || result.predictions.length < 2;
+    if (against.hidden) return;
+    const target = targetOf(result, choices.label);
+    const others = result.predictions.filter((one) => one !== target).map(({ index, label }) => [index, label]);
+    fillSelect(against, [[null, translate("rather than …")], ...others], againstOf(result, choices)?.index ?? null);
   }
 
   /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
@@ -86,6 +100,7 @@ export function createCaption(element, { hasFailed }) {
   function clear() {
     for (const node of [subject, value]) setText(node, "");
     legend.clear();
+    against.hidden = true;
     back.classList.add("invisible");
   }
 

@@ -19,7 +19,6 @@ import {
   clickPatch,
   createState,
   patchActions,
-  pickAgainst,
   pickClass,
   pickHead,
   pin,
@@ -94,7 +93,6 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     methods,
     change: onChange,
     pickClass: (index) => pickClass(stage, index),
-    pickAgainst: (index) => pickAgainst(stage, index),
     pickHead: (block, head) => pickHead(stage, block, head),
     curves: createCurves(request), // what one card has measured is not measured again
   };
@@ -112,7 +110,7 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     blockTraces,
     dropping,
     controls,
-    caption: createCaption(find(".look"), blockTraces),
+    caption: createCaption(find(".look"), blockTraces, onChange),
     views,
     sections,
   };

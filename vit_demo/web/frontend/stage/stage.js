@@ -124,13 +124,6 @@ export function pickClass(stage, index) {
   change(stage, { section: FIRST_SECTION, method, label, against });
 }
 
-/** Shows the evidence for the class rather than for another one; null for none. */
-export function pickAgainst(stage, index) {
-  const { methods, choices } = stage;
-  const method = methods[choices.method].comparesClasses ? choices.method : classMethod(methods);
-  change(stage, { section: FIRST_SECTION, method, against: index });
-}
-
 /** A visitor's choice sends failed requests again, even a choice that changes no control. */
 export function retry(stage) {
   const { result, choices, parts } = stage;

@@ -1,9 +1,9 @@
 // The prediction: always five rows, so that nothing below them moves; each shows the evidence for its class. All other
 // classes of the model are in a list that can be searched.
 
-import { fillSelect, make, setText } from "../../../shared/dom.js";
+import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { againstOf, formatProbability, targetOf } from "../../format.js";
+import { formatProbability, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 
@@ -26,14 +26,13 @@ export const html = `
       <p class="found" role="status"></p>
       <ul></ul>
     </details>
-    <label class="against" hidden><span class="name">Rather than</span><select></select></label>
     <p class="note"></p>
     <p class="timing grid"></p>
     <p class="timing pass"></p>
     <p class="visually-hidden spoken" aria-live="polite"></p>
   </section>`;
 
-export function create(card, { methods, pickClass, pickAgainst }) {
+export function create(card, { pickClass }) {
   const find = (selector) => card.querySelector(selector);
   let predictions = [];
   const rows = Array.from({ length: ROWS }, (_, i) => {
@@ -47,8 +46,6 @@ export function create(card, { methods, pickClass, pickAgainst }) {
   find(".bars").append(...rows.map((row) => row.item));
   const [panel, search, list] = [".all-classes", ".all-classes input", ".all-classes ul"].map(find);
   let chosen = null; // index of the class that the heatmap is about, or null
-  const canCompare = Object.values(methods).some(({ comparesClasses }) => comparesClasses);
-  find(".against select").addEventListener("change", ({ target }) => pickAgainst(JSON.parse(target.value)));
 
   /** Lists the classes whose name contains what is typed. */
   function fillList() {
@@ -123,15 +120,7 @@ export function create(card, { methods, pickClass, pickAgainst }) {
     });
   }
 
-  function draw({ result, method, view }) {
-    find(".against").hidden = !canCompare || predictions.length < 2;
-    if (!predictions.length) return;
-    const target = targetOf(result, view.label);
-    mark(method.classSpecific ? target.index : null);
-    const others = predictions.filter((one) => one !== target).map(({ index, label }) => [index, label]);
-    const none = [null, translate("no other class")];
-    fillSelect(find(".against select"), [none, ...others], againstOf(result, view)?.index ?? null);
-  }
+  const draw = ({ result, method, view }) => mark(method.classSpecific ? targetOf(result, view.label).index : null);
   return { show, draw };
 }
 

@@ -78,11 +78,9 @@ export function spokenPatches({ wanted, patches }, { columns }) {
     rows.set(row, [...(rows.get(row) ?? []), (patch % columns) + 1]);
   }
   const line = ([row, places]) =>
-    translate("row {row}: column {columns}|row {row}: columns {columns}", {
-      row,
-      count: places.length,
-      columns: places.join(", "),
-    });
+    places.length === 1
+      ? translate("row {row}, column {column}", { row, column: places[0] })
+      : translate("row {row}, columns {columns}", { row, columns: places.join(", ") });
   const list = [...rows].map(line).join("; ");
   return wanted === "enough"
     ? translate("Nothing but these patches. {list}", { list })

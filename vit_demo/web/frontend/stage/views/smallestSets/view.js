@@ -39,6 +39,7 @@ export function create(card, { request }) {
   const tasks = createTasks(() => current, update);
   let current = null; // {result, fields, target}: what can be searched now, and the class
   let drawn = null; // the sets that are shown
+  let name = "…"; // of the last class, so that nothing moves without a result
 
   function run() {
     const task = tasks.of(current);
@@ -60,7 +61,8 @@ export function create(card, { request }) {
     setText(button, task?.running ? english("Cancel") : idle);
     setProgress(find(".progress"), Boolean(task?.running), task?.progress);
     find(".status").role = task?.error ? "status" : null;
-    setExplainedText(find(".status"), task?.error || whatItDoes(current?.target.label ?? "…"), tooltip);
+    name = current?.target.label ?? name;
+    setExplainedText(find(".status"), task?.error || whatItDoes(name), tooltip);
     drawSets(task?.sets ?? []);
   }
 
