@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vit_demo.defaults import MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.defaults import ENOUGH_SHARE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
 from vit_demo.render import colours
 from vit_demo.render.overlay import COARSE_PATCHES
 
@@ -20,5 +20,6 @@ def constants() -> dict[str, Any]:
         "blackOfInk": colours.BLACK_OF_INK,
         "coarsePatches": COARSE_PATCHES,
         "numOrders": NUM_RANDOM_ORDERS,
+        "enoughShare": ENOUGH_SHARE,
         "maxUploadBytes": MAX_PICTURE_BYTES,
     }

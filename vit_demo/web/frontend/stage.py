@@ -78,4 +78,7 @@ def stylesheet() -> str:
 
 def method_entries() -> list[dict[str, Any]]:
     """The registered explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
-    return [{**method.to_dict(), "many_passes": method.is_slow} for method in METHODS.values()]
+    return [
+        {**method.to_dict(), "many_passes": method.is_slow, "compares_classes": method.compares_classes}
+        for method in METHODS.values()
+    ]
