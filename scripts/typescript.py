@@ -18,6 +18,7 @@ from vit_demo.web.requests import payload
 from vit_demo.web.requests.faithfulness import CurveRequest
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest
+from vit_demo.web.requests.smallest_sets import SetRequest
 from vit_demo.web.requests.tour import StepRequest
 
 FILE = Path(assets.__file__).parent / "types.d.ts"
@@ -33,6 +34,7 @@ SENT = (
     MethodEntry,
     MapRequest,
     CurveRequest,
+    SetRequest,
     StepRequest,
 )
 
@@ -97,7 +99,7 @@ def _of_type(hint: Any) -> str:
         return " | ".join(f'"{value}"' for value in arguments)
     if origin is NotRequired:
         return _of_type(arguments[0])
-    if origin is list:
+    if origin in (list, tuple):  # tuples of any length
         return f"{_of_type(arguments[0])}[]"
     if origin is dict:
         return f"Record<string, {_of_type(arguments[1])}>"

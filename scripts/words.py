@@ -160,7 +160,7 @@ def _of_html() -> set[str]:
 
 def _of_registries() -> Iterator[str]:
     yield head.TITLE
-    yield "Source and details"
+    yield from ("Source and details", method_docs.BOARD_LINK)
     for method in METHODS.values():
         yield from (method.title, method.description, method.unit, method.recommended, method.floor.reason)
     for heading in ("Features", *(method.docs for method in METHODS.values())):

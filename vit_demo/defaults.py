@@ -47,5 +47,8 @@ BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 NUM_RANDOM_ORDERS = 5
 """Random orders with which deletion and insertion are compared."""
 
+ENOUGH_SHARE = 0.9
+"""Of its probability, which a class keeps with the patches that are enough."""
+
 OPACITY = 0.6
 """Opacity of a heatmap over its picture in ``overlay``."""

@@ -1,7 +1,7 @@
 """The page on a cluster, with Ray Serve: ``serve run vit_demo.serve:app``. Needs the extra ``serve``.
 
 Two deployments: replicas of the page, which decode pictures, keep results and answer browsers, and a pool of model
-replicas, which run the networks. What crosses between them is what ``inference.backend`` describes: module-level
+replicas, which run the networks. What crosses between them is what ``inference.forward`` describes: module-level
 functions, an input, a trace. See ``docs/hosting.md``.
 """
 

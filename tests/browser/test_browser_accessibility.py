@@ -104,7 +104,7 @@ def test_arrow_keys_choose_within_each_group_and_patches_are_read_out(page: Page
     for key, place in (("ArrowRight", "row 4, column 4"), ("ArrowDown", "row 5, column 4")):
         page.keyboard.press(key)
         page.wait_for_function("place => document.querySelector('.look .news').innerText.includes(place)", arg=place)
-        assert "%" in news.inner_text()
+        assert f": {page.locator('.look .value').inner_text()}." in news.inner_text()
     method_button(page, "Libra FullGrad+").check()
     page.locator(".look .subject", has_text="Libra").wait_for()
     page.locator(".picture").focus()

@@ -211,6 +211,19 @@ def test_polling_keeps_a_job_going(runner, monkeypatch):
     assert job.result() == "the end" and seen == sorted(seen) and seen[-1] > 0 and job.total == 60
 
 
+def test_a_job_is_wanted_while_somebody_waits_however_often_others_have(runner, monkeypatch):
+    job, go_on = held(runner, "one", "slow")
+    monkeypatch.setattr(module, "GRACE", 0.0)
+    for _ in range(3):
+        job.poll(0.01)
+        assert not job.is_wanted
+        with job.waiting(), job.waiting():
+            job.poll(0.01)
+            assert job.is_wanted
+    go_on.set()
+    until(lambda: job.is_done)
+
+
 def test_a_queued_job_that_nobody_waits_for_is_not_started(runner, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 0.02)
     _, go_on = held(runner, "first", "slow")

@@ -34,19 +34,19 @@ const result = {
 
 test("until a block's trace is here, its class token is shown", () => {
   const choices = { ...firstChoices(), block: 2, pinned: 4, direction: "to" };
-  const { query, direction, isComplete } = viewOf(result, choices);
+  const { query, direction, isComplete } = viewOf(result, methods.attention, choices);
   assert.deepEqual([query, direction, isComplete], [null, "from", false]);
-  const loaded = viewOf(result, { ...choices, block: 5 });
+  const loaded = viewOf(result, methods.attention, { ...choices, block: 5 });
   assert.deepEqual([loaded.query, loaded.direction, loaded.isComplete], [4, "to", true]);
 });
 
 test("pointing at a patch reads the map; it is the query if that is chosen, and a dropped patch never is", () => {
-  assert.equal(viewOf(result, { ...firstChoices(), block: 5, hovered: 3 }).query, null);
+  assert.equal(viewOf(result, methods.attention, { ...firstChoices(), block: 5, hovered: 3 }).query, null);
   const choices = { ...firstChoices(), block: 5, hovered: 3, follows: true };
-  assert.equal(viewOf(result, choices).query, 3);
-  assert.equal(viewOf(result, { ...choices, pinned: 8 }).query, 8);
-  assert.equal(viewOf(result, { ...choices, pinned: 9 }).query, null);
-  assert.equal(viewOf(result, { ...choices, dropping: true }).query, null);
+  assert.equal(viewOf(result, methods.attention, choices).query, 3);
+  assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 8 }).query, 8);
+  assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 9 }).query, null);
+  assert.equal(viewOf(result, methods.attention, { ...choices, dropping: true }).query, null);
 });
 
 test("choices outlive a result as long as they mean the same", () => {
@@ -92,6 +92,34 @@ test("a request names what matters to its method and nothing else", () => {
   assert.deepEqual(fields("norm_attention"), { method: "norm_attention", block: 3 });
   assert.deepEqual(fields("relevance"), { method: "relevance", label: 1 });
   assert.deepEqual(mapFields(methods, result, { ...choices, method: "relevance", label: 99 }).label, 7);
+});
+
+test("another class is compared with, unless the map is about none, the model lacks it, or it is the same", () => {
+  const choices = { ...firstChoices(), label: 7, against: 1 };
+  const sent = (part) => mapFields(methods, result, { ...choices, method: "relevance", ...part });
+  assert.deepEqual(sent({}), { method: "relevance", label: 7, against: 1 });
+  assert.deepEqual(sent({ label: 1, against: null }), { method: "relevance", label: 1 });
+  assert.deepEqual(sent({ label: null, against: 7 }), { method: "relevance", label: 7 }, "7 is the predicted class");
+  assert.deepEqual(sent({ against: 99 }), { method: "relevance", label: 7 });
+  assert.deepEqual(sent({ method: "rollout" }), { method: "rollout" });
+  assert.equal(viewOf(result, methods.rollout, choices).against, null);
+  const view = viewOf(result, methods.attnlrp, choices);
+  assert.match(methods.attnlrp.subject(result, view), /^for \*seven rather than one\* · AttnLRP/);
+  assert.equal(methods.attnlrp.reading(result, view, 0, 2), "evidence for *seven rather than one*: *2.00*");
+  assert.equal(methods.occlusion.reading(result, view, 0, -2), "evidence for *one rather than seven*: *2.00*");
+
+  const settle = (part, after = result) => {
+    const settled = { ...firstChoices(), ...part };
+    keepChoices(settled, result, after);
+    validChoices(settled, methods, { isOffered: () => true }, { numPatches: 49, ...after });
+    return settled.against;
+  };
+  assert.equal(settle({ against: 1 }), 1);
+  assert.deepEqual([settle({ against: 7 }), settle({ against: 5 })], [null, null]);
+  assert.equal(
+    settle({ against: 1 }, { ...result, predictions: [result.predictions[0], { index: 1, label: "cat" }] }),
+    null,
+  );
 });
 
 test("randomization is measured on the default map of a method only", () => {

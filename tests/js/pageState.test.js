@@ -101,6 +101,7 @@ test("a link gives back its state", () => {
       dropped: [4, 5, 30],
       pinned: 8,
       label: 4,
+      against: 9,
       opacity: 0.35,
     },
     features: {

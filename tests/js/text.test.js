@@ -56,7 +56,7 @@ test("numbers have two or three significant digits and a true minus", () => {
 });
 
 test("an axis ends at the next round number", () => {
-  assert.deepEqual([0.004, 0.05, 0.051, 0.6, 1].map(axisTop), [0.01, 0.05, 0.1, 1, 1]);
+  assert.deepEqual([0.004, 0.05, 0.051, 0.6, 1, 1.1, 14.2, 1000].map(axisTop), [0.01, 0.05, 0.1, 1, 1, 2, 20, 1000]);
 });
 
 test("patches are counted from 1, row by row", () => {

@@ -10,8 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from vit_demo.errors import InputError
 from vit_demo.methods import METHODS, find_method
 from vit_demo.metrics import blur, faithfulness, randomization
+from vit_demo.metrics.baselines import baseline_image
 from vit_demo.trace import TracedViT
 
 Network = Callable[..., TracedViT]
@@ -142,3 +144,20 @@ def test_the_cascade_goes_from_the_top_down(network: Network) -> None:
 def test_an_unknown_method_is_refused_in_one_sentence() -> None:
     with pytest.raises(ValueError, match="There is no method 'magic': choose one of attention, rollout"):
         find_method("magic")
+
+
+def test_what_replaces_removed_patches() -> None:
+    mean, std = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
+    photo = torch.rand(2, 3, 32, 32)
+    images = (photo - torch.tensor(mean)[:, None, None]) / torch.tensor(std)[:, None, None]
+
+    def colours(name: str) -> Tensor:
+        shown = baseline_image(name, images, 4, mean, std).expand_as(images)
+        return shown * torch.tensor(std)[:, None, None] + torch.tensor(mean)[:, None, None]
+
+    torch.testing.assert_close(colours("mean"), torch.tensor(mean)[:, None, None].expand_as(photo))
+    torch.testing.assert_close(colours("black"), torch.zeros_like(photo))
+    quarters = photo.unflatten(2, (2, 16)).unflatten(4, (2, 16)).mean((3, 5))  # 16 pixels are four patches
+    torch.testing.assert_close(colours("blur")[:, :, [0, 0, -1, -1], [0, -1, 0, -1]], quarters.flatten(2))
+    with pytest.raises(InputError, match="choose one of mean"):
+        colours("white")

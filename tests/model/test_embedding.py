@@ -15,6 +15,7 @@ from torch import nn
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.initialization import sincos_pos_embed, sincos_pos_embed_2d
+from vit_demo.model.pooling import pool_tokens
 from vit_demo.model.vit import PatchEmbed
 
 
@@ -107,3 +108,17 @@ def test_learned_positions_start_as_waves_with_noise() -> None:
     model = ViT(ViTConfig(image_size=32, patch_size=4, embed_dim=32, depth=1, num_heads=2))
     noise = model.pos_embed.detach()[0, 1:] - sincos_pos_embed_2d(8, 32)[0]
     assert 0.015 < float(noise.std()) < 0.025 and float(noise.mean().abs()) < 0.002
+
+
+def test_what_each_pooling_reads() -> None:
+    x = torch.randn(2, 6, 3)  # a class token, a register and four patches
+    first, register, patches = x[:, 0], x[:, 1], x[:, 2:].mean(1)
+    expected = {
+        "cls": first,
+        "mean": patches,
+        "all": x.mean(1),
+        "cls+mean": torch.cat([first, patches], 1),
+        "cls+next": torch.cat([first, register], 1),
+    }
+    for pool, vector in expected.items():
+        torch.testing.assert_close(pool_tokens(x, pool, num_prefix_tokens=2), vector)

@@ -113,6 +113,6 @@ def test_connections_that_are_idle_are_ended(proxy, name):
     address = urlsplit(proxy(name, serve("one"), serve("two")))
     with socket.create_connection((address.hostname, address.port), timeout=10) as idle:
         idle.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert idle.recv(1000).startswith(b"HTTP/1.1 200")
+        assert b" 200 " in idle.recv(1000)
         while idle.recv(1000):  # whatever is left of the reply, and then its end
             pass

@@ -207,13 +207,16 @@ class Exploration:
     enough = smallest_sets.enough
     needed = smallest_sets.needed
 
-    def randomization(self, method: str, label: Label = None, progress: Progress | None = None) -> list[float]:
+    def randomization(
+        self, method: str, label: Label = None, progress: Progress | None = None, *, against: Label = None
+    ) -> list[float]:
         """Spearman correlations of a map while the weights are randomized from the head down.
 
         Args:
             method: Its name.
             label: As in ``heatmap``.
             progress: Called with the number of networks done and their total.
+            against: As in ``heatmap``.
 
         Returns:
             ``depth + 2`` numbers in [-1, 1]: of the trained network (1), with a random head, then with one more random
@@ -223,8 +226,9 @@ class Exploration:
             InputError: If there is no such method.
             LabelError: If there is no such class, or the model has none.
         """
-        find_method(method)
-        return self.run(metrics.randomization, self.target(label), method, slow=True, progress=progress)
+        target = self.target(label)
+        options = heatmaps.comparison(self, find_method(method), target, against)
+        return self.run(metrics.randomization, target, method, slow=True, progress=progress, **options)
 
     def overlay(self, values: NDArray[np.floating], alpha: float = 0.6, method: str | None = None) -> Image.Image:
         """A map over the picture, scaled by its largest value for show, as an RGB image at display size.

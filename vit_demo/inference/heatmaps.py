@@ -11,7 +11,7 @@ from vit_demo import metrics
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError
 from vit_demo.inference.sequence import as_map, kept_patches, other_class, query_token
-from vit_demo.methods import Progress, attention_from, find_method, to_grid
+from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,10 +51,7 @@ def heatmap(
     options |= {name: int(options[name]) for name in integers}  # NumPy's are no seeds for torch
     # An unknown class is refused even if the map does not depend on it.
     target = ex.target(label) if found.class_specific or label is not None else None
-    if against is not None:
-        if not found.compares_classes:
-            raise InputError(f"{method} does not compare two classes: choose another method, or leave against out.")
-        options["against"] = other_class(ex, target, against)
+    options |= comparison(ex, found, target, against)
     token = query_token(ex, options.get("block", -1), options.get("head"), options.get("query"))
     if found.offers("query"):
         options["query"] = token
@@ -65,6 +62,20 @@ def heatmap(
     arguments = (ex.pixels, target) if found.class_specific else (ex.pixels,)
     options["kept_patches"] = kept_patches(ex)
     return ex.run_on_model(found.function, *arguments, slow=found.is_slow, **options)[0].numpy()
+
+
+def comparison(ex: Exploration, method: Method, target: int | None, against: Label) -> dict[str, int]:
+    """The option ``against`` of a method, the index of a class; none for None.
+
+    Raises:
+        InputError: If the method does not compare two classes.
+        LabelError: If there is no such class, or it is the target.
+    """
+    if against is None:
+        return {}
+    if not method.compares_classes:
+        raise InputError(f"{method.name} does not compare two classes: choose another method, or leave against out.")
+    return {"against": other_class(ex, target, against)}
 
 
 def attention_maps(ex: Exploration, query: Query = None) -> NDArray[np.float32]:

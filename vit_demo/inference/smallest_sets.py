@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from vit_demo import metrics
+from vit_demo.defaults import ENOUGH_SHARE
 from vit_demo.errors import InputError
 from vit_demo.inference.sequence import check_patch
 from vit_demo.methods import Progress
@@ -22,7 +23,7 @@ METHOD = "libra_fullgrad"
 def enough(
     ex: Exploration,
     label: Label = None,
-    share: float | None = 0.9,
+    share: float | None = ENOUGH_SHARE,
     without: Iterable[tuple[int, int]] = (),
     method: str = METHOD,
     progress: Progress | None = None,

@@ -16,6 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from vit_demo.defaults import ENOUGH_SHARE
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, subset_logits
 from vit_demo.trace import TracedViT
@@ -48,7 +49,7 @@ def sufficient_set(
     target: int,
     values: Tensor,
     *,
-    share: float | None = 0.9,
+    share: float | None = ENOUGH_SHARE,
     without: Collection[tuple[int, int]] = (),
     max_passes: int = MAX_PASSES,
     patch_size: int | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ def randomization(
     target: int,
     method: str,
     *,
+    against: int | None = None,
     patch_size: int | None = None,
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,
@@ -27,18 +29,22 @@ def randomization(
 
     First the head, then one more block at a time is re-initialised by shuffling the values of each weight tensor, which
     keeps their distribution. A map that stays similar shows the picture, not what was learned of it. The class stays
-    the same, and the model is left as it is; ``progress`` is called after every map.
+    the same, and so does ``against``, with which it is compared. The model is left as it is. ``progress`` is called
+    after every map.
 
     Returns:
         Spearman's correlation with the trained network's map over the kept patches: of the trained network itself (1),
         with a randomized head, then with one more randomized block each time; ``depth + 2`` numbers.
     """
     compute = find_method(method).compute
+    options: dict[str, Any] = {"patch_size": patch_size, "kept_patches": kept_patches}
+    if against is not None:
+        options["against"] = against
     randomized = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(0)
 
     def values_of(network: TracedViT) -> Tensor:
-        values = compute(network, images, target, patch_size=patch_size, kept_patches=kept_patches)[0].flatten()
+        values = compute(network, images, target, **options)[0].flatten()
         # A dropped patch has no value of its own: it is 0 in every map.
         return values if kept_patches is None else values[kept_patches[0].to(values.device)]
 

@@ -70,3 +70,20 @@ def test_without_docs_the_error_is_a_sentence(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match=r"not part of this installation"):
         method_html("rollout")
     method_docs.sections.cache_clear()
+
+
+def test_a_method_links_to_its_first_row_of_the_board():
+    html = method_docs.board_html()
+    for method in METHODS:
+        link = f'<a href="faithfulness#{method}"'
+        assert link in method_html(method, method_docs.BOARD) and link not in method_html(method)
+        assert html.count(f'id="{method}"') == 1
+        first = html[html.index(f'id="{method}"') :]
+        assert re.match(rf'id="{method}">\s*<td>(<code>)?{method}(</code>)?</td>\s*<td>0\.', first)
+    assert "faithfulness" not in method_html(method_docs.FEATURES, method_docs.BOARD)
+
+
+def test_a_method_that_is_not_on_the_board_links_to_its_beginning(monkeypatch):
+    monkeypatch.setattr(method_docs, "read_document", lambda name: "# The board\n\n![plot](images/a.svg)\n")
+    assert 'href="faithfulness"' in method_html("rollout", method_docs.BOARD)
+    assert method_docs.board_html() == "<h1>The board</h1>\n<p>plot</p>\n"

@@ -20,6 +20,7 @@ from PIL import Image
 from vit_demo.inference.engine import get_engine
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import session_queues
+from vit_demo.web.guard.bodies import MAX_UNFINISHED_BYTES_OF_ONE, RequestRefused, UnfinishedBodies
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source
 from vit_demo.web.requests.payload import data_url
 from vit_demo.web.server import launch
@@ -191,3 +192,16 @@ def test_no_digit_and_no_example_waits_while_picture_files_are_decoded(page, mon
             assert photo.result(timeout=20).top(1)[0][0] == "tabby cat"
     finally:
         release.set()
+
+
+def test_a_body_that_has_arrived_frees_its_own_room_and_no_other():
+    bodies = UnfinishedBodies()
+    with bodies.room("a", MAX_UNFINISHED_BYTES_OF_ONE - 10):
+        for _ in range(3):
+            with bodies.room("a", 10), pytest.raises(RequestRefused), bodies.room("a", 1):
+                pass
+        with bodies.room("b", 100):
+            pass
+    with bodies.room("a", MAX_UNFINISHED_BYTES_OF_ONE):
+        pass
+    assert not bodies._held, "addresses are forgotten"

@@ -24,8 +24,9 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web.guard import uploads
-from vit_demo.web.guard.bodies import FileCounter, Quota, RequestRefused
+from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address
+from vit_demo.web.guard.quota import FileCounter, Pace, Quota
 from vit_demo.web.guard.security import UPLOAD_FILE_BYTES
 from vit_demo.web.server import asgi_app, forget_finished
 
@@ -103,6 +104,21 @@ def test_a_quota_is_per_address_and_expires_after_an_hour():
     quota.spend("a", 60)
     quota.spend("c", 100)
     assert len(quota._used) == 2
+
+
+def test_requests_of_an_address_are_spread_over_time_and_those_of_others_are_not():
+    now = [1000.0]
+    pace = Pace(per_second=10, burst=3, longest=0.25, addresses=2, clock=lambda: now[0])
+    assert [round(pace.wait("a"), 3) for _ in range(5)] == [0, 0, 0, 0.1, 0.2]
+    with pytest.raises(RequestRefused, match="more slowly"):
+        pace.wait("a")
+    assert pace.wait("b") == 0
+    now[0] += 0.2
+    assert pace.wait("a") == pytest.approx(0.1), "one that was refused takes no turn"
+    now[0] += 3600
+    assert [round(pace.wait("a"), 3) for _ in range(4)] == [0, 0, 0, 0.1], "a long pause saves up no more than a burst"
+    pace.wait("c")
+    assert len(pace._next) == 2
 
 
 def test_behind_a_proxy_quotas_are_per_visitor_and_cannot_be_forged(monkeypatch):

@@ -15,6 +15,7 @@ from vit_demo.inference import job, jobs
 from vit_demo.inference.engine import get_engine
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import visitor
+from vit_demo.web.guard.quota import Pace
 from vit_demo.web.requests.payload import data_url
 
 from ..http_requests import request
@@ -129,6 +130,12 @@ def test_an_address_has_its_share_of_events(page, blocked, monkeypatch):
     monkeypatch.setattr("vit_demo.web.guard.event_checks.MAX_EVENTS_OF_ONE", 2)
     assert [begin(page, "203.0.113.2")[0] for _ in range(3)] == [200, 200, 429]
     assert begin(page, "203.0.113.3")[0] == 200
+
+
+def test_requests_with_a_body_keep_the_pace_of_their_address(page, blocked, monkeypatch):
+    monkeypatch.setattr("vit_demo.web.guard.security.Pace.wait", Pace(per_second=0.1, burst=2).wait)
+    assert [begin(page, "203.0.113.5")[0] for _ in range(3)] == [200, 200, 429]
+    assert begin(page, "203.0.113.6")[0] == 200
 
 
 def test_streams_are_counted_while_they_are_open(monkeypatch):

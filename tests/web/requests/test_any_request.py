@@ -74,7 +74,8 @@ requests = st.fixed_dictionaries(
         "method": mostly(st.sampled_from([name for name in METHODS if name not in SLOW])),
     },
     optional={
-        name: mostly(st.integers(-2, 20)) for name in ("block", "head", "query", "label", "patch", "order", "filter")
+        name: mostly(st.integers(-2, 20))
+        for name in ("block", "head", "query", "label", "against", "patch", "order", "filter")
     }
     | {"direction": mostly(st.sampled_from(["from", "to"])), "other": sources},
 )

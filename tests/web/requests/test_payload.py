@@ -105,3 +105,15 @@ def test_a_photo_comes_with_the_part_that_the_model_saw_and_a_drawing_without(re
     assert sent["fit"] == fit and sent["box"] == pytest.approx(box)
     whole = Image.open(io.BytesIO(base64.b64decode(sent["image"].partition(",")[2])))
     assert whole.size == (192, 96)
+
+
+def test_what_is_said_of_a_prediction_that_means_little(result):
+    assert payload(result)["note"] == "" and result.is_confident
+    engine = Engine("cpu")
+    grey = engine.explore(Image.new("RGB", (60, 60), "grey"), "photos-tiny")
+    assert payload(grey)["note"].startswith("The picture is one plain colour")
+    noise = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    photo = engine.explore(Image.fromarray(noise), "photos-tiny")
+    assert payload(photo)["note"] == (
+        "Low confidence: the model was trained on 50 classes, and this may be none of them."
+    )

@@ -74,6 +74,56 @@ def test_a_map_is_bitwise_that_of_the_package(result, source, method):
     np.testing.assert_array_equal(map_values(source, method=method, label=label), result.heatmap(method, label))
 
 
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.class_specific])
+def test_a_map_of_one_class_rather_than_another_is_that_of_the_package(result, source, method):
+    found = map_values(source, method=method, label=8, against=3)
+    np.testing.assert_array_equal(found, result.heatmap(method, 8, against=3))
+    assert not np.array_equal(found, map_values(source, method=method, label=8))
+
+
+def test_two_classes_are_tested_by_the_difference_of_their_scores(result, source):
+    about = {"method": "libra_fullgrad", "label": 8, "against": 3}
+    wanted = result.faithfulness("libra_fullgrad", label=8, against=3)
+    found = send(source, "faithfulness", **about)
+    assert found["deletion"]["curve"] == pytest.approx(wanted.deletion.tolist(), abs=1e-5)
+    assert found["deletion"]["curve"][0] == pytest.approx(result.logits[8] - result.logits[3], abs=1e-4)
+    random = send(source, "random_order", label=8, against=3, order=2)
+    assert random["insertion"]["curve"] == pytest.approx(wanted.random_insertion[2].tolist(), abs=1e-5)
+    one, two = (
+        send(source, "randomization", method="libra_fullgrad", label=8, **more)["correlations"][1:]
+        for more in ({}, {"against": 3})
+    )
+    assert two == result.randomization("libra_fullgrad", 8, against=3)[1:] != one
+    attention = send(source, "faithfulness", **about | {"method": "attention"})  # which compares no classes
+    assert attention["insertion"]["area"] == pytest.approx(
+        result.faithfulness("attention", label=8, against=3).insertion_area, abs=1e-5
+    )
+
+
+def test_smallest_sets_are_those_of_the_package(result, source):
+    columns = result.grid[1]
+    label = result.target()
+    wanted = result.enough()
+    first = send(source, "smallest_set", wanted="enough", label=label)
+    assert [divmod(patch, columns) for patch in first["patches"]] == list(wanted.patches)
+    assert first["probability"] == pytest.approx(wanted.probability) and first["is_minimal"] == wanted.is_minimal
+    alone = result.drop_patches(set(np.ndindex(result.grid)) - set(wanted.patches))
+    assert first["probability"] == pytest.approx(alone.probabilities[label], abs=1e-5)
+    other = send(source, "smallest_set", wanted="enough", label=label, without=first["patches"])
+    assert other["patches"] is None or not set(other["patches"]) & set(first["patches"])
+    found = send(source, "smallest_set", wanted="needed")
+    left = result.drop_patches(divmod(patch, columns) for patch in found["patches"])
+    assert left.top(1)[0][0] == found["prediction"] != result.labels[label]
+    assert send(source, "smallest_set", wanted="enough", without=list(range(16))) == {"patches": None}
+
+
+def test_a_class_that_is_not_predicted_needs_the_patches_that_halve_its_probability(result, source):
+    label = int(np.argsort(result.probabilities)[-2])
+    found = send(source, "smallest_set", wanted="needed", label=label)
+    left = result.drop_patches(divmod(patch, result.grid[1]) for patch in found["patches"])
+    assert left.probabilities[label] < result.probabilities[label] / 2
+
+
 def test_attention_maps_take_block_head_patch_and_direction(result, source):
     view = {"method": "attention", "block": 2, "head": 1, "query": 6, "direction": "to"}
     np.testing.assert_array_equal(map_values(source, **view), result.attention(2, 1, (1, 2), "to"))
@@ -113,6 +163,7 @@ def test_random_orders_leave_dropped_patches_out(result, source):
         ({"order": 5}, "no random order 5"),
         ({"order": -1}, "order must be a whole number"),
         ({"label": "7; drop"}, "label must be a whole number"),
+        ({"against": -1}, "against must be a whole number"),
     ],
 )
 def test_wrong_choices_of_curves_are_refused(source, fields, words):
@@ -174,6 +225,18 @@ def test_a_block_request_returns_the_trace_of_that_block(result, source):
         ({"kind": "map", "method": "magic"}, "no method 'magic'"),
         ({"kind": "map", "method": ["rollout"]}, "method must be a string"),
         ({"kind": "map", "method": "relevance", "label": 10}, "no class 10"),
+        ({"kind": "map", "method": "relevance", "against": 10}, "no class 10"),
+        ({"kind": "map", "method": "relevance", "label": 4, "against": 4}, "compared with itself"),
+        ({"kind": "map", "method": "relevance", "against": ["4"]}, "against must be a whole number"),
+        ({"kind": "random_order", "against": 10}, "no class 10"),
+        ({"kind": "faithfulness", "method": "rollout", "against": "1e9"}, "against must be a whole number"),
+        ({"kind": "randomization", "method": "relevance", "against": 10}, "no class 10"),
+        ({"kind": "smallest_set"}, "no such set"),
+        ({"kind": "smallest_set", "wanted": ["enough"]}, "no such set"),
+        ({"kind": "smallest_set", "wanted": "enough", "label": 10}, "no class 10"),
+        ({"kind": "smallest_set", "wanted": "needed", "label": {}}, "label must be a whole number"),
+        ({"kind": "smallest_set", "wanted": "enough", "without": [16]}, "no patch"),
+        ({"kind": "smallest_set", "wanted": "enough", "without": "all"}, "must be a list"),
         ({"kind": "map", "method": "attention", "block": 9}, "no block 9"),
         ({"kind": "map", "method": "attention", "query": 99}, "no patch"),
         ({"kind": "block", "block": 6}, "no block 6"),

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import InputError
-from vit_demo.methods import find_method
+from vit_demo.methods import METHODS, find_method
 from vit_demo.resources import resource_folder
 
 if TYPE_CHECKING:
@@ -22,6 +22,12 @@ NOTATION = "Notation"
 
 FEATURES = "features"
 """What the page calls the section about tokens, which belongs to no method."""
+
+
+BOARD = "faithfulness"
+"""The address of ``board_html``, from the page."""
+
+BOARD_LINK = "How faithful it is, measured beside the others"
 
 
 def read_document(name: str) -> str:
@@ -40,10 +46,27 @@ def sections() -> dict[str, str]:
     return {**found, NOTATION: notation.split("Notation: ")[1]}
 
 
-def method_html(method: str) -> str:
+def board_html() -> str:
+    """The board of faithfulness, in which the first row of each method can be linked to by the method's name."""
+    html, seen = to_html(read_document("faithfulness.md")), set[str]()
+
+    def row(found: re.Match[str]) -> str:
+        name = found[2]
+        identity = f' id="{name}"' if name in METHODS and name not in seen else ""
+        seen.add(name)
+        return f"<tr{identity}>{found[1]}"
+
+    return re.sub(r"<tr>(\s*<td>(?:<code>)?(\w+)(?:</code>)?</td>)", row, html)
+
+
+def method_html(method: str, board: str = "") -> str:
     """The section about a method, or about ``FEATURES``, as HTML; ``InputError`` if there is none.
 
     All after the first formula is in a ``details`` element, and the notation, too.
+
+    Args:
+        method: Its name.
+        board: The address of ``board_html``, to whose row a method's section ends with a link; empty for none.
     """
     heading, description = "Features", ""
     if method != FEATURES:
@@ -51,10 +74,14 @@ def method_html(method: str) -> str:
         heading, description = chosen.docs, chosen.description
     plain, formula, rest = parts(sections().get(heading, description))
     details = to_html(f"{rest}\n\n*{NOTATION}*: {sections()[NOTATION]}".strip())
+    link = ""
+    if board and method != FEATURES:
+        row = f"#{method}" if f'id="{method}"' in board_html() else ""
+        link = f'<p><a href="{board}{row}" target="_blank">{BOARD_LINK}</a></p>'
     # The details for developers are in English in every language.
     return (
         f"{to_html(plain + formula)}<details><summary>Source and details</summary>\n"
-        f'<div lang="en" translate="no">{details}</div></details>'
+        f'<div lang="en" translate="no">{details}</div></details>{link}'
     )
 
 
@@ -65,8 +92,8 @@ def parts(text: str) -> tuple[str, str, str]:
 
 
 def to_html(text: str) -> str:
-    """Markdown as HTML; links to other documents, which the page does not serve, become their text."""
-    return _markdown().render(re.sub(r"\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", text))
+    """Markdown as HTML; links to other documents and pictures, which the page does not serve, become their text."""
+    return _markdown().render(re.sub(r"!?\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", text))
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vit_demo.defaults import MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.defaults import ENOUGH_SHARE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
 from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.render.overlay import COARSE_PATCHES
@@ -20,10 +20,14 @@ def constants() -> dict[str, Any]:
         "blackOfInk": colours.BLACK_OF_INK,
         "coarsePatches": COARSE_PATCHES,
         "numOrders": NUM_RANDOM_ORDERS,
+        "enoughShare": ENOUGH_SHARE,
         "maxUploadBytes": MAX_PICTURE_BYTES,
     }
 
 
 def method_entries(methods: Iterable[Method]) -> list[dict[str, Any]]:
     """Explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
-    return [{**method.to_dict(), "many_passes": method.is_slow} for method in methods]
+    return [
+        {**method.to_dict(), "many_passes": method.is_slow, "compares_classes": method.compares_classes}
+        for method in methods
+    ]

@@ -84,12 +84,20 @@ export interface MapRequest {
   query?: number | null;
   direction?: string;
   label?: number | null;
+  against?: number | null;
 }
 
 export interface CurveRequest {
   baseline?: "mean" | "blur" | "black";
   order?: number;
   label?: number | null;
+  against?: number | null;
+}
+
+export interface SetRequest {
+  wanted: string;
+  label?: number | null;
+  without?: number[];
 }
 
 export interface StepRequest {
@@ -107,10 +115,11 @@ export interface Constants {
   blackOfInk: number;
   coarsePatches: number;
   numOrders: number;
+  enoughShare: number;
   maxUploadBytes: number;
 }
 
-export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "method_docs" | "model" | "models";
+export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "model" | "models";
 
 /** What `server.request` gets; which fields belong to which kind is in web/requests/kinds.py. */
 export type Request = { kind: Kind; source?: SourcePayload } & Record<string, unknown>;

@@ -1,11 +1,11 @@
-"""Reading the body of a request within limits, and how much each address may upload."""
+"""Reading the body of a request within limits."""
 
 import asyncio
 import json
 import re
 import time
-from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -135,63 +135,3 @@ async def receive_before(receive: Receive, deadline: float) -> Message:
         return await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
     except TimeoutError as error:
         raise RequestRefused(408, "The request took too long to arrive: send it again.") from error
-
-
-class Quota:
-    """Limits how many bytes each address may upload within a period.
-
-    Args:
-        nbytes: Bytes per address and period.
-        seconds: Length of the period.
-        addresses: Number of addresses to count; beyond that the least recently seen is discarded.
-        clock: Returns the time in seconds.
-    """
-
-    def __init__(
-        self,
-        nbytes: int,
-        seconds: float = 3600.0,
-        addresses: int = 10_000,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._nbytes, self._seconds, self._addresses, self._clock = nbytes, seconds, addresses, clock
-        self._used: OrderedDict[str, deque[tuple[float, int]]] = OrderedDict()
-
-    def spend(self, address: str, nbytes: int) -> None:
-        """Counts an upload.
-
-        Raises:
-            RequestRefused: If it is more than the quota allows.
-        """
-        used = self._used.setdefault(address, deque())
-        self._used.move_to_end(address)
-        if len(self._used) > self._addresses:
-            self._used.popitem(last=False)
-        now = self._clock()
-        while used and used[0][0] < now - self._seconds:
-            used.popleft()
-        if nbytes + sum(size for _, size in used) > self._nbytes:
-            raise RequestRefused(429, "You have reached the upload limit: try again later, or use smaller pictures.")
-        minute = now // 60 * 60
-        if used and used[-1][0] == minute:
-            used[-1] = (minute, used[-1][1] + nbytes)
-        else:
-            used.append((minute, nbytes))
-
-
-class FileCounter:
-    """Counts the files of an upload, or a few more, while its body arrives in pieces.
-
-    Each part of a multipart body needs a header ``Content-Disposition``, so there are never more files than that.
-    """
-
-    _HEADER = b"content-disposition"
-
-    def __init__(self) -> None:
-        self._tail = b""
-
-    def count(self, piece: bytes) -> int:
-        """The number of files that begin in a piece of the body, and in the one before if they end here."""
-        text = self._tail + piece.lower()
-        self._tail = text[1 - len(self._HEADER) :]
-        return text.count(self._HEADER)

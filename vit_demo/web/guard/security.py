@@ -1,5 +1,6 @@
 """A middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
 
+import asyncio
 import json
 import re
 import time
@@ -19,8 +20,6 @@ from vit_demo.web import settings
 from vit_demo.web.guard.bodies import (
     BODY_TIMEOUT_SECONDS,
     MAX_EVENT_BYTES,
-    FileCounter,
-    Quota,
     RequestRefused,
     UnfinishedBodies,
     check_body,
@@ -30,7 +29,8 @@ from vit_demo.web.guard.bodies import (
     receive_before,
 )
 from vit_demo.web.guard.event_checks import EventChecks
-from vit_demo.web.guard.headers import check_address, clean_headers, client_address
+from vit_demo.web.guard.headers import check_address, clean_headers, client_address, is_local
+from vit_demo.web.guard.quota import FileCounter, Pace, Quota
 from vit_demo.web.guard.visitor import ask_for, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
@@ -38,6 +38,12 @@ UPLOAD_QUOTA_BYTES = 300_000_000
 
 UPLOAD_FILE_BYTES = 50_000
 """What each file of an upload counts beside its bytes, because it takes a folder of its own."""
+
+REQUESTS_PER_SECOND = 100
+"""Requests with a body that begin in a second, of one address; further ones wait their turn."""
+
+REQUESTS_AT_ONCE = 50
+"""How many of them begin at once after a pause."""
 
 EVENT_ROUTES = ("/queue/join", "/call/")
 """Routes of Gradio that begin an event of the page."""
@@ -89,6 +95,7 @@ class Guard:
         self._app = app
         self._checks = EventChecks(page)
         self._quota = Quota(UPLOAD_QUOTA_BYTES)
+        self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self._unfinished = UnfinishedBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,9 +144,12 @@ class Guard:
 
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
         """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
+        address = client_address(scope)
+        if not is_local(address):
+            await asyncio.sleep(self._pace.wait(address))
         if path.rstrip("/") == "/upload":
-            return self._upload(scope, receive, client_address(scope))
-        with self._unfinished.room(client_address(scope), event_size(scope)):
+            return self._upload(scope, receive, address)
+        with self._unfinished.room(address, event_size(scope)):
             body = await read_body(scope, receive)
         data = check_body(body)
         self._checks.check_session(data)
@@ -148,7 +158,7 @@ class Guard:
         elif path.startswith("/cancel"):
             self._checks.check_room(data)
         elif path.startswith(EVENT_ROUTES):
-            self._checks.check_share(client_address(scope))
+            self._checks.check_share(address)
             if self._checks.check_event(path, data):
                 body = json.dumps(data).encode()
         replayed = False

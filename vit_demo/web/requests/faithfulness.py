@@ -27,11 +27,13 @@ class CurveRequest:
         baseline: What replaces a removed patch; see ``metrics.baseline_image``.
         order: Number of the random order, from 0; not used for a heatmap.
         label: Index of the class; None for the predicted one.
+        against: Index of the class that it is compared with; None for none.
     """
 
     baseline: Baseline = "mean"
     order: int = 0
     label: int | None = None
+    against: int | None = None
 
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> CurveRequest:
@@ -46,8 +48,8 @@ class CurveRequest:
         order = parse.integer(fields.get("order", 0), "order")
         if order >= NUM_RANDOM_ORDERS:
             raise InputError(f"There is no random order {order}: there are {NUM_RANDOM_ORDERS}, counted from 0.")
-        label = fields.get("label")
-        return cls(baseline, order, None if label is None else parse.integer(label, "label"))
+        label, against = (parse.optional_integer(fields, name) for name in ("label", "against"))
+        return cls(baseline, order, label, against)
 
 
 def random_map(result: Exploration, order: int) -> NDArray[np.float32]:
@@ -62,7 +64,9 @@ def random_map(result: Exploration, order: int) -> NDArray[np.float32]:
 
 def curves(result: Exploration, values: NDArray[np.float32], request: CurveRequest) -> dict[str, Any]:
     """``{"fractions", "deletion": {"curve", "area"}, "insertion": {"curve", "area"}}`` of a map."""
-    found = result.faithfulness(values, label=request.label, baseline=request.baseline, seeds=0)
+    found = result.faithfulness(
+        values, label=request.label, baseline=request.baseline, seeds=0, against=request.against
+    )
     return {
         "fractions": found.fractions.tolist(),
         "deletion": {"curve": found.deletion.tolist(), "area": found.deletion_area},

@@ -23,6 +23,7 @@ from vit_demo.web.requests.payload import (
     payload,
     quantized,
 )
+from vit_demo.web.requests.smallest_sets import SetRequest, smallest_set
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
@@ -63,7 +64,8 @@ def random_order_result(requested: RequestedResult, request: CurveRequest) -> Js
 
 def randomization_result(requested: RequestedResult, request: MapRequest) -> Json:
     """Rank correlations of a method's map as the weights are randomized; see ``metrics.randomization``."""
-    return {"correlations": requested.explore().randomization(request.method, request.label)}
+    result = requested.explore()
+    return {"correlations": result.randomization(request.method, request.label, against=request.compared)}
 
 
 def logit_lens_result(requested: RequestedResult, request: None) -> Json:
@@ -111,5 +113,10 @@ KINDS: dict[str, Kind] = {
     ),
     "random_order": Kind(random_order_result, lambda fields, _: CurveRequest.parse(fields), many_passes=True),
     "randomization": Kind(randomization_result, lambda fields, _: MapRequest.parse(fields), many_passes=True),
+    "smallest_set": Kind(
+        lambda requested, fields: smallest_set(requested.explore(), fields),
+        lambda fields, _: SetRequest.parse(fields),
+        many_passes=True,
+    ),
 }
 """The kinds by the name that requests have in the field ``kind``."""

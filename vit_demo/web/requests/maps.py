@@ -34,6 +34,7 @@ class MapRequest:
         query: Index of a patch, row by row; None for the class token.
         direction: ``"from"`` or ``"to"``.
         label: Index of a class; None for the predicted one.
+        against: Index of the class that it is compared with; None for none.
     """
 
     method: str
@@ -42,6 +43,7 @@ class MapRequest:
     query: int | None = None
     direction: str = "from"
     label: int | None = None
+    against: int | None = None
 
     @classmethod
     def parse(cls, fields: Json) -> MapRequest:
@@ -52,12 +54,7 @@ class MapRequest:
         """
         method = parse.short_string(fields.get("method"), "method")
         methods.find_method(method)
-
-        def integer(name: str, lowest: int = 0) -> int | None:
-            value = fields.get(name)
-            return None if value is None else parse.integer(value, name, lowest)
-
-        block, head = integer("block", -1), integer("head", -1)
+        block, head = (parse.optional_integer(fields, name, -1) for name in ("block", "head"))
         direction = fields.get("direction", "from")
         if direction not in DIRECTIONS:
             raise InputError('There is no such direction: choose "from" or "to".')
@@ -65,9 +62,10 @@ class MapRequest:
             method,
             -1 if block is None else block,
             None if head == -1 else head,
-            integer("query"),
+            parse.optional_integer(fields, "query"),
             direction,
-            integer("label"),
+            parse.optional_integer(fields, "label"),
+            parse.optional_integer(fields, "against"),
         )
 
     def options(self, result: Exploration) -> dict[str, Any]:
@@ -76,7 +74,12 @@ class MapRequest:
         options = {"block": self.block, "head": self.head, "query": query, "direction": self.direction}
         method = methods.find_method(self.method)
         options = {name: value for name, value in options.items() if method.offers(name)}
-        return options | ({"label": self.label} if method.class_specific else {})
+        return options | ({"label": self.label, "against": self.compared} if method.class_specific else {})
+
+    @property
+    def compared(self) -> int | None:
+        """The class that ``label`` is compared with, if the method compares two."""
+        return self.against if methods.find_method(self.method).compares_classes else None
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,12 @@ def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -
     return int(number)
 
 
+def optional_integer(fields: dict[str, Any], name: str, lowest: int = 0) -> int | None:
+    """As ``integer``, of a field that may be missing; then None."""
+    value = fields.get(name)
+    return None if value is None else integer(value, name, lowest)
+
+
 def preset_name(value: Any) -> str:
     """The name of a preset, or of a repository of the Hub where custom models are allowed.
 

@@ -17,7 +17,7 @@ from vit_demo.inference.job import Cancelled, Job
 from vit_demo.inference.limits import job_bytes
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
-from vit_demo.web.catalog.method_docs import method_html
+from vit_demo.web.catalog.method_docs import BOARD, method_html
 from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.errors import message_of
@@ -101,7 +101,8 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         raise InputError("The request is not an object: reload the page.")
     kind = parse.short_string(request.get("kind"), "kind of request")
     if kind == "method_docs":
-        return pack({"result": {"html": method_html(parse.short_string(request.get("method"), "method"))}})
+        html = method_html(parse.short_string(request.get("method"), "method"), BOARD)
+        return pack({"result": {"html": html}})
     if kind == "models":
         return pack({"result": {"models": menu_entries()}})
     if kind == "model":

@@ -43,9 +43,8 @@ class StepRequest:
         Raises:
             InputError: If one is not a whole number in its range.
         """
-        query = fields.get("query")
         return cls(
-            None if query is None else parse.integer(query, "query"),
+            parse.optional_integer(fields, "query"),
             parse.integer(fields.get("block", 0), "block"),
             parse.integer(fields.get("head", 0), "head"),
         )

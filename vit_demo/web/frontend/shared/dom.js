@@ -117,6 +117,18 @@ function selectChoice(host, name, _group, options, onChange) {
   };
 }
 
+/** Offers [value, words] in a select, whose values are JSON; touches the page only where something is new. */
+export function fillSelect(select, options, value) {
+  const key = JSON.stringify(options);
+  if (select.dataset.key !== key) {
+    select.dataset.key = key;
+    select.replaceChildren(
+      ...options.map(([each, textContent]) => make("option", { value: JSON.stringify(each), textContent })),
+    );
+  }
+  select.value = JSON.stringify(value);
+}
+
 /** A slider with its value written beside it by `format(value)`. */
 export function slider(input, id, format, onChange) {
   const host = input.parentElement;

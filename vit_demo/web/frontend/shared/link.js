@@ -119,6 +119,7 @@ export const FIRST_VIEW = {
   direction: "from",
   pinned: null,
   label: null,
+  against: null,
   dropped: null,
   opacity: 0.8,
   features: { mode: "similarity", block: null, k: 5, background: false, opacity: 0.75, pinned: null, second: null },
@@ -166,6 +167,7 @@ function encodeView(view, numBlocks) {
     direction: unless(view.direction, FIRST_VIEW.direction),
     patch: plusOne(view.pinned),
     class: view.label,
+    against: view.against,
     removed: view.dropped?.length ? encodePatches(view.dropped) : null,
     opacity: percent(view.opacity, FIRST_VIEW.opacity),
     features: unless(features.mode, first.mode),
@@ -213,6 +215,7 @@ function decodeView(fields) {
     direction: get("direction") === "to" ? "to" : "from",
     pinned: place("patch", 10_000),
     label: number("class", 0, LARGEST),
+    against: number("against", 0, LARGEST),
     dropped: decodePatches(get("removed")),
     opacity: percent("opacity", FIRST_VIEW.opacity),
     features: {

@@ -14,6 +14,7 @@
  * @property {string} direction "from" or "to"
  * @property {number | null} pinned a patch
  * @property {number | null} label the index of a class
+ * @property {number | null} against that of another one, which it is compared with
  * @property {number[] | null} dropped patches in their order, or null for none
  * @property {number} opacity
  * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
@@ -42,6 +43,8 @@ export const REPLACE = "replace";
 /** A change that came from the address or the history. */
 export const RESTORE = "restore";
 
+const NO_CLASSES = { label: null, against: null };
+
 export function createPageState() {
   const subscribers = new Set();
   let state = /** @type {State} */ (/** @type {unknown} */ (null)); // until the page is opened
@@ -60,21 +63,21 @@ export function createPageState() {
   /** Opens a tab. A class and patches belong to the picture of their tab. */
   function chooseTask(/** @type {Task} */ task) {
     if (task === state.task) return;
-    set({ ...state, task, view: { ...state.view, pinned: null, label: null, dropped: null } }, PUSH);
+    set({ ...state, task, view: { ...state.view, pinned: null, ...NO_CLASSES, dropped: null } }, PUSH);
   }
 
   /** Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped. */
   function changeTab(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part, how = PUSH) {
     if (isSubset(part, state[task])) return;
     const isNewPicture = "picture" in part && task === state.task;
-    const view =
-      task !== state.task ? state.view : { ...state.view, dropped: null, ...(isNewPicture && { label: null }) };
+    const view = task !== state.task ? state.view : { ...state.view, dropped: null, ...(isNewPicture && NO_CLASSES) };
     set({ ...state, [task]: { ...state[task], ...part }, view }, how);
   }
 
   /** Changes the picture of a tab, and opens it. */
   function showPicture(/** @type {Task} */ task, /** @type {Picture | null} */ picture) {
-    const view = { ...state.view, label: null, dropped: null, pinned: task === state.task ? state.view.pinned : null };
+    const pinned = task === state.task ? state.view.pinned : null;
+    const view = { ...state.view, ...NO_CLASSES, dropped: null, pinned };
     set({ ...state, task, [task]: { ...state[task], picture }, view }, PUSH);
   }
 

@@ -1,15 +1,17 @@
 // The caption of the picture: what is shown, the value under the pointer, and the way back to the default query.
 
-import { setText } from "../shared/dom.js";
+import { fillSelect, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { defaultQueryName, formatProbability, percent, placeOf, queryName } from "./format.js";
+import { againstOf, defaultQueryName, formatProbability, percent, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
+import { placesText } from "./places.js";
 
 /**
  * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
- * `hasFailed(result, block)` tells whether a block's trace could not be loaded.
+ * `hasFailed(result, block)` tells whether a block's trace could not be loaded; `onChange(part)` gets the choices that
+ * change.
  */
-export function createCaption(element, { hasFailed }) {
+export function createCaption(element, { hasFailed }, onChange) {
   const find = (selector) => element.querySelector(selector);
   const [subject, value, back, picture, outdated, news] = [
     ".subject",
@@ -19,6 +21,8 @@ export function createCaption(element, { hasFailed }) {
     ".outdated",
     ".news",
   ].map(find);
+  const against = find(".against");
+  against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
   const legend = createLegend(element.querySelector(".scale"));
 
   let isAnnounced = false; // whether the next frame is read out
@@ -41,10 +45,21 @@ export function createCaption(element, { hasFailed }) {
       result.hasClassToken ? english("Back to class token") : english("Back to all tokens"),
     );
     back.classList.toggle("invisible", choices.pinned === null || !chosenMethod.uses.includes("patch"));
+    offerOthers(drawing);
+    const about = choices.hovered === null && words ? `${subjectText}. ${words}` : subjectText;
     const spoken = translate("The picture under its heatmap: {subject}. Arrow keys choose a patch, Escape leaves it.", {
-      subject: subjectText.replaceAll("*", ""),
+      subject: about.replaceAll("*", ""),
     });
     picture.setAttribute("aria-label", spoken);
+  }
+
+  /** Offers the other classes, most likely first, to compare the class of the heatmap with. */
+  function offerOthers({ result, choices, chosenMethod }) {
+    against.hidden = !chosenMethod.comparesClasses || result.predictions.length < 2;
+    if (against.hidden) return;
+    const target = targetOf(result, choices.label);
+    const others = result.predictions.filter((one) => one !== target).map(({ index, label }) => [index, label]);
+    fillSelect(against, [[null, translate("rather than …")], ...others], againstOf(result, choices)?.index ?? null);
   }
 
   /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
@@ -77,7 +92,7 @@ export function createCaption(element, { hasFailed }) {
         : translate("The attention of this patch is loading.");
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;
     }
-    if (choices.hovered === null) return peakText(method, map, result, view);
+    if (choices.hovered === null) return summary(method, map, result, view);
     if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
@@ -85,6 +100,7 @@ export function createCaption(element, { hasFailed }) {
   function clear() {
     for (const node of [subject, value]) setText(node, "");
     legend.clear();
+    against.hidden = true;
     back.classList.add("invisible");
   }
 
@@ -96,17 +112,11 @@ export function createCaption(element, { hasFailed }) {
   return { update, clear, announceNext };
 }
 
-/** The strongest value and its place; if it is below the floor of its unit, that nothing stands out. */
-function peakText(method, map, result, view) {
+/** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
+function summary(method, map, result, view) {
   const style = method.style(result);
-  const peak = peakOf(map);
-  const place = placeOf(
-    result,
-    map.findIndex((value) => Math.abs(value) === peak),
-  );
-  const values = { peak: method.format(peak), floor: method.format(style.floor), place };
-  if (!isFaint(map, style))
-    return translate("strongest: {peak} at {place}", values) + restText(method, map, result, view);
+  const values = { peak: method.format(peakOf(map)), floor: method.format(style.floor) };
+  if (!isFaint(map, style)) return placesText(method, map, result) + restText(method, map, result, view);
   return method.isShare
     ? translate("nothing stands out: no patch gets more than an even share ({floor})", values)
     : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);

@@ -2,6 +2,7 @@
 // What the visitor has chosen, and what of it can be shown.
 
 import { FIRST_VIEW, VIEW_FIELDS } from "../shared/link.js";
+import { againstOf } from "./format.js";
 import { hasMap } from "./result.js";
 
 export const firstChoices = () => ({
@@ -13,7 +14,8 @@ export const firstChoices = () => ({
 
 /** Whether a choice is a step of the browser's history; sliders, numbers and the pointer change the step they are in. */
 export function isStep(part, { features, tour, network }) {
-  if (["section", "method", "head", "direction", "label", "compare"].some((name) => name in part)) return true;
+  if (["section", "method", "head", "direction", "label", "against", "compare"].some((name) => name in part))
+    return true;
   const differs = (name, next, before) => next && next[name] !== before?.[name];
   const ofFeatures = ["mode", "second"].some((name) => differs(name, part.features, features));
   return Boolean(ofFeatures || differs("step", part.tour, tour) || differs("start", part.network, network));
@@ -26,8 +28,10 @@ export function keepChoices(choices, before, after) {
   if (!sameNetwork) Object.assign(choices, { block: after.numBlocks - 1, head: -1 });
   if (!sameGrid)
     Object.assign(choices, { pinned: null, hovered: null, features: { ...choices.features, pinned: null } });
-  const named = ({ predictions }) => predictions?.find(({ index }) => index === choices.label)?.label;
-  if (named(before) !== named(after)) choices.label = null; // another model's class of the same number
+  for (const each of ["label", "against"]) {
+    const named = ({ predictions }) => predictions?.find(({ index }) => index === choices[each])?.label;
+    if (named(before) !== named(after)) choices[each] = null; // another model's class of the same number
+  }
 }
 
 /** Replaces choices that a result does not have; they may come from an address. */
@@ -39,6 +43,7 @@ export function validChoices(choices, methods, sections, result) {
   if (choices.pinned >= numPatches) choices.pinned = null;
   if (choices.hovered >= numPatches) choices.hovered = null;
   if (!predictions.some(({ index }) => index === choices.label)) choices.label = null;
+  if (!againstOf(result, choices)) choices.against = null;
   const method = Object.hasOwn(methods, choices.method) ? methods[choices.method] : null;
   if (!method || (method.classSpecific && !predictions.length)) choices.method = FIRST_VIEW.method;
 }
@@ -47,11 +52,12 @@ export function validChoices(choices, methods, sections, result) {
 export const viewIn = (choices) =>
   Object.fromEntries(VIEW_FIELDS.filter((name) => name in choices).map((name) => [name, choices[name]]));
 
-/** What can be shown of the choices now: until a block's trace is here, its class token. */
-export function viewOf(result, { block, head, direction, dropping, follows, pinned, hovered, label }) {
+/** What a method can show of the choices now: until a block's trace is here, its class token. */
+export function viewOf(result, { comparesClasses }, choices) {
+  const { block, head, direction, dropping, follows, pinned, hovered, label } = choices;
   const patch = dropping ? null : (pinned ?? (follows ? hovered : null));
   const query = patch === null || result.tokenOf[patch] < 0 ? null : patch; // a dropped patch has no attention
-  const view = { block, head, direction, query, label };
+  const view = { block, head, direction, query, label, against: comparesClasses ? choices.against : null };
   const isComplete = hasMap(result, view) || result.traces.has(block);
   return isComplete ? { ...view, isComplete } : { ...view, query: null, direction: "from", isComplete };
 }

@@ -69,4 +69,15 @@ export const headName = ({ numHeads }, head) =>
 /** The class that a heatmap is about: the chosen one if the model has it, else the predicted one. */
 export const targetOf = ({ predictions }, label) => predictions.find(({ index }) => index === label) ?? predictions[0];
 
-export const className = (result, { label }) => targetOf(result, label).label;
+/** The other class that it is compared with, if one is chosen. */
+export function againstOf(result, { label, against }) {
+  const other = result.predictions.find(({ index }) => index === against);
+  return other === targetOf(result, label) ? undefined : other;
+}
+
+/** What a heatmap is evidence for: a class, or a class rather than another. */
+export function className(result, view) {
+  const { label: name } = targetOf(result, view.label);
+  const other = againstOf(result, view);
+  return other ? translate("{name} rather than {other}", { name, other: other.label }) : name;
+}

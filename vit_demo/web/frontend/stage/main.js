@@ -110,7 +110,7 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     blockTraces,
     dropping,
     controls,
-    caption: createCaption(find(".look"), blockTraces),
+    caption: createCaption(find(".look"), blockTraces, onChange),
     views,
     sections,
   };

@@ -8,11 +8,12 @@
 //   sentence    (result, view) => what one is looking at; *stars* make words bold
 //   reading     (result, view, patch, value) => what the value of one patch means
 //   format      (value) => the value with its unit
-// A view is what is shown: {block, head, direction, query, label}; query is a patch, or null for the class token, and
-// label the index of a class.
+// A view is what is shown: {block, head, direction, query, label, against}; query is a patch, or null for the class token,
+// label the index of a class, and against that of the one that it is compared with, or null.
 
 import { english, translate } from "../shared/language.js";
 import {
+  againstOf,
   blockName,
   className,
   formatNumber,
@@ -153,7 +154,11 @@ const ENTRIES = {
 
 /** @param {any} result @param {any} view @param {number} _patch @param {number} value */
 function contributionReading(result, view, _patch, value) {
-  const values = { name: className(result, view), value: formatNumber(Math.abs(value)) };
+  const other = againstOf(result, view);
+  const isForOther = other && value < 0;
+  const about = isForOther ? { label: other.index, against: targetOf(result, view.label).index } : view;
+  const values = { name: className(result, about), value: formatNumber(Math.abs(value)) };
+  if (other) return translate("evidence for *{name}*: *{value}*", values);
   return value < 0
     ? translate("evidence against *{name}*: *{value}*", values)
     : translate("contributes *{value}* to the score of *{name}*", values);
@@ -169,7 +174,7 @@ const COSTS = {
 
 /**
  * The methods of Python's registry with how each is shown, by name.
- * `registered` is a list of Method.to_dict() of methods/registry.py, with `many_passes`.
+ * `registered` is a list of Method.to_dict() of methods/registry.py, with `many_passes` and `compares_classes`.
  */
 export function describeMethods(registered) {
   return Object.fromEntries(registered.map((method) => [method.name, describe(method)]));
@@ -190,6 +195,7 @@ function describe(method) {
   return {
     ...entry,
     classSpecific,
+    comparesClasses: Boolean(method.compares_classes),
     unit,
     manyPasses: method.many_passes,
     recommended: method.recommended,
@@ -279,7 +285,8 @@ function attentionReading(_result, view, patch, value) {
 }
 
 /** The value is a difference of log-probabilities; the two probabilities are easier to read. */
-function occlusionReading(result, view, _patch, value) {
+function occlusionReading(result, view, patch, value) {
+  if (againstOf(result, view)) return contributionReading(result, view, patch, value);
   const { label, probability } = targetOf(result, view.label);
   const left = Math.min(1, probability * Math.exp(-value));
   return translate("without this patch, {label} has *{left}* instead of {probability}", {

@@ -4,7 +4,7 @@
 import { constants } from "../shared/constants.js";
 import { english } from "../shared/language.js";
 import { pause, SETTLE } from "../shared/requests.js";
-import { targetOf } from "./format.js";
+import { againstOf, targetOf } from "./format.js";
 import { decodeFloat32, decodeTrace } from "./result.js";
 
 /**
@@ -184,18 +184,19 @@ export function createCurves(request) {
     const known = (wanted) => cache.get(result)?.get(JSON.stringify(wanted))?.result;
     return BASELINES.flatMap(([baseline]) => {
       const own = known({ kind: "faithfulness", ...fields, baseline });
+      const { label, against } = fields;
       const orders = Array.from({ length: constants.numOrders }, (_, order) => order);
-      const randoms = orders.map((order) => known({ kind: "random_order", label: fields.label, baseline, order }));
+      const randoms = orders.map((order) => known({ kind: "random_order", label, against, baseline, order }));
       return own && randoms.every(Boolean) ? [{ baseline, ...compare(own, randoms) }] : [];
     });
   }
 
   const ofMap = (result, fields, options) => get(result, { kind: "faithfulness", ...fields }, options);
 
-  async function ofRandomOrders(result, { label, baseline }, options) {
+  async function ofRandomOrders(result, { label, against, baseline }, options) {
     const randoms = [];
     for (let order = 0; order < constants.numOrders; order++) {
-      const reply = await get(result, { kind: "random_order", label, baseline, order }, options);
+      const reply = await get(result, { kind: "random_order", label, against, baseline, order }, options);
       if (!reply?.result) return reply;
       randoms.push(reply.result);
       options.onOrder?.(randoms);
@@ -207,14 +208,16 @@ export function createCurves(request) {
 }
 
 /** The fields of a request for the map that is chosen: only those that matter to its method. */
-export function mapFields(methods, result, { method, block, head, direction, pinned, label }) {
-  const { uses, classSpecific } = methods[method];
+export function mapFields(methods, result, { method, block, head, direction, pinned, label, against }) {
+  const { uses, classSpecific, comparesClasses } = methods[method];
   const fields = { method };
   if (uses.includes("block")) fields.block = block;
   if (uses.includes("head")) fields.head = head;
   if (uses.includes("direction")) fields.direction = direction;
   if (uses.includes("patch")) fields.query = pinned;
   if (classSpecific) fields.label = targetOf(result, label).index;
+  const other = comparesClasses && againstOf(result, { label, against });
+  if (other) fields.against = other.index;
   return fields;
 }
 

@@ -74,7 +74,7 @@ export function render(stage) {
   const dropped = parts.dropping.dropped();
   paintResult(stage.canvas, size, result, { map, style: method.style(result), opacity, queried, hovered, dropped });
   updateButtons(stage, entry);
-  const pinnedView = viewOf(result, { ...choices, hovered: null });
+  const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
   const drawing = { result, method, view, map, choices, chosenMethod, pinnedView };
   parts.caption.update(drawing, entry, parts.dropping.error());
   for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
@@ -84,7 +84,7 @@ export function render(stage) {
 function updateScene(stage) {
   const { result, choices, methods, parts } = stage;
   const method = methods[choices.method];
-  const view = viewOf(result, choices);
+  const view = viewOf(result, method, choices);
   const isPointed = stage.picture.matches(":hover");
   if (usesPatch(stage) && (isPointed || !view.isComplete)) parts.blockTraces.need(result, choices.block);
   const entry = method.map ? null : parts.mapRequests.get(result, mapFields(methods, result, choices));
@@ -115,11 +115,13 @@ export function pickClass(stage, index) {
   const { methods, choices, result } = stage;
   retry(stage);
   const { classSpecific } = methods[choices.method];
-  if (choices.section === FIRST_SECTION && classSpecific) {
-    return change(stage, { label: targetOf(result, choices.label).index === index ? null : index });
-  }
+  const shown = targetOf(result, choices.label).index;
+  const isShown = choices.section === FIRST_SECTION && classSpecific && shown === index;
+  const label = isShown ? null : index;
+  // A class cannot be compared with itself: the two change places.
+  const against = targetOf(result, label).index === choices.against ? shown : choices.against;
   const method = classSpecific ? choices.method : classMethod(methods);
-  change(stage, { section: FIRST_SECTION, method, label: index });
+  change(stage, { section: FIRST_SECTION, method, label, against });
 }
 
 /** A visitor's choice sends failed requests again, even a choice that changes no control. */

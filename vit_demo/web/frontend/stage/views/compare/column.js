@@ -1,6 +1,6 @@
 // One column of a comparison: its choices, its picture, and what is known about it.
 
-import { make, setProgress, setText } from "../../../shared/dom.js";
+import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
@@ -61,25 +61,25 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     shown = next;
     const { choices, number, models, result, error, progress, canRemove } = next;
     element.setAttribute("aria-label", translate("Column {number}", { number }));
-    fill(
+    fillSelect(
       selects.preset,
       models.map(({ name, title }) => [name, title]),
       choices.preset,
     );
     const sizes = models.find(({ name }) => name === choices.preset)?.sizes ?? [{ size: choices.patchSize }];
-    fill(
+    fillSelect(
       selects.patchSize,
       sizes.map(({ size }) => [size, `${size} px`]),
       choices.patchSize,
     );
-    fill(
+    fillSelect(
       selects.method,
       Object.entries(methods).map(([name, { label }]) => [name, label]),
       choices.method,
     );
     const classes = (result?.predictions ?? []).map(({ index, label }) => [index, label]);
     classes.sort(([, one], [, other]) => one.localeCompare(other));
-    fill(selects.label, [[null, translate("predicted class")], ...classes], choices.label);
+    fillSelect(selects.label, [[null, translate("predicted class")], ...classes], choices.label);
     selects.label.disabled = !methods[choices.method].classSpecific;
     selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
     find(".remove").hidden = !canRemove;
@@ -137,18 +137,6 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
 }
 
 const sameForEvery = ({ label }) => translate("{method} is the same for every class", { method: translate(label) });
-
-/** Offers [value, words] in a select, touching the page only where something is new. */
-function fill(select, options, value) {
-  const key = JSON.stringify(options);
-  if (select.dataset.key !== key) {
-    select.dataset.key = key;
-    select.replaceChildren(
-      ...options.map(([each, textContent]) => make("option", { value: JSON.stringify(each), textContent })),
-    );
-  }
-  select.value = JSON.stringify(value);
-}
 
 // The columns of a comparison: {preset, patchSize, method, label}; label is the index of a class, null for the predicted one.
 

@@ -1,7 +1,7 @@
 // What a saved map is, in words, as data and as code that computes it again.
 
 import { translate } from "../../../shared/language.js";
-import { formatArea, formatProbability, targetOf } from "../../format.js";
+import { againstOf, formatArea, formatProbability, targetOf } from "../../format.js";
 import { BASELINES, mapFields, testedClass } from "../../onDemand.js";
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
@@ -45,11 +45,11 @@ function measuredOf(saved) {
   return curves.measured(result, { label, ...fieldsOf(saved).fields });
 }
 
-/** The fields of a map as they are in a request, and the class by name. */
+/** The fields of a map as they are in a request, and its classes by name. */
 export function fieldsOf({ result, view, methods, name }) {
   const fields = mapFields(methods, result, { ...view, method: name, pinned: view.query });
   const target = methods[name].classSpecific ? targetOf(result, view.label).label : null;
-  return { fields, target };
+  return { fields, target, against: againstOf(result, view)?.label };
 }
 
 /**
@@ -59,7 +59,7 @@ export function fieldsOf({ result, view, methods, name }) {
 export function valuesOf(saved, exact) {
   const { result, method } = saved;
   const map = exact ?? saved.map;
-  const { fields, target } = fieldsOf(saved);
+  const { fields, target, against } = fieldsOf(saved);
   const { preset, patch_size, fit, dropped } = result.source;
   const faithfulness = measuredOf(saved).map(({ baseline, deletion, insertion }) => {
     const random = { deletion: deletion.random_area, insertion: insertion.random_area };
@@ -77,6 +77,7 @@ export function valuesOf(saved, exact) {
     dropped,
     ...fields,
     label: target,
+    against,
     title: method.label,
     unit: method.unit,
     class_specific: method.classSpecific,
@@ -97,10 +98,11 @@ const fileSafe = (text) => text.replaceAll(/[^\p{L}\p{N}.]+/gu, "-").replaceAll(
 /** The name of a saved map without its extension: picture, method, block, head and query (from 1, as on the page), model. */
 export function nameOf(saved) {
   const { result, name } = saved;
-  const { fields, target } = fieldsOf(saved);
+  const { fields, target, against } = fieldsOf(saved);
   const { preset, patch_size: size } = result.source;
   const parts = [pictureOf(saved), name];
   if (target !== null) parts.push(target);
+  if (against) parts.push("not", against);
   if ("block" in fields) parts.push(`block${fields.block + 1}`);
   if ("head" in fields) parts.push(fields.head < 0 ? "mean" : `head${fields.head + 1}`);
   if (fields.query !== undefined && fields.query !== null)
@@ -119,11 +121,12 @@ const fitOf = ({ fit }) => (fit === "crop" ? "squash" : fit);
 /** Python code that computes the map. */
 export function pythonOf(saved) {
   const { result, name } = saved;
-  const { fields, target } = fieldsOf(saved);
+  const { fields, target, against } = fieldsOf(saved);
   const { preset, patch_size: size, dropped } = result.source;
   const place = (patch) => `(${Math.floor(patch / result.columns)}, ${patch % result.columns})`;
   const options = [`"${name}"`];
   if (target !== null) options.push(`label=${JSON.stringify(target)}`);
+  if (against) options.push(`against=${JSON.stringify(against)}`);
   if ("block" in fields) options.push(`block=${fields.block}`);
   if ("head" in fields) options.push(`head=${fields.head < 0 ? "None" : fields.head}`);
   if (fields.query !== undefined && fields.query !== null) options.push(`query=${place(fields.query)}`);
@@ -142,13 +145,14 @@ ex.overlay(values, method="${name}").save("${name}.png")
 /** The shell command for the map, or null if patches were dropped, which the command line cannot do. */
 export function commandOf(saved) {
   const { result, name } = saved;
-  const { fields, target } = fieldsOf(saved);
+  const { fields, target, against } = fieldsOf(saved);
   const { preset, patch_size: size, dropped } = result.source;
   if (dropped.length) return null;
-  const label =
-    target === null ? "" : ` --label ${/^\w+$/.test(target) ? target : `'${target.replaceAll("'", "'\\''")}'`}`;
+  const quoted = (text) => (/^\w+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  const classes =
+    (target === null ? "" : ` --label ${quoted(target)}`) + (against ? ` --against ${quoted(against)}` : "");
   const how = result.pixelated ? "" : ` --fit ${fitOf(result.source)}`;
-  const options = how + label + mapOptionsOf(result, fields);
+  const options = how + classes + mapOptionsOf(result, fields);
   return `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
 }
 

@@ -137,10 +137,13 @@ export function lineChart({ title, places, curve, randoms, ends, legend, format 
   );
 }
 
-/** The axis ends a little above the curves, at a number that is easy to read. */
-export const axisTop = (peak) => [0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((top) => top >= peak) ?? 1;
+/** The axis ends a little above the curves, at a number that is easy to read: 0.01, 0.02, 0.05, 0.1 and so on. */
+export function axisTop(peak) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(peak, 0.01)));
+  return [1, 2, 5, 10].map((step) => Number((step * power).toPrecision(1))).find((top) => top >= peak);
+}
 
-const asPercentage = (value) => percent(100 * value);
+export const asPercentage = (value) => percent(100 * value);
 
 // Deletion and insertion of every method for one picture and class, one row after the other, with progress.
 
@@ -148,7 +151,7 @@ const asPercentage = (value) => percent(100 * value);
 const defaults = ({ numBlocks }) => ({ block: numBlocks - 1, head: -1, direction: "from", pinned: null });
 
 /**
- * Builds the table in `panel`. `show(next)` says what can be compared, {result, label, className, baseline}, or null;
+ * Builds the table in `panel`. `show(next)` says what can be compared, {result, label, against, name, baseline}, or null;
  * what was found stays as long as that is the same.
  */
 export function createMethodTable(panel, methods, curves) {
@@ -162,7 +165,7 @@ export function createMethodTable(panel, methods, curves) {
     if (running) return stop(english("Cancelled."));
     const request = {};
     running = request;
-    const { result, label, baseline } = about;
+    const { result, label, against, baseline } = about;
     const names = Object.keys(methods);
     const body = start();
     const isCurrent = () => running === request;
@@ -172,8 +175,8 @@ export function createMethodTable(panel, methods, curves) {
       const onProgress = (progress) => setProgress(bar, true, (i + (progress ?? 0)) / (names.length + 1));
       onProgress(0);
       const reply = name
-        ? await curves.ofMap(result, { ...fieldsOf(name), label, baseline }, { isCurrent, onProgress })
-        : await curves.ofRandomOrders(result, { label, baseline }, { isCurrent });
+        ? await curves.ofMap(result, { ...fieldsOf(name), label, against, baseline }, { isCurrent, onProgress })
+        : await curves.ofRandomOrders(result, { label, against, baseline }, { isCurrent });
       if (!isCurrent()) return;
       if (reply.error) return stop(reply.error);
       if (name) body.append(row(methods[name], reply.result, body.randoms));
@@ -184,8 +187,7 @@ export function createMethodTable(panel, methods, curves) {
     stop("");
   }
 
-  const fieldsOf = (method) =>
-    mapFields(methods, about.result, { ...defaults(about.result), method, label: about.label });
+  const fieldsOf = (method) => mapFields(methods, about.result, { ...defaults(about.result), ...about, method });
 
   function start() {
     const heads = [english("Method"), english("Deletion ↓"), english("Insertion ↑")].map((textContent) =>
@@ -193,7 +195,7 @@ export function createMethodTable(panel, methods, curves) {
     );
     const body = make("tbody");
     const caption = make("caption");
-    setText(caption, translate("Tested on *{name}*, every method on the same class", { name: about.className }));
+    setText(caption, translate("Tested on *{name}*, every method on the same class", { name: about.name }));
     table.replaceChildren(caption, make("thead", {}, make("tr", {}, ...heads)), body);
     table.hidden = false;
     button.textContent = english("Cancel");
@@ -209,7 +211,7 @@ export function createMethodTable(panel, methods, curves) {
 
   function show(next) {
     about = next;
-    const nextKey = next ? `${next.result.run} ${next.label} ${next.baseline}` : "";
+    const nextKey = next ? `${next.result.run} ${next.label} ${next.against} ${next.baseline}` : "";
     if (nextKey === key) return;
     key = nextKey;
     stop("");

@@ -3,16 +3,22 @@
 import { constants } from "../../../shared/constants.js";
 import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { formatArea } from "../../format.js";
+import { className, formatArea, formatNumber } from "../../format.js";
 import { createTooltip, setExplainedText } from "../../glossary.js";
 import { BASELINES, compare, isDefaultMap, mapFields, testedClass } from "../../onDemand.js";
-import { createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
+import { createTasks } from "../../tasks.js";
+import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
-const whatItDoes = (name) =>
-  translate(
-    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
-    { name },
-  );
+const whatItDoes = (name, comparesClasses) =>
+  comparesClasses
+    ? translate(
+        "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and what speaks for *{name}*, the difference of both scores, is compared with random orders.",
+        { name },
+      )
+    : translate(
+        "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
+        { name },
+      );
 
 /** What a removed patch becomes. */
 const REPLACEMENTS = {
@@ -56,8 +62,8 @@ export function create(card, { request, methods, curves }) {
   const button = find(".test");
   const tooltip = createTooltip(card);
   const table = createMethodTable(find(".every"), methods, curves);
-  const tests = new WeakMap(); // result -> Map from the map's fields to its test
-  let current = null; // {result, fields, subject, className}: the heatmap that can be tested now
+  const tests = createTasks(() => current, update);
+  let current = null; // {result, fields, subject, name}: the heatmap that can be tested now, and the class
   let drawn = null; // what the charts show: {result, test, version}
   let baseline = BASELINES[0][0];
 
@@ -68,30 +74,13 @@ export function create(card, { request, methods, curves }) {
   });
   bar.set(baseline);
 
-  const testsOf = (result) => tests.get(result) ?? tests.set(result, new Map()).get(result);
-  const keyOf = ({ fields }) => JSON.stringify(fields);
-  const testOf = (heatmap) => heatmap && testsOf(heatmap.result).get(keyOf(heatmap));
-
-  async function run() {
-    const heatmap = current;
-    if (testOf(heatmap)?.running) return cancel(heatmap);
-    const { result, fields } = heatmap;
-    const test = { running: true, progress: null, version: 0, found: null, correlations: null };
-    Object.assign(test, { error: "", baseline: fields.baseline });
-    testsOf(result).set(keyOf(heatmap), test);
-    const put = (part) => {
-      Object.assign(test, part);
-      update();
-    };
-    const isCurrent = () => current?.result === result && testOf(current) === test;
-    const onProgress = (progress) => put({ progress });
-    update();
-    const reply = await steps();
-    if (!reply) forget(heatmap, test); // the visitor went elsewhere
-    put({ running: false, error: reply?.error ?? "" });
+  function run() {
+    if (tests.of(current)?.running) return tests.cancel(current);
+    const { result, fields } = current;
+    tests.start(current, { version: 0, found: null, correlations: null, baseline: fields.baseline }, steps);
 
     /** The heatmap's own curves, then each random order, then randomization; resolves to the last reply. */
-    async function steps() {
+    async function steps({ put, isCurrent, onProgress }) {
       const own = await curves.ofMap(result, fields, { isCurrent, onProgress });
       if (!own?.result) return own;
       const draw = (randoms) =>
@@ -113,42 +102,34 @@ export function create(card, { request, methods, curves }) {
     }
   }
 
-  /** What is computed stops when nobody waits for it. */
-  function cancel(heatmap) {
-    forget(heatmap, testOf(heatmap));
-    update();
-  }
-
-  /** Forgets a test that did not end, unless another one of the heatmap has begun since. */
-  function forget(heatmap, test) {
-    if (testOf(heatmap) === test) testsOf(heatmap.result).delete(keyOf(heatmap));
-    if (drawn?.test === test) drawFindings(null);
-  }
-
   function update() {
-    const test = testOf(current);
+    const test = tests.of(current);
     const isDone = test?.found && !test.running && !test.error;
     button.disabled = !current || Boolean(isDone);
     setText(button, test?.running ? english("Cancel") : isDone ? english("Tested") : english("Test this heatmap"));
     setProgress(find(".start .progress"), Boolean(test?.running), test?.progress);
-    if (drawn && drawn.result !== current?.result) drawFindings(null);
+    if (drawn && (drawn.result !== current?.result || drawn.test.isForgotten)) drawFindings(null);
     if (test?.found && (drawn?.test !== test || drawn.version !== test.version)) {
       drawFindings({ ...current, test, version: test.version });
     }
     card.classList.toggle("stale", Boolean(drawn && drawn.test !== test));
     find(".status").role = test?.error ? "status" : null; // what the test does is read like any text
-    setExplainedText(find(".status"), test?.error || whatItDoes(current?.className ?? "…"), tooltip);
+    setExplainedText(
+      find(".status"),
+      test?.error || whatItDoes(current?.name ?? "…", "against" in (current?.fields ?? {})),
+      tooltip,
+    );
   }
 
   function drawFindings(next) {
     drawn = next;
     find(".findings").hidden = !next;
     if (!next) return;
-    const { subject, className } = next;
+    const { subject, name, fields } = next;
     const { found, correlations, running } = next.test;
     const isCompared = found.deletion.random.length === constants.numOrders;
-    const [conclusion, measurements] = isCompared ? faithfulnessText(className, found) : ["", ""];
-    setText(find(".findings .subject"), `${subject} · ${translate("tested on *{name}*", { name: className })}`);
+    const [conclusion, measurements] = isCompared ? faithfulnessText(name, found) : ["", ""];
+    setText(find(".findings .subject"), `${subject} · ${translate("tested on *{name}*", { name })}`);
     setText(find(".conclusion"), conclusion || (running ? english("Random orders are being computed.") : ""));
     setExplainedText(
       find(".measurements"),
@@ -160,14 +141,15 @@ export function create(card, { request, methods, curves }) {
         translate("this heatmap {area}", { area: formatArea(area) }),
         ...(random.length ? [translate("random {area}", { area: formatArea(randomArea) })] : []),
       ];
-      return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend });
+      return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend, format });
     };
+    const format = "against" in fields ? formatNumber : asPercentage; // a difference of scores, or a probability
     const charts = [
-      chart(translate("{name}: patches removed", { name: className }), found.deletion, [
+      chart(translate("{name}: patches removed", { name }), found.deletion, [
         translate("all patches"),
         translate("none left"),
       ]),
-      chart(translate("{name}: patches inserted", { name: className }), found.insertion, [
+      chart(translate("{name}: patches inserted", { name }), found.insertion, [
         translate("no patch"),
         translate("all patches"),
       ]),
@@ -189,14 +171,16 @@ export function create(card, { request, methods, curves }) {
 
   function draw({ result, choices, chosenMethod, pinnedView }) {
     if (!result.predictions.length) return;
-    const { index, label: className } = testedClass(result, chosenMethod, choices.label);
+    const { index, label } = testedClass(result, chosenMethod, choices.label);
     const fields = { label: index, ...mapFields(methods, result, choices) };
-    setCurrent({ result, fields, subject: chosenMethod.subject(result, pinnedView), className });
+    const name = chosenMethod.classSpecific ? className(result, pinnedView) : label;
+    setCurrent({ result, fields, subject: chosenMethod.subject(result, pinnedView), name });
   }
 
   function setCurrent(heatmap) {
     current = { ...heatmap, fields: { ...heatmap.fields, baseline } };
-    table.show({ result: current.result, label: current.fields.label, className: current.className, baseline });
+    const { label, against } = current.fields;
+    table.show({ result: current.result, label, against, name: current.name, baseline });
     update();
   }
 
