@@ -197,7 +197,9 @@ class Exploration:
         Raises:
             InputError: If there is no such patch, or none would be left.
         """
-        dropped = sequence.merge_dropped(self, patches)
+        dropped = tuple(sorted({*self.dropped, *(sequence.check_patch(self, patch) for patch in patches)}))
+        if len(dropped) == self.grid[0] * self.grid[1]:
+            raise InputError("At least one patch must stay.")
         if dropped == self.dropped:
             return self
         new = replace(self, dropped=dropped)

@@ -13,7 +13,7 @@ from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -67,14 +67,6 @@ def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> 
     if query is None:
         return 0 if ex.preset.config.class_token else None
     return ex.trace.num_prefix_tokens + patch_index(ex, query)
-
-
-def merge_dropped(ex: Exploration, patches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The patches that are dropped once these are, too; at least one must stay."""
-    dropped = tuple(sorted({*ex.dropped, *(check_patch(ex, patch) for patch in patches)}))
-    if len(dropped) == ex.grid[0] * ex.grid[1]:
-        raise InputError("At least one patch must stay.")
-    return dropped
 
 
 def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:

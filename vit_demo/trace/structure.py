@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -62,7 +62,6 @@ def logits_of(output: Any) -> Tensor:
     return found
 
 
-@dataclass
 class Probe(AttentionMode):
     """One pass of a network, with the module in which each attention happened.
 
@@ -75,18 +74,12 @@ class Probe(AttentionMode):
         pools: Whether one query attends to all tokens at the end (attention pooling).
     """
 
-    paths: list[str] = field(default_factory=list)
-    shapes: list[torch.Size] = field(default_factory=list)
-    projections: dict[int, str] = field(default_factory=dict)
-    tokens: dict[str, tuple[Tensor, Any]] = field(default_factory=dict)
-    pools: bool = False
-    has_mask: bool = False
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._stack: list[str] = []
-        self._names: dict[int, str] = {}
-        self.modules: dict[str, nn.Module] = {}
+        self.paths, self.shapes, self._stack = list[str](), list[torch.Size](), list[str]()
+        self.projections, self._names = dict[int, str](), dict[int, str]()
+        self.tokens, self.modules = dict[str, tuple[Tensor, Any]](), dict[str, nn.Module]()
+        self.pools = self.has_mask = False
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Notes where it happens."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vit_demo.errors import PresetError
+from vit_demo.model.resample import without_autocast
 from vit_demo.trace.attention_mode import AttentionMode, fold
 from vit_demo.trace.structure import NOT_SEEN
 
@@ -101,6 +100,5 @@ class Trace(AttentionMode):
 
 def attention(q: Tensor, k: Tensor) -> Tensor:
     """``softmax(q k^T / sqrt(d))`` in float32."""
-    kind = q.device.type
-    with torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext():
+    with without_autocast(q.device):
         return (q.float() * q.shape[-1] ** -0.5 @ k.float().mT).softmax(-1)
