@@ -83,8 +83,7 @@ def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
 def class_index(ex: Exploration, label: Label = None) -> int:
     """The index of a class by its label or index; of the predicted class for None.
 
-    Raises:
-        LabelError: If there is no such class.
+    ``LabelError`` if there is no such class.
     """
     name = ex.preset.name
     if not ex.preset.config.num_classes:
@@ -104,8 +103,7 @@ def class_index(ex: Exploration, label: Label = None) -> int:
 def other_class(ex: Exploration, target: int | None, against: Label) -> int:
     """The index of the class that another is compared with.
 
-    Raises:
-        LabelError: If there is no such class, or it is the same.
+    ``LabelError`` if there is no such class, or it is the same.
     """
     index = class_index(ex, against)
     if index == target:

@@ -51,11 +51,7 @@ class Structure:
 
 
 def logits_of(output: Any) -> Tensor:
-    """The logits ``[B, K]``, or the pooled vector, in what a network returns.
-
-    Raises:
-        PresetError: If there is none.
-    """
+    """The logits ``[B, K]``, or the pooled vector, in what a network returns; ``PresetError`` if there is none."""
     found = output if isinstance(output, Tensor) else next((output[n] for n in OUTPUTS if n in output), None)
     if not isinstance(found, Tensor) or found.dim() != 2:
         raise PresetError("This network gives no logits [B, K]: wrap it in a module that does.")
@@ -168,8 +164,7 @@ def find_blocks(probe: Probe) -> tuple[list[str], str, str]:
 def find_patch_size(module: nn.Module, image_size: int, num_tokens: int) -> int:
     """The side of the patches: that of the first convolution whose stride is its kernel, else from the tokens.
 
-    Raises:
-        PresetError: If no number of tokens before the patches makes these a square.
+    ``PresetError`` if no number of tokens before the patches makes these a square.
     """
     for one in module.modules():
         if isinstance(one, nn.Conv2d) and one.kernel_size == one.stride and one.kernel_size[0] > 1:

@@ -66,11 +66,7 @@ class Trace(AttentionMode):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Ends the recording.
-
-        Raises:
-            PresetError: If no attention was seen, and nothing else was raised.
-        """
+        """Ends the recording; ``PresetError`` if no attention was seen, and nothing else was raised."""
         super().__exit__(kind, error, traceback)
         for handle in self._handles:
             handle.remove()
