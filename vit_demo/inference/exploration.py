@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from vit_demo import images, inference, metrics, render
+from vit_demo.defaults import Direction
 from vit_demo.errors import InputError
 from vit_demo.inference import heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
@@ -21,11 +23,7 @@ from vit_demo.methods import Progress, find_method
 from vit_demo.trace import Recording
 from vit_demo.weights import Preset
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 T = TypeVar("T")
-Direction = Literal["from", "to"]
 Query = tuple[int, int] | None
 Label = str | int | None
 
@@ -176,6 +174,7 @@ class Exploration:
     target = sequence.class_index
 
     # Of the tokens of the patches; one more forward pass.
+    tokens = patch_features.tokens
     logit_lens = patch_features.logit_lens
     similarity = patch_features.similarity
     pca = patch_features.pca

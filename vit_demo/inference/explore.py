@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from vit_demo import images
 from vit_demo.accelerator import device_name
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.images import ImageSource
 from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import report_to, retry_with_less_memory, run_on
@@ -35,7 +36,7 @@ _numbers = itertools.count(1)
 
 
 def explore(
-    image: images.ImageSource | Tensor,
+    image: ImageSource | Tensor,
     model: str | os.PathLike[str] | nn.Module | None = None,
     patch_size: int | None = None,
     device: str | None = None,
@@ -87,6 +88,11 @@ def explore(
     return get_engine(device).explore(image, chosen, patch_size, fit)
 
 
+def explore_batch(pictures: Iterable[ImageSource | Tensor], *choices: Any, **named: Any) -> Iterator[Exploration]:
+    """The result of each of several pictures, one after another; the other arguments are those of ``explore``."""
+    return (explore(picture, *choices, **named) for picture in pictures)
+
+
 def preprocessing_of(module: nn.Module) -> Preprocessing:
     """What a network of timm (``pretrained_cfg``), transformers (``config``) or torchvision says of itself."""
     known = getattr(module, "pretrained_cfg", None)
@@ -116,7 +122,7 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
 
 def explore_module(
     engine: Engine,
-    image: images.ImageSource | Tensor,
+    image: ImageSource | Tensor,
     module: nn.Module,
     patch_size: int | None = None,
     fit: Fit = "crop",
@@ -178,7 +184,7 @@ def _run(
     return engine.jobs.run(None, work, "slow" if slow else "photos", nbytes)
 
 
-def _given(image: images.ImageSource | Tensor, transform: Transform | None) -> tuple[Tensor | None, Image.Image | None]:
+def _given(image: ImageSource | Tensor, transform: Transform | None) -> tuple[Tensor | None, Image.Image | None]:
     """The network's input, or else the picture that becomes it."""
     if isinstance(image, Tensor):
         pixels = image
