@@ -77,7 +77,12 @@ def run(options: argparse.Namespace) -> None:
     path = options.out / f"{picture.stem}-compare.png"
     output.write_file(path, _sheet(results, methods, maps))
     if options.json:
-        output.print_line(json.dumps([_to_json(*one, methods) for one in zip(results, maps, strict=True)]))
+        entries = []
+        for result, values in zip(results, maps, strict=True):
+            pairs = zip(methods, values, strict=True)
+            named = {method.name: {"unit": method.unit, "values": output.json_values(one)} for method, one in pairs}
+            entries.append({**output.prediction_json(result), "maps": named})
+        output.print_line(json.dumps(entries))
     else:
         output.print_line(_table(results, methods, maps))
     output.print_line(str(path), sys.stderr if options.json else sys.stdout)
@@ -138,11 +143,3 @@ def _sheet(results: list[Exploration], methods: list[Method], maps: list[list[ND
         for result, values in zip(results, maps, strict=True)
     ]
     return render.comparison_sheet([method.title for method in methods], rows, UNIT)
-
-
-def _to_json(result: Exploration, values: list[NDArray[np.float32]], methods: list[Method]) -> dict[str, Any]:
-    named = zip(methods, values, strict=True)
-    return {
-        **output.prediction_json(result),
-        "maps": {method.name: {"unit": method.unit, "values": output.json_values(one)} for method, one in named},
-    }

@@ -102,7 +102,9 @@ class Engine:
         def compute() -> Exploration:
             if dropped:
                 return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
-            return self._explore(source, preset, patch_size, fit)
+            given = ModelInput.of(source.read(), preset, patch_size, fit)
+            run, where = partial(self.run_on_model, preset, patch_size), partial(self._where, preset, patch_size)
+            return Exploration.of(given, preset, patch_size, fit, run, where)
 
         return self.cached(self._results, key, compute, source.pool(preset), forward_bytes(preset, patch_size))
 
@@ -198,11 +200,6 @@ class Engine:
 
         nbytes = job_bytes(preset, patch_size, slow=slow)
         return self.jobs.run(None, work, "slow" if slow else preset.task, nbytes)
-
-    def _explore(self, source: Source, preset: Preset, patch_size: int, fit: Fit) -> Exploration:
-        given = ModelInput.of(source.read(), preset, patch_size, fit)
-        run_on_model = partial(self.run_on_model, preset, patch_size)
-        return Exploration.of(given, preset, patch_size, fit, run_on_model, partial(self._where, preset, patch_size))
 
     def _execute(
         self, preset: Preset, patch_size: int, function: Callable[..., T], arguments: tuple, options: dict[str, Any]

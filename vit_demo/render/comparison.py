@@ -55,7 +55,10 @@ def comparison_sheet(titles: Sequence[str], rows: Sequence[ComparisonRow], unit:
                 axis.set(xticks=[], yticks=[], xlabel=caption)
                 axis.spines[:].set_visible(False)
             line[0].set_ylabel("\n".join(row.lines), rotation=0, ha="right", va="center")
-        colours = ListedColormap(_colour_bar(low, rows[0].image.mode == "L"))
+        paper = rows[0].image.mode == "L"
+        heat = heat_colours(np.linspace(low, 1, 256), 1.0, signed=low < 0, paper=paper)
+        on_white = WHITE_OF_PAPER + (heat[..., :3] - WHITE_OF_PAPER) * (heat[..., 3:] if paper else 1.0)
+        colours = ListedColormap(on_white / 255)
         bar = figure.colorbar(
             ScalarMappable(Normalize(low, 1), colours), ax=axes, location="bottom", aspect=40, label=unit
         )
@@ -64,10 +67,3 @@ def comparison_sheet(titles: Sequence[str], rows: Sequence[ComparisonRow], unit:
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
         return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-
-
-def _colour_bar(low: int, paper: bool) -> NDArray[np.float64]:
-    """The colours from ``low``, which is -1 or 0, to 1, as they look on white: ``[256, 3]`` in [0, 1]."""
-    heat = heat_colours(np.linspace(low, 1, 256), 1.0, signed=low < 0, paper=paper)
-    opacity = heat[..., 3:] if paper else 1.0
-    return (WHITE_OF_PAPER + (heat[..., :3] - WHITE_OF_PAPER) * opacity) / 255

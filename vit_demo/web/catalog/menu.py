@@ -97,6 +97,9 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         download), ``num_classes``, ``num_blocks``, ``default_patch_size``, ``summary`` (a sentence), and ``sizes``: a
         list of what each patch size trades (``describe_patch_size``), and ``test_set``: what its accuracy is about.
     """
+    test_set = "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
+    if preset.source == "bundled":
+        test_set = "everyday photos" if preset.name in EVERYDAY_PHOTOS else "MNIST test"
     return {
         "name": name or preset.name,
         "title": preset.title,
@@ -108,7 +111,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "default_patch_size": preset.default_patch_size,
         "summary": " ".join((f"{preset.num_blocks} blocks · {preset.num_heads} heads.", preset.note)).rstrip(),
         "sizes": [describe_patch_size(preset, size) for size in preset.patch_sizes],
-        "test_set": _test_set(preset),
+        "test_set": test_set,
     }
 
 
@@ -131,12 +134,6 @@ def describe_patch_size(preset: Preset, patch_size: int) -> dict[str, Any]:
         "text": patch_size_summary(preset, patch_size),
         "accuracy_text": accuracy_note(preset, patch_size) if preset.source == "bundled" else "",
     }
-
-
-def _test_set(preset: Preset) -> str:
-    if preset.source != "bundled":
-        return "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
-    return "everyday photos" if preset.name in EVERYDAY_PHOTOS else "MNIST test"
 
 
 def patch_size_summary(preset: Preset, patch_size: int) -> str:

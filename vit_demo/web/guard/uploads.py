@@ -63,19 +63,14 @@ def folder() -> Path:
                     f"Uploads cannot be stored in {where} ({error.strerror}): set GRADIO_TEMP_DIR to a folder that can "
                     "be written."
                 ) from error
-            _hold(_folder)
+            if fcntl is not None:  # locked for as long as this process lives, however it ends
+                _locks.append((_folder / LOCK).open("w"))
+                fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
             _sweep(_folder.parent)
             os.environ["GRADIO_TEMP_DIR"] = str(_folder)
             processing_utils.hash_seed = secrets.token_bytes(32)
             atexit.register(remove)
     return _folder
-
-
-def _hold(path: Path) -> None:
-    """Locks a folder for as long as this process lives, however it ends."""
-    if fcntl is not None:
-        _locks.append((path / LOCK).open("w"))
-        fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _sweep(base: Path) -> None:

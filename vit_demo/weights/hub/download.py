@@ -15,14 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
-from huggingface_hub.errors import (
-    EntryNotFoundError,
-    HFValidationError,
-    OfflineModeIsEnabled,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import errors, get_hf_file_metadata, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.utils import get_session
 from tqdm import tqdm
 
@@ -86,7 +79,7 @@ def fetch(
         raise PresetError(f"{quote(revision)} is not a valid revision: use a commit, a tag or a branch.")
     try:
         cached = try_to_load_from_cache(repo, filename, cache_dir=cache, revision=revision)
-    except HFValidationError as error:
+    except errors.HFValidationError as error:
         raise _no_repository(repo) from error
     if isinstance(cached, str):
         path = Path(cached)
@@ -111,7 +104,7 @@ def fetch(
 
 def is_cached(repo: str, filename: str, revision: str, *, trusted: bool = True) -> bool:
     """Whether ``fetch`` with the same arguments would find the file in the cache."""
-    with suppress(HFValidationError):
+    with suppress(errors.HFValidationError):
         return isinstance(try_to_load_from_cache(repo, filename, visitor_cache.folder(trusted), revision), str)
     return False
 
@@ -127,20 +120,23 @@ def _download(
 ) -> tuple[Path, str]:
     """Downloads a file; returns its path and the Hub's hash of it."""
     endpoint = os.environ.get("HF_ENDPOINT")
-    _check_all_responses()
+    # Responses whose headers would become paths outside the cache are refused.
+    hooks = get_session().event_hooks
+    if _check_response not in hooks["response"]:
+        get_session().event_hooks = {**hooks, "response": [*hooks["response"], _check_response]}
     token = None if trusted else False  # None: the token of `hf auth login`, if any
     try:
         # A request of its own, because the download below retries for half a minute if the network does not respond.
         url = hf_hub_url(repo, filename, revision=revision, endpoint=endpoint)
         about = _in_time(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint))
-    except RepositoryNotFoundError as error:
+    except errors.RepositoryNotFoundError as error:
         remedy = "check its name, or log in with `hf auth login`" if trusted else "check its name"
         raise CheckpointError(
             f"{repo} is not on the Hub, or not {'accessible to you' if trusted else 'public'}: {remedy}."
         ) from error
-    except RevisionNotFoundError as error:
+    except errors.RevisionNotFoundError as error:
         raise CheckpointError(f"{repo} has no revision {revision!r}: use another one, or {repo} alone.") from error
-    except EntryNotFoundError as error:
+    except errors.EntryNotFoundError as error:
         raise MissingFileError(f"{repo} has no {filename}, so it cannot be used here.") from error
     except CheckpointError:
         raise
@@ -172,13 +168,6 @@ def _download(
     return Path(path), about.etag or ""
 
 
-def _check_all_responses() -> None:
-    """Lets the Hub client's session refuse responses whose headers would become paths outside its cache."""
-    hooks = get_session().event_hooks
-    if _check_response not in hooks["response"]:
-        get_session().event_hooks = {**hooks, "response": [*hooks["response"], _check_response]}
-
-
 def _check_response(response: Any) -> None:
     for name in ("etag", "x-linked-etag", "x-repo-commit"):
         value = response.headers.get(name, "").removeprefix("W/").strip('"')
@@ -201,7 +190,7 @@ def _megabytes(size: int) -> str:
 
 
 def _unreachable(repo: str, error: Exception) -> CheckpointError:
-    is_offline = isinstance(error, OfflineModeIsEnabled)
+    is_offline = isinstance(error, errors.OfflineModeIsEnabled)
     if is_offline:  # for the operator; a visitor can do nothing about it
         logging.getLogger(__name__).warning("HF_HUB_OFFLINE is set, so %s is not downloaded.", repo)
     why = "this machine is set to work offline" if is_offline else "the Hub does not respond"
