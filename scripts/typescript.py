@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from vit_demo.web.api.schemas import MethodEntry
-from vit_demo.web.frontend import javascript
+from vit_demo.web.frontend import assets
 from vit_demo.web.frontend.constants import constants
 from vit_demo.web.requests import payload
 from vit_demo.web.requests.faithfulness import CurveRequest
@@ -21,7 +21,7 @@ from vit_demo.web.requests.maps import MapRequest
 from vit_demo.web.requests.smallest_sets import SetRequest
 from vit_demo.web.requests.tour import StepRequest
 
-FILE = Path(javascript.__file__).parent / "types.d.ts"
+FILE = Path(assets.__file__).parent / "types.d.ts"
 
 SENT = (
     payload.SourcePayload,

@@ -22,7 +22,7 @@ from vit_demo.methods import METHODS
 from vit_demo.web import page
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.catalog.networks import starting_points
+from vit_demo.web.catalog.menu import starting_points
 from vit_demo.web.frontend import head
 from vit_demo.weights import PRESETS
 from vit_demo.weights.hub.download import FALLBACK
@@ -36,7 +36,6 @@ VOID = ("img", "input", "br", "meta", "link")
 
 SENTENCES = (
     "images/decoder.py",
-    "images/decoder_process.py",
     "images/digit_preprocess.py",
     "images/reading.py",
     "images/rgb.py",
@@ -53,7 +52,7 @@ SENTENCES = (
     "weights/hub/repository.py",
     "weights/hub/visitor_cache.py",
     "web/catalog/visitor_presets.py",
-    "web/api/call.py",
+    "web/api/endpoints.py",
     "web/requests/errors.py",
     "web/requests/poll.py",
     "web/catalog/menu.py",

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
-from vit_demo.web.catalog.networks import starting_points
+from vit_demo.web.catalog.menu import starting_points
 
 CHANGES: tuple[dict[str, Any], ...] = (
     {"pool": "mean", "class_token": False, "pos_embed": "sincos"},

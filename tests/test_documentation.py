@@ -20,8 +20,8 @@ from PIL import Image
 import vit_demo
 from benchmarks.__main__ import BENCHMARKS
 from vit_demo import cli
-from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import read_record
 

@@ -18,10 +18,10 @@ from scripts import typescript
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Source
+from vit_demo.methods import METHODS
 from vit_demo.render import heat_colours, ink_on_paper
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.frontend.constants import constants
-from vit_demo.web.frontend.stage import method_entries
+from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import block_payload, encode, payload
 from vit_demo.web.requests.tokens import token_payload
@@ -80,7 +80,7 @@ def fixture() -> dict[str, Any]:
         "heat": {"shares": shares.tolist(), "opacity": 0.7, "styles": heat},
         "ink": np.asarray(ink_on_paper(ramp))[0].tolist(),
         "constants": constants(),
-        "methods": method_entries(),
+        "methods": method_entries(METHODS.values()),
         "build": build_fixture(),
         "steps": steps_fixture(result),
         "tokens": tokens_fixture(),

@@ -9,7 +9,7 @@ import timm
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.web import api
+from vit_demo.web.api import explanations as api
 from vit_demo.web.catalog import menu
 from vit_demo.weights import PRESETS, find_preset
 

@@ -10,7 +10,7 @@ Example:
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vit_demo import inference
 from vit_demo.errors import (
@@ -22,7 +22,6 @@ from vit_demo.errors import (
     LabelError,
     PresetError,
 )
-from vit_demo.lazy import lazy_names
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
@@ -89,7 +88,8 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
 
     from vit_demo.checks import find_device, path_or_name
     from vit_demo.model import ViT
-    from vit_demo.weights import find_preset, load_model
+    from vit_demo.weights import find_preset
+    from vit_demo.weights.checkpoints import load_model
 
     place = find_device(device)
     with torch.inference_mode(False):  # as in load_checkpoint
@@ -100,7 +100,14 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
 # Here, because this file is above all layers: a result must not import the package that shows it.
 inference.notebook_html = lambda result: import_module("vit_demo.web.notebook").to_html(result)
 
-__getattr__ = lazy_names(__name__, _HOMES | {name: f"vit_demo.{name}" for name in _PACKAGES})
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for the first time (PEP 562)."""
+    if name not in (*_HOMES, *_PACKAGES):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(_HOMES.get(name, f"vit_demo.{name}"))
+    value = globals()[name] = getattr(module, name, module)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,5 @@
 """Which accelerator there is: CUDA, Apple's MPS, a ZeroGPU Space's borrowed GPU, or the CPU; no setting needed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What the process finds around it: files beside the package or inside it, and how much memory it may use."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

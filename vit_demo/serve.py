@@ -1,7 +1,7 @@
 """The page on a cluster, with Ray Serve: ``serve run vit_demo.serve:app``. Needs the extra ``serve``.
 
 Two deployments: replicas of the page, which decode pictures, keep results and answer browsers, and a pool of model
-replicas, which run the networks. What crosses between them is what ``inference.backend`` describes: module-level
+replicas, which run the networks. What crosses between them is what ``inference.forward`` describes: module-level
 functions, an input, a trace. See ``docs/hosting.md``.
 """
 
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from pydantic import BaseModel, Field
@@ -23,15 +23,12 @@ from ray.serve.handle import DeploymentHandle
 
 from vit_demo.accelerator import device_name
 from vit_demo.errors import BusyError, InputError
-from vit_demo.inference.backend import decode, encode, forward_batch
 from vit_demo.inference.engine import Engine, install_engine
-from vit_demo.inference.forward import forward_with_trace
+from vit_demo.inference.forward import Call, decode, encode, forward_batch, forward_with_trace
 from vit_demo.inference.limits import POOLS
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import DEFAULT_PRESETS, Preset
-
-T = TypeVar("T")
 
 MAX_BATCH, BATCH_WAIT_SECONDS = 8, 0.004
 """Images in one pass, and how long the first waits for others."""
@@ -44,9 +41,6 @@ RETRY_SECONDS = 60.0
 
 CALL_SECONDS = 300.0
 """The longest time a call may take."""
-
-Call = tuple[Preset, int, Callable[..., Any], tuple[Any, ...], dict[str, Any], bool]
-"""Preset, patch size, function, arguments, options, and whether it takes many passes."""
 
 
 class Options(BaseModel):
@@ -116,8 +110,7 @@ class Models:
     def _forward(self, calls: list[bytes]) -> list[bytes]:
         groups: dict[Any, list[tuple[int, Call]]] = defaultdict(list)
         for index, call in enumerate(map(decode, calls)):
-            preset, patch_size, _, (pixels,), _, _ = call
-            groups[preset, patch_size, pixels.shape].append((index, call))
+            groups[call.preset, call.patch_size, call.arguments[0].shape].append((index, call))
         found: dict[int, bytes] = {}
         for (preset, patch_size, _), group in groups.items():
             if len(group) > 1:
@@ -127,7 +120,7 @@ class Models:
 
     def _forward_together(self, preset: Preset, patch_size: int, group: list[tuple[int, Call]]) -> dict[int, bytes]:
         """The results of one pass; those that failed are left out."""
-        pixels = torch.cat([call[3][0] for _, call in group])
+        pixels = torch.cat([call.arguments[0] for _, call in group])
         started = time.perf_counter()
         try:
             results = self._engine.run_on_model(preset, patch_size, forward_batch, pixels)
@@ -156,24 +149,14 @@ class RayBackend:
             self._device = self._call(lambda: self._models.device.remote())
         return self._device
 
-    def execute(
-        self,
-        preset: Preset,
-        patch_size: int,
-        function: Callable[..., T],
-        arguments: tuple[Any, ...],
-        options: dict[str, Any],
-        *,
-        slow: bool,
-    ) -> T:
+    def execute(self, call: Call) -> Any:
         """Runs a function on a network of any replica, on another one if it dies; raises what the function raises.
 
         If no replica replies for a minute, that is ``BusyError``.
         """
-        call = encode((preset, patch_size, function, arguments, options, slow))
-        single = function is forward_with_trace and options.get("kept_patches") is None
-        method = self._models.forward if single else self._models.execute
-        found, error = decode(self._call(lambda: method.remote(call)))
+        single = call.function is forward_with_trace and call.options.get("kept_patches") is None
+        method, sent = self._models.forward if single else self._models.execute, encode(call)
+        found, error = decode(self._call(lambda: method.remote(sent)))
         if error is not None:
             raise error
         return found

@@ -108,7 +108,7 @@ def _window(context: BrowserContext) -> Iterator[Page]:
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """Where the page is served, for all tests that change nothing about the server."""
-    from vit_demo.web import launch
+    from vit_demo.web.server import launch
 
     page = launch("127.0.0.1", wait=False)
     yield page.local_url

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vit_demo.web.frontend.stage import Stage
+from vit_demo.web.frontend.components import Stage
 from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:

@@ -13,11 +13,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from vit_demo.inference.engine import get_engine
-from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.catalog.thumbnails import routes
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, routes
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.inputs import Inputs
-from vit_demo.web.frontend.stage import Stage
+from vit_demo.web.frontend.components import Inputs, Stage
 from vit_demo.web.guard import uploads
 from vit_demo.web.page import initial_stage
 from vit_demo.web.requests.parse import example_source

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save
 
 from vit_demo.inference.engine import _engines
-from vit_demo.web import launch
+from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 from vit_demo.weights.imagenet import IMAGENET_LABELS
 

@@ -19,8 +19,8 @@ from timm.models import save_for_hf
 
 import vit_demo
 from vit_demo.inference.engine import _engines
-from vit_demo.web import launch
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.server import launch
 
 from ..weights.hub_server import HubServer
 from .choosing import method_button

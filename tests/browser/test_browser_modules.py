@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.components import Inputs
 from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from vit_demo.images import to_mnist
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.components import Inputs
 from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.images import decode_drawing, decode_image, decoder_process, read_image, reading
+from vit_demo.images import decode_drawing, decode_image, read_image, reading
 from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX
 from vit_demo.images.rgb import DAMAGED
 
@@ -39,14 +39,14 @@ def test_two_pictures_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_waiting_ends_with_a_message_and_drawings_do_not_wait(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(decoder_process, "MAX_WAIT_SECONDS", 0.05)
-    with decoder_process.decoding_slot(), decoder_process.decoding_slot():
+    monkeypatch.setattr(reading, "MAX_WAIT_SECONDS", 0.05)
+    with reading.decoding_slot(), reading.decoding_slot():
         with pytest.raises(ImageError, match=r"^Too many pictures .* try again in a few seconds\.$"):
             decode_image(b"any")
         assert decode_drawing(PNG_URL).size == (1, 1)
     with pytest.raises(ImageError, match=NOT_A_PICTURE):  # the turn comes again
         decode_image(b"any")
-    slots = [decoder_process.decoding_slot(drawing=True) for _ in range(2)]
+    slots = [reading.decoding_slot(drawing=True) for _ in range(2)]
     with slots[0], slots[1], pytest.raises(ImageError, match="try again"):
         decode_drawing(PNG_URL)
 
@@ -69,9 +69,9 @@ def test_waiting_ends_with_a_message_and_drawings_do_not_wait(monkeypatch: pytes
     ids=["crash", "exit", "size", "short", "silent", "hangs", "memory", "spins"],
 )
 def test_every_end_of_the_process_has_a_message(program: str, sentence: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(decoder_process, "MAX_DECODE_SECONDS", 1.0 if "sleep" in program else 30.0)
-    start = decoder_process._START.partition("from vit_demo")[0]
-    monkeypatch.setattr(decoder_process, "_START", start + program)
+    monkeypatch.setattr(reading, "MAX_DECODE_SECONDS", 1.0 if "sleep" in program else 30.0)
+    start = reading._START.partition("from vit_demo")[0]
+    monkeypatch.setattr(reading, "_START", start + program)
     with pytest.raises(ImageError) as caught:
         decode_image(b"any")
     assert str(caught.value) == sentence
@@ -80,14 +80,14 @@ def test_every_end_of_the_process_has_a_message(program: str, sentence: str, mon
 def test_the_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HF_TOKEN", "secret")
     program = "import os, sys\nsys.stdout.write('refused ' + ' '.join(sorted(os.environ)))"
-    monkeypatch.setattr(decoder_process, "_START", program)
+    monkeypatch.setattr(reading, "_START", program)
     with pytest.raises(ImageError) as caught:
         decode_image(b"any")
     assert "PYTHONPATH" in str(caught.value) and "HF_TOKEN" not in str(caught.value)
 
 
 def test_the_process_does_not_import_torch(monkeypatch: pytest.MonkeyPatch):
-    loaded = decoder_process._START.replace("main()\n", "sys.stdout.write('refused ' + str('torch' in sys.modules))")
-    monkeypatch.setattr(decoder_process, "_START", loaded)
+    loaded = reading._START.replace("main()\n", "sys.stdout.write('refused ' + str('torch' in sys.modules))")
+    monkeypatch.setattr(reading, "_START", loaded)
     with pytest.raises(ImageError, match="False"):
         decode_image(b"any")

@@ -8,10 +8,9 @@ import torch
 
 from vit_demo.errors import LabelError
 from vit_demo.inference import patch_features
-from vit_demo.inference.backend import decode, encode, forward_batch
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
-from vit_demo.inference.forward import forward_with_trace
+from vit_demo.inference.forward import decode, encode, forward_batch, forward_with_trace
 from vit_demo.inference.limits import POOLS
 from vit_demo.trace import Recording
 from vit_demo.web.catalog.example_digits import example_picture
@@ -26,8 +25,8 @@ class Elsewhere:
     def __init__(self):
         self.engine, self.sent, self.received = Engine("cpu"), [], []
 
-    def execute(self, *call, slow):
-        self.sent.append(encode((*call, slow)))
+    def execute(self, call):
+        self.sent.append(encode(call))
         preset, patch_size, function, arguments, options, _ = decode(self.sent[-1])
         found = self.engine.run_on_model(preset, patch_size, function, *arguments, **options)
         self.received.append(encode(found))

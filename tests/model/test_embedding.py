@@ -14,9 +14,8 @@ from einops import rearrange
 from torch import nn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.initialization import sincos_pos_embed_2d
+from vit_demo.model.initialization import sincos_pos_embed, sincos_pos_embed_2d
 from vit_demo.model.pooling import pool_tokens
-from vit_demo.model.pos_embed import sincos_pos_embed
 from vit_demo.model.vit import PatchEmbed
 
 

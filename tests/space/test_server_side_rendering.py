@@ -2,7 +2,7 @@
 
 from urllib.request import urlopen
 
-from vit_demo.web import launch
+from vit_demo.web.server import launch
 
 
 def test_node_is_not_started_though_the_environment_demands_it(monkeypatch, tmp_path, free_port):

@@ -1,7 +1,7 @@
 import torch
 import torch.nn.functional as F
 
-from vit_demo.training.augment import GROUP, augment_digits, augment_photos, vary_strokes
+from vit_demo.training.trainer import GROUP, augment_digits, augment_photos, vary_strokes
 
 
 def test_each_group_of_images_is_changed_its_own_way_within_the_range():

@@ -8,9 +8,8 @@ from PIL import Image
 from vit_demo.cli import main
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
-from vit_demo.training.evaluate import evaluate, outlier_sets
+from vit_demo.training.evaluate import FIGURES, evaluate, make_report, outlier_sets
 from vit_demo.training.predictions import Predictions
-from vit_demo.training.report import FIGURES, make_report
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import save_checkpoint
 

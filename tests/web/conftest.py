@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import gradio as gr
 import pytest
 
-from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import session_queues
 from vit_demo.web.requests import poll
+from vit_demo.web.server import launch
 
 from ..replies import forget
 from .http_requests import wait_until_idle

@@ -16,10 +16,9 @@ from PIL import Image
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog.example_digits import DIGITS, example_picture
 from vit_demo.web.frontend import assets
-from vit_demo.web.frontend.inputs import Inputs
-from vit_demo.web.frontend.javascript import FOLDER, sources
+from vit_demo.web.frontend.assets import FOLDER, sources
+from vit_demo.web.frontend.components import Inputs, Stage, stylesheet, view_names
 from vit_demo.web.frontend.modules import version
-from vit_demo.web.frontend.stage import Stage, stylesheet, view_names
 from vit_demo.web.requests.packing import pack, unpack
 from vit_demo.web.requests.payload import data_url
 
@@ -124,7 +123,7 @@ def test_templates_hold_nothing_that_gradio_would_evaluate(path: Path) -> None:
 
 
 def test_style_sheets_lose_comments_and_indentation_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(assets, "HERE", tmp_path)
+    monkeypatch.setattr(assets, "FOLDER", tmp_path)
     (tmp_path / "a.css").write_text("/* One\n   two. */\na { b: c; /* stays */ }\n@media (x) {\n  a { b: d; }\n}\n")
     (tmp_path / "b.css").write_text("  /* gone */\n.b { content: '/* not one */'; }")
     shortened = "a { b: c; /* stays */ }\n@media (x) {\na { b: d; }\n}\n\n.b { content: '/* not one */'; }"

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from vit_demo.web import launch
 from vit_demo.web.frontend.head import DESCRIPTION, TITLE
 from vit_demo.web.page import footer
+from vit_demo.web.server import launch
 
 
 class Head(HTMLParser):

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from tests.test_javascript import node
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.javascript import FOLDER, bundle, sources
+from vit_demo.web.frontend.assets import FOLDER, bundle, sources
 
 BASE = f"{modules.PREFIX}/{modules.version()}"
 SMALL = {
@@ -121,7 +121,7 @@ def test_languages_are_served_beside_it(client: TestClient) -> None:
         f"{BASE}/languages/",
         f"{BASE}/languages/../pad.json",
         f"{BASE}/stage/stage.css",
-        f"{BASE}/stage.py",
+        f"{BASE}/assets.py",
         f"{BASE}/../modules.py",
         f"{BASE}/..%2f..%2fsecurity.py",
         f"{BASE}/stage/../../security.py",

@@ -22,9 +22,10 @@ import pytest
 
 from vit_demo.cli import main
 from vit_demo.inference.engine import _engines
-from vit_demo.web import build_page, server
+from vit_demo.web import server
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads
+from vit_demo.web.page import build_page
 from vit_demo.web.requests.packing import unpack
 from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
@@ -37,7 +38,7 @@ import gc
 import time
 from vit_demo import methods
 from vit_demo.inference.job import report
-from vit_demo.web import launch
+from vit_demo.web.server import launch
 from dataclasses import replace
 
 def wait(*_, **__):
@@ -131,7 +132,7 @@ def test_no_part_of_a_reply_waits_for_an_acknowledgement():
 
 def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
     enabled = []
-    monkeypatch.setattr("vit_demo.web.launch", lambda *_: enabled.append(gc.isenabled()))
+    monkeypatch.setattr("vit_demo.web.server.launch", lambda *_: enabled.append(gc.isenabled()))
     assert main(["serve"]) == 0
     assert enabled == [False] and gc.isenabled()
 

@@ -13,7 +13,8 @@ from safetensors.torch import load, save, save_file
 from torch import Tensor
 
 from vit_demo.errors import CheckpointError, PresetError
-from vit_demo.weights import find_preset, load_model
+from vit_demo.weights import find_preset
+from vit_demo.weights.checkpoints import load_model
 
 WEIGHTS_FILE = "model.safetensors"
 NAN, INFINITY = float("nan"), float("inf")

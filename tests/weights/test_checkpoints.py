@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT
-from vit_demo.weights import PRESETS, load_model
-from vit_demo.weights.checkpoints import BUNDLED, load_checkpoint, read_record, save_checkpoint
+from vit_demo.weights import PRESETS
+from vit_demo.weights.checkpoints import BUNDLED, load_checkpoint, load_model, read_record, save_checkpoint
 
 PRESET = PRESETS["digits-notebook"]
 

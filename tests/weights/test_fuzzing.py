@@ -13,7 +13,8 @@ from PIL import Image
 from safetensors.torch import load, save
 
 import vit_demo
-from vit_demo.weights import find_preset, load_model
+from vit_demo.weights import find_preset
+from vit_demo.weights.checkpoints import load_model
 
 from .model_folder import INFINITY, NAN, REFUSALS, WEIGHTS_FILE, set_field, write_files
 

@@ -18,7 +18,8 @@ from huggingface_hub import constants
 import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.inference.job import Cancelled
-from vit_demo.weights import PRESETS, Preset, load_model
+from vit_demo.weights import PRESETS, Preset
+from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.download import MissingFileError, fetch
 
 from .hub_server import COMMIT

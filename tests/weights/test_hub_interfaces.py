@@ -16,13 +16,14 @@ import vit_demo
 from vit_demo.cli import main
 from vit_demo.inference.engine import Engine, _engines, get_engine
 from vit_demo.inference.inputs import Source
-from vit_demo.web import api
+from vit_demo.web.api import explanations as api
 from vit_demo.web.catalog import menu
-from vit_demo.web.frontend.inputs import Inputs
+from vit_demo.web.frontend.components import Inputs
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload
-from vit_demo.weights import PRESETS, find_preset, is_on_machine
+from vit_demo.weights import PRESETS, find_preset
+from vit_demo.weights.hub.repository import is_on_machine
 
 from ..asynchronous import run
 from ..replies import handle

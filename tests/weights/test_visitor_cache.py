@@ -11,7 +11,8 @@ from huggingface_hub import constants, get_hf_file_metadata
 from safetensors.torch import load, save
 
 from vit_demo.errors import CheckpointError, PresetError
-from vit_demo.weights import PRESETS, find_preset, limits, load_model
+from vit_demo.weights import PRESETS, find_preset, limits
+from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.download import fetch
 

@@ -4,8 +4,6 @@ Each command is a module with ``add(commands)``, which describes its arguments, 
 import torch, numpy and Gradio only when a command runs that needs them, so that help is quick.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from argparse import ArgumentParser

@@ -8,9 +8,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.cli.options import PRESET_HELP, add_picture_options, against, chosen_methods, names, whole_numbers
-from vit_demo.cli.output import MapProgress, json_values, prediction_json, print_line, write_file
-from vit_demo.cli.parser import Commands, add_command
+from vit_demo.cli.output import json_values, map_progress, prediction_json, print_line, progress_bar, write_file
+from vit_demo.cli.parser import (
+    PRESET_HELP,
+    Commands,
+    add_command,
+    add_picture_options,
+    against,
+    chosen_methods,
+    names,
+    whole_numbers,
+)
 from vit_demo.cli.pictures import find_pictures
 from vit_demo.errors import InputError, PresetError
 
@@ -63,18 +71,17 @@ def run(options: argparse.Namespace) -> None:
     chosen = options.preset or [default_preset(image)]
     presets = {name: get_engine().prepare(name).result() for name in chosen}
     combinations = [(name, size) for name in presets for size in _patch_sizes(presets, name, options.patch_size)]
-    results, maps = [], []
-    with MapProgress(len(combinations), len(methods)) as progress:
+    results: list[Exploration] = []
+    maps: list[list[NDArray[np.float32]]] = []
+    with progress_bar(len(combinations) * len(methods)) as bar:
         for name, size in combinations:
-            progress.start(f"{name}, {size} px")
             result = get_engine().explore(image, name, size, options.fit)
+            first = len(results) * len(methods)
             results.append(result)
-            maps.append(
-                [
-                    result.heatmap(method.name, options.label, progress.map(), against=against(options, method))
-                    for method in methods
-                ]
-            )
+            maps.append([])
+            for method in methods:
+                progress = map_progress(bar, f"{name}, {size} px", first + len(maps[-1]))
+                maps[-1].append(result.heatmap(method.name, options.label, progress, against=against(options, method)))
     path = options.out / f"{picture.stem}-compare.png"
     write_file(path, _sheet(results, methods, maps))
     if options.json:

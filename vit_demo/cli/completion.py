@@ -1,7 +1,5 @@
 """``completion``: a script with which the shell completes commands, options, presets and methods."""
 
-from __future__ import annotations
-
 import argparse
 
 from vit_demo.cli.output import print_line
@@ -35,16 +33,12 @@ def run(options: argparse.Namespace) -> None:
     parser = options.parser
     parser.prog = "vit-demo"
     values = {"preset": list(PRESETS), "method": list(METHOD_NAMES), "shell": list(SHELLS)}
-    for command in _commands(parser):
+    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    for command in commands.choices.values():
         for action in command._actions:
             if action.choices is None:
                 action.choices = values.get(action.dest)
             if action.metavar in _FOLDERS + _FILES:
                 kind = shtab.DIRECTORY if action.metavar in _FOLDERS else shtab.FILE
-                action.complete = kind  # type: ignore[attr-defined]
+                action.complete = kind
     print_line(shtab.complete(parser, options.shell))
-
-
-def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return list(commands.choices.values())

@@ -1,7 +1,5 @@
 """``evaluate``: accuracy, calibration and rejection rates of a bundled preset."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path
@@ -37,8 +35,14 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Evaluates, and prints the report."""
     from vit_demo.accelerator import best_device
-    from vit_demo.training.evaluate import evaluate, labelled_sets, outlier_sets
-    from vit_demo.training.report import format_report, make_report, plot_predictions
+    from vit_demo.training.evaluate import (
+        evaluate,
+        format_report,
+        labelled_sets,
+        make_report,
+        outlier_sets,
+        plot_predictions,
+    )
 
     preset, device = bundled_preset(options.preset), best_device()
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)

@@ -1,7 +1,5 @@
 """``explain``: predictions and heatmaps of pictures, as text, pictures, JSON or an HTML report."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys
@@ -9,16 +7,25 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from vit_demo.cli.options import (
+from vit_demo.cli.output import (
+    json_values,
+    make_folder,
+    map_progress,
+    prediction_json,
+    print_line,
+    progress_bar,
+    write_file,
+)
+from vit_demo.cli.parser import (
     PRESET_HELP,
+    Commands,
+    add_command,
     add_map_options,
     add_picture_options,
     against,
     chosen_methods,
     map_options,
 )
-from vit_demo.cli.output import MapProgress, json_values, make_folder, prediction_json, print_line, write_file
-from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
 
@@ -69,9 +76,8 @@ def run(options: argparse.Namespace) -> bool:
         get_engine().prepare(options.preset).result().check_patch_size(options.patch_size)
     report, known = Report(), dict[str, tuple[str, ...]]()
     failed, goes_on = False, out is not None or options.html is not None
-    with MapProgress(len(pictures), len(methods)) as progress:
-        for picture in pictures:
-            progress.start(picture.name)
+    with progress_bar(len(pictures) * len(methods)) as bar:
+        for number, picture in enumerate(pictures):
             try:
                 result = get_engine().explore(picture.read(), options.preset, options.patch_size, options.fit)
             except (ImageError, PresetError) as error:
@@ -80,17 +86,12 @@ def run(options: argparse.Namespace) -> bool:
                 report.add_failure(picture.name, str(error))
                 continue
             label = result.labels[result.target(options.label)] if result.labels else None
-            maps = [
-                ExplainedMap(
-                    method,
-                    chosen,
-                    result.heatmap(
-                        method.name, options.label, progress.map(), against=against(options, method), **chosen
-                    ),
-                    against(options, method),
-                )
-                for method, chosen in zip(methods, choices, strict=True)
-            ]
+            maps = list[ExplainedMap]()
+            for method, chosen in zip(methods, choices, strict=True):
+                progress = map_progress(bar, picture.name, number * len(methods) + len(maps))
+                other = against(options, method)
+                values = result.heatmap(method.name, options.label, progress, against=other, **chosen)
+                maps.append(ExplainedMap(method, chosen, values, other))
             explained = Explained(picture, result, maps, label)
             paths = write_pictures(explained, out, options.query) if out is not None else []
             if options.json:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from vit_demo.errors import InputError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from PIL import Image
+    from tqdm import tqdm
 
     from vit_demo.inference.exploration import Exploration
 
@@ -81,42 +82,21 @@ def json_values(values: NDArray[np.float32]) -> list[list[float]]:
     return [[float(str(value)) for value in row] for row in values]
 
 
-class MapProgress:
-    """A progress bar on stderr, if that is a terminal, over so many pictures of so many maps each."""
+def progress_bar(maps: int) -> tqdm:
+    """A progress bar on stderr, if that is a terminal, over so many maps."""
+    from tqdm import tqdm
 
-    def __init__(self, pictures: int, maps: int) -> None:
-        from tqdm import tqdm
+    disable = True if sys.stderr is None else None  # None: unless stderr is a terminal
+    return tqdm(total=maps, disable=disable, leave=False, bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}")
 
-        self._maps = maps
-        self._started = self._picture = 0
-        disable = True if sys.stderr is None else None  # None: unless stderr is a terminal
-        self._bar = tqdm(
-            total=pictures * maps,
-            disable=disable,
-            leave=False,
-            bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}",
-        )
 
-    def start(self, name: str) -> None:
-        """Begins the next picture."""
-        self._bar.set_description_str(Path(name).name[:40], refresh=False)
-        self._move_to(self._picture * self._maps)
-        self._started = self._picture * self._maps
-        self._picture += 1
+def map_progress(bar: tqdm, name: str, position: int) -> Callable[[int, int], None]:
+    """Moves a bar to a map of a picture; returns a function that takes the passes done and their total."""
 
-    def map(self) -> Callable[[int, int], None]:
-        """Begins the next map of the picture; returns a function that takes the passes done and their total."""
-        base = self._started
-        self._started += 1
-        self._move_to(base)
-        return lambda done, total: self._move_to(base + done / max(1, total))
+    def move_to(place: float) -> None:
+        bar.n = place
+        bar.refresh()
 
-    def _move_to(self, position: float) -> None:
-        self._bar.n = position
-        self._bar.refresh()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._bar.close()
+    bar.set_description_str(Path(name).name[:40], refresh=False)
+    move_to(position)
+    return lambda done, total: move_to(position + done / max(1, total))

@@ -1,4 +1,4 @@
-"""What the descriptions of all commands share."""
+"""What the descriptions of all commands share: their form, and the options of several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, METHOD_NAMES, PHOTOS_PRESET
+from vit_demo.errors import InputError
+
+if TYPE_CHECKING:
+    from vit_demo.methods import Method
+
+PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 Commands = Any
 """What ``add_subparsers`` returns; argparse gives the type no public name."""
@@ -43,3 +51,86 @@ def program_name() -> str:
     """How the program was started, for help and examples that can be copied."""
     started = Path(sys.argv[0]).name
     return "vit-demo" if started.startswith("vit-demo") else "python -m vit_demo"
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    found = [part.strip() for part in text.split(",") if part.strip()]
+    if not found:
+        raise argparse.ArgumentTypeError("give at least one name")
+    return found
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Whole numbers between commas."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 4,7") from None
+
+
+def add_picture_options(command: argparse.ArgumentParser) -> None:
+    """Adds ``--method``, ``--label``, ``--against`` and ``--fit``."""
+    command.add_argument(
+        "--method", type=names, action="extend", metavar="M[,M]",
+        help=f"explanation methods (rollout); each of: {', '.join(METHOD_NAMES)}",
+    )  # fmt: skip
+    command.add_argument(
+        "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
+    )
+    command.add_argument(
+        "--against", metavar="CLASS", help="another class: the evidence for the first rather than for this one"
+    )
+    command.add_argument("--fit", choices=FITS, default=FITS[0], help="how a photo becomes the input (%(default)s)")
+
+
+def chosen_methods(options: argparse.Namespace) -> list[Method]:
+    """The methods of ``--method``, each once; classes may be given only where one of them depends on these."""
+    from vit_demo.methods import find_method
+
+    methods = [find_method(name) for name in dict.fromkeys(options.method or ["rollout"])]
+    applies = {
+        "label": any(method.class_specific for method in methods),
+        "against": any(method.compares_classes for method in methods),
+    }
+    for option, some in applies.items():
+        if getattr(options, option) is not None and not some:
+            chosen = ", ".join(method.name for method in methods)
+            raise InputError(f"--{option} does not apply to {chosen}: add --method relevance, or leave it out.")
+    return methods
+
+
+def against(options: argparse.Namespace, method: Method) -> str | None:
+    """The class that a map compares, if its method does."""
+    return options.against if method.compares_classes else None
+
+
+def add_map_options(command: argparse.ArgumentParser) -> None:
+    """Adds ``--block``, ``--head``, ``--query`` and ``--direction``, which some methods have."""
+    group = command.add_argument_group("options of some methods", "each applies to the chosen methods that have it")
+    group.add_argument("--block", type=int, metavar="N", help="from 0, negative from the end (the last)")
+    group.add_argument("--head", type=int, metavar="N", help="from 0 (the mean of all)")
+    group.add_argument("--query", type=patch, metavar="ROW,COL", help="the patch the map is about (the class token)")
+    group.add_argument(
+        "--direction", choices=DIRECTIONS, help="what the query attends to (from), or what attends to it"
+    )
+
+
+def patch(text: str) -> tuple[int, int]:
+    """Row and column of a patch."""
+    try:
+        row, col = map(int, text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a row and a column such as 3,4") from None
+    return row, col
+
+
+def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
+    """For each method its own among the options that were given; ``InputError`` for one that none of them has."""
+    names = ("block", "head", "query", "direction")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    for option in given:
+        if not any(method.offers(option) for method in methods):
+            chosen = ", ".join(method.name for method in methods)
+            raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
+    return [{name: value for name, value in given.items() if method.offers(name)} for method in methods]

@@ -1,7 +1,5 @@
 """``presets``: the table of models."""
 
-from __future__ import annotations
-
 import argparse
 
 from vit_demo.cli.output import print_line

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Template
 
 from vit_demo.version import __version__
 
@@ -18,54 +19,18 @@ if TYPE_CHECKING:
 PICTURE_SIDE = 224
 """Longest side of a picture in the report, in CSS pixels; the files have up to twice as many."""
 
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<title>vit_demo: {title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header><h1>{title}</h1></header>
-{contents}<main>
-{sections}</main>
-<footer>{footer}</footer>
-</body>
-</html>
-"""
-
-FOOTER = (
-    "The colours of a map end at its largest absolute value, given below it; values below 0 are blue. "
-    "Made with vit_demo {}."
-)
-
 
 class Report:
-    """Collects pictures as HTML; a result can be dropped from memory once it is added."""
+    """Collects what ``report.html`` shows of pictures; a result can be dropped from memory once it is added."""
 
     def __init__(self) -> None:
-        self._names: list[str] = []
-        self._sections: list[str] = []
+        self._pictures: list[dict[str, Any]] = []
 
     def add(self, explained: Explained) -> None:
         """Adds a picture with its predictions and maps."""
-        result = explained.result
-        rows = "\n".join(_prediction(label, probability) for label, probability in result.top(5))
-        preset, size = result.preset, result.patch_size
-        predictions = f"<p>{escape(preset.title)} ({escape(preset.name)}), patches of {size} x {size} pixels</p>\n"
-        predictions += f"<ol>\n{rows}\n</ol>" if rows else "<p>This model has no classes.</p>"
-        if rows and not result.is_confident:
-            predictions += "<p>Low confidence.</p>"
-        if preset.few_labels:
-            labels = escape(", ".join(preset.few_labels))
-            summary = f"The model knows {len(preset.few_labels)} classes and takes anything else for one of them."
-            predictions += f"\n<details><summary>{summary}</summary>{labels}</details>"
-        input_caption = f"<b>What the model saw</b><br>{result.grid[0]} x {result.grid[1]} patches"
-        figures = [_figure(result.image, input_caption, explained.picture.name, pixelated=result.photo is None)]
+        result, name = explained.result, explained.picture.name
+        seen = _figure(result.image, name, "What the model saw", [f"{result.grid[0]} x {result.grid[1]} patches"])
+        figures = [{**seen, "pixelated": result.photo is None}]
         for one in explained.maps:
             method = one.method
             about = f"for {explained.label}" if method.class_specific else "does not depend on the class"
@@ -74,55 +39,46 @@ class Report:
             lines = [about, f"largest value {float(abs(one.values).max()):.3g} ({method.unit})"]
             if one.options:
                 lines.insert(0, ", ".join(f"{name} {value}" for name, value in one.options.items()))
-            caption = f"<b>{escape(method.title)}</b><br>{'<br>'.join(map(escape, lines))}"
-            figures.append(
-                _figure(
-                    result.overlay(one.values, method=method.name),
-                    caption,
-                    f"{method.title} of {explained.picture.name}",
-                )
-            )
-        self._add(explained.picture.name, f'{predictions}\n<div class="maps">\n{"".join(figures)}</div>')
+            picture = result.overlay(one.values, method=method.name)
+            figures.append(_figure(picture, f"{method.title} of {name}", method.title, lines))
+        self._pictures.append(
+            {
+                "name": name,
+                "preset": result.preset,
+                "patch_size": result.patch_size,
+                "predictions": result.top(5),
+                "is_confident": result.is_confident,
+                "figures": figures,
+            }
+        )
 
     def add_failure(self, name: str, message: str) -> None:
         """Adds a picture that could not be read, and why."""
-        self._add(name, f'<p class="failure">{escape(message)}</p>')
+        self._pictures.append({"name": name, "failure": message})
 
     def html(self) -> str:
         """The whole file."""
-        links = "".join(f'<li><a href="#p{i}">{escape(name)}</a></li>\n' for i, name in enumerate(self._names))
-        count = len(self._names)
-        return PAGE.format(
+        template, style = (Path(__file__).with_name(f"report.{end}").read_text("utf-8") for end in ("html", "css"))
+        count = len(self._pictures)
+        return Template(template, autoescape=True, trim_blocks=True, lstrip_blocks=True).render(
             title="1 picture explained" if count == 1 else f"{count} pictures explained",
-            style=Path(__file__).with_name("report.css").read_text(encoding="utf-8"),
-            contents=f"<nav><ol>\n{links}</ol></nav>\n" if count > 1 else "",
-            sections="".join(self._sections),
-            footer=escape(FOOTER.format(__version__)),
+            style=style,
+            pictures=self._pictures,
+            version=__version__,
         )
 
-    def _add(self, name: str, content: str) -> None:
-        heading = f'<section id="p{len(self._names)}">\n<h2>{escape(name)}</h2>\n'
-        self._names.append(name)
-        self._sections.append(f"{heading}{content}\n</section>\n")
 
-
-def _prediction(label: str, probability: float) -> str:
-    bar = f'<i style="width: {100 * probability:.1f}%"></i>'
-    return f"<li><span>{escape(label)}</span><b>{100 * probability:.1f} %</b>{bar}</li>"
-
-
-def _figure(picture: Image.Image, caption: str, alternative: str, *, pixelated: bool = False) -> str:
-    """A picture with a caption, which is HTML already, and a text for those who do not see it."""
+def _figure(picture: Image.Image, alternative: str, title: str, lines: list[str]) -> dict[str, Any]:
+    """A picture with a caption, and a text for those who do not see it."""
     scale = PICTURE_SIDE / max(picture.size)
-    size = f'width="{round(picture.width * scale)}" height="{round(picture.height * scale)}"'
-    style = ' class="pixelated"' if pixelated else ""
-    image = f'<img src="{_data_url(picture)}" {size} alt="{escape(alternative)}"{style}>'
-    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>\n"
-
-
-def _data_url(picture: Image.Image) -> str:
-    small = picture.copy()
+    small, buffer = picture.copy(), io.BytesIO()
     small.thumbnail((2 * PICTURE_SIDE, 2 * PICTURE_SIDE))
-    buffer = io.BytesIO()
     small.save(buffer, "WEBP", quality=90)
-    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+    return {
+        "url": "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"),
+        "width": round(picture.width * scale),
+        "height": round(picture.height * scale),
+        "alt": alternative,
+        "title": title,
+        "lines": lines,
+    }

@@ -1,7 +1,5 @@
 """``serve``: the page."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os
@@ -24,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"GRADIO_SERVER_PORT is {port!r}: set it to a number from 1 to 65535, or unset it.")
     gc.disable()  # until the page is served: what is imported stays, and collecting garbage among it takes a second
     try:
-        from vit_demo.web import launch
+        from vit_demo.web.server import launch
 
         launch(options.host, options.port)
     finally:

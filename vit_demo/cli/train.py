@@ -1,7 +1,5 @@
 """``train``: a bundled preset, from random weights."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """k-means segments of patch tokens: Lloyd's algorithm, started by greedy k-means++."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

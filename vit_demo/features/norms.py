@@ -1,7 +1,5 @@
 """The length of patch tokens, and the few that are far longer than the rest."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

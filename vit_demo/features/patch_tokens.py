@@ -1,4 +1,4 @@
-"""The tokens of the patches at every depth, and the class that each would be given."""
+"""The tokens of every depth, and what the head makes of them (the logit lens; nostalgebraist, 2020)."""
 
 from typing import NamedTuple
 
@@ -64,6 +64,21 @@ def patch_tokens(
     check_tokens(trace)
     found = [_read(model, x[0], count) for x in trace.tokens]
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
+
+
+@torch.inference_mode()
+def logit_lens(
+    model: TracedViT, images: Tensor, *, patch_size: int | None = None, kept_patches: Tensor | None = None
+) -> Tensor:
+    """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``TracedViT.forward``.
+
+    Returns:
+        Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
+    """
+    trace = Recording(record_tokens=True)
+    model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    check_tokens(trace)
+    return torch.stack([model.forward_head(x) for x in trace.tokens], dim=1).float()
 
 
 def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

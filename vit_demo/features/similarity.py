@@ -1,7 +1,5 @@
 """Cosine similarity of tokens, as in the figures of DINO (Caron et al., 2021) and DINOv3 (Siméoni et al., 2025)."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 import torch.nn.functional as F

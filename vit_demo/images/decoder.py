@@ -1,7 +1,7 @@
 """The program of the decoding process: an image file on stdin, upright RGB pixels or an error message on stdout.
 
 It runs under resource limits of the kernel, because a decoder cannot be interrupted from within, and a file of a few
-kilobytes can make some decoders allocate gigabytes or run for minutes. `decoder_process` starts it.
+kilobytes can make some decoders allocate gigabytes or run for minutes. `reading` starts it.
 """
 
 import io

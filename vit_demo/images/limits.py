@@ -1,6 +1,6 @@
 """Limits on untrusted pictures: bytes, pixels, memory and seconds.
 
-A picture file is decoded by a separate process (see `decoder_process`), two at a time, which the kernel ends when it
+A picture file is decoded by a separate process (see `reading`), two at a time, which the kernel ends when it
 exceeds `MAX_DECODER_MEMORY` or `MAX_CPU_SECONDS`. The limits on pixels and scans refuse most decompression bombs
 before that, with a message that gives the reason.
 """

@@ -1,7 +1,5 @@
 """A cache bounded by the bytes it holds, not by the number of its entries."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

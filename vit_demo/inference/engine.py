@@ -20,17 +20,26 @@ from vit_demo import images
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
 from vit_demo.checks import find_device, path_or_name
 from vit_demo.errors import InputError
-from vit_demo.inference.backend import Backend
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import forward_with_trace, report_to, retry_with_less_memory, to_cpu, to_device
+from vit_demo.inference.forward import (
+    Backend,
+    Call,
+    forward_with_trace,
+    report_to,
+    retry_with_less_memory,
+    to_cpu,
+    to_device,
+)
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.resources import release_memory
 from vit_demo.trace import TracedViT
-from vit_demo.weights import PRESETS, Preset, Progress, fetch_files, find_preset, is_on_machine, load_model
+from vit_demo.weights import PRESETS, Preset, find_preset
+from vit_demo.weights.checkpoints import load_model
+from vit_demo.weights.hub.repository import Progress, fetch_files, is_on_machine
 
 T = TypeVar("T")
 
@@ -190,7 +199,7 @@ class Engine:
 
         def work() -> T:
             if self._backend is not None:
-                return self._backend.execute(preset, patch_size, function, arguments, options, slow=slow)
+                return self._backend.execute(Call(preset, patch_size, function, arguments, options, slow))
             self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)

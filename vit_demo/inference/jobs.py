@@ -9,8 +9,6 @@ A job that needs another (a map needs its forward pass) calls ``JobRunner.run``:
 thread, unless it is running elsewhere already and only has to be awaited.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
@@ -23,10 +21,9 @@ from typing import Any, TypeVar
 import torch
 
 from vit_demo.errors import BusyError
-from vit_demo.inference.byte_semaphore import ByteSemaphore
-from vit_demo.inference.fair_queue import FairQueue
 from vit_demo.inference.job import Cancelled, Job, current_job, owner
 from vit_demo.inference.limits import MEMORY, POOLS, SMALL_JOB, Pool
+from vit_demo.inference.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
 

@@ -7,8 +7,6 @@ for every attention map. ``kept_patches`` is as in ``TracedViT.forward``; a desc
 among them.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,14 +94,17 @@ def describe_network(
     depths = [calls["block0"].given, *(calls[name].returned for name in blocks)]
     grid = grid_of(pixels, patch_size)
     kernel = vit.patch_embed.kernels.get(vit.patch_embed.proj.weight, patch_size, resample_patch_embed)
-    filters = _largest_filters(kernel)
+    count = min(len(kernel), MAX_FILTERS, max(4, MAX_FILTER_VALUES // kernel[0].numel()))
+    filters = kernel.flatten(1).norm(dim=1).argsort(descending=True, stable=True)[:count]
+    patches = pixels[0].unfold(1, patch_size, patch_size).unfold(2, patch_size, patch_size)  # [C, rows, cols, p, p]
+    contrast = patches.flatten(3).std(-1, correction=0).mean(0).flatten()
     _, bias = vit.patch_embed.proj.parameters()
     found = {
         "filters": filters,
         "kernel": kernel[filters],
         "bias": bias[filters],
         "positions": compress(vit.pos_embed_for(grid)[0, vit.num_pos_embed_prefix :]),
-        "contrast": _on_grid(_contrast(pixels, patch_size), grid, kept_patches, only_kept=True),
+        "contrast": _on_grid(contrast, grid, kept_patches, only_kept=True),
         "pooled": calls["head"].given[0],
     }
     pooled = torch.cat([vit.forward_head(vit.norm(x), pre_logits=True) for x in depths])  # [blocks + 1, F]
@@ -225,18 +226,6 @@ def token_of(vit: ViT, patch: int, kept_patches: Tensor | None) -> int:
     """The index of a kept patch's token in the sequence."""
     order = None if kept_patches is None else kept_patches[0].tolist()
     return vit.config.num_prefix_tokens + (patch if order is None else order.index(patch))
-
-
-def _largest_filters(kernel: Tensor) -> Tensor:
-    """Indices of the filters ``[D, C, p, p]`` of largest norm, largest first."""
-    count = min(len(kernel), MAX_FILTERS, max(4, MAX_FILTER_VALUES // kernel[0].numel()))
-    return kernel.flatten(1).norm(dim=1).argsort(descending=True, stable=True)[:count]
-
-
-def _contrast(pixels: Tensor, patch_size: int) -> Tensor:
-    """Standard deviation of the pixels of each patch, ``[rows * cols]``."""
-    patches = pixels[0].unfold(1, patch_size, patch_size).unfold(2, patch_size, patch_size)  # [C, rows, cols, p, p]
-    return patches.flatten(3).std(-1, correction=0).mean(0).flatten()
 
 
 def _classes(depths: Tensor, logits: Tensor) -> Numbers:

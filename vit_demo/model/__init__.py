@@ -1,8 +1,7 @@
 """The network. Imports torch and nothing else; ``ViTConfig`` is there without torch."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from vit_demo.lazy import lazy_names
 from vit_demo.model.config import ViTConfig
 
 if TYPE_CHECKING:
@@ -10,9 +9,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ViT", "ViTConfig"]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "ViT": "vit_demo.model.vit",
-    },
-)
+
+def __getattr__(name: str) -> Any:
+    if name != "ViT":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from vit_demo.model.vit import ViT
+
+    return ViT

@@ -1,7 +1,5 @@
 """The shape of a Vision Transformer, as one frozen record."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args

@@ -1,4 +1,4 @@
-"""The weights that a network starts from; chosen for narrow networks.
+"""The weights that a network starts from, chosen for narrow networks, and fixed positions.
 
 After 250 steps of 128 augmented digits a network of width 64 has 54 % accuracy at patch 4, but 27 % if its linear maps
 start at the usual standard deviation of 0.02; over patch sizes 4, 7 and 14 it has 61 %, but 47 % with random positions.
@@ -45,3 +45,15 @@ def sincos_pos_embed_2d(side: int, dim: int) -> Tensor:
     columns = wave[None].expand(side, side, -1)
     table = torch.cat([rows, columns], dim=2).reshape(1, side * side, -1)
     return F.pad(table, (0, dim - table.shape[2]))
+
+
+def sincos_pos_embed(length: int, dim: int) -> Tensor:
+    """The fixed table of Vaswani et al. (2017): ``sin(i / 10000^(j/D))`` where j is even, cosine where it is odd.
+
+    Returns:
+        ``[1, length, dim]`` float32.
+    """
+    i = torch.arange(length, dtype=torch.float64)[:, None]
+    j = torch.arange(dim)[None, :]
+    angle = i / 10000.0 ** ((j - j % 2) / dim)
+    return torch.where(j % 2 == 0, angle.sin(), angle.cos()).float()[None]

@@ -1,7 +1,5 @@
 """The memory that tensors take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The projection of the MNIST-from-scratch notebook, in which each head sees only its own slice of the token."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

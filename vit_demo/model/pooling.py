@@ -1,7 +1,5 @@
 """What the head reads of the tokens: one token, a mean, or two such vectors side by side."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,17 +4,14 @@ Parameter names are timm's, so that timm's checkpoints load here and ours load t
 batch, N the tokens, D their width, H the heads and d = D / H.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.model.config import ViTConfig
-from vit_demo.model.initialization import init_weights
+from vit_demo.model.initialization import init_weights, sincos_pos_embed
 from vit_demo.model.per_head import PerHeadQKV
 from vit_demo.model.pooling import pool_tokens
-from vit_demo.model.pos_embed import sincos_pos_embed
 from vit_demo.model.resample import SizeCache, resample_patch_embed, resample_pos_embed
 
 

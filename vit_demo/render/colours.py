@@ -5,8 +5,6 @@ under a wash of colour: nothing where the value is 0, deeper where it is higher.
 below 0 and red above, equally strong at equal distance from 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 Colours grow with the square root of a value, so that flat maps can be seen beside peaked ones.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

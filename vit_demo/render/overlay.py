@@ -1,6 +1,4 @@
-"""A heatmap over a picture, in perceptually even colours."""
-
-from __future__ import annotations
+"""Heatmaps over a picture, in perceptually even colours."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,3 +50,18 @@ def ink_on_paper(image: Image.Image) -> Image.Image:
     """A drawing, white on black as the model sees it, as dark ink on light paper: mode L, the same size."""
     shares = np.asarray(image, np.float64) / 255
     return Image.fromarray((WHITE_OF_PAPER + (BLACK_OF_INK - WHITE_OF_PAPER) * shares).round().astype(np.uint8))
+
+
+def contact_sheet(
+    image: Image.Image, maps: NDArray[np.floating], *, cell: int = 112, gap: int = 6, alpha: float = 0.75
+) -> Image.Image:
+    """Overlays of maps ``[blocks, heads, rows, cols]``, heads as rows and blocks as columns, each to its maximum."""
+    blocks, heads = maps.shape[:2]
+    first = overlay(image, maps[0, 0], display_size=cell)
+    width, height = first.width + gap, first.height + gap
+    sheet = Image.new("RGB", (blocks * width + gap, heads * height + gap), "white")
+    for block in range(blocks):
+        for head in range(heads):
+            picture = overlay(image, maps[block, head], alpha=alpha, display_size=cell)
+            sheet.paste(picture, (gap + block * width, gap + head * height))
+    return sheet

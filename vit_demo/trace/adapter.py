@@ -1,7 +1,5 @@
 """Finds what must be known of a network: a few passes on noise, and no assumption about its class."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -76,12 +74,14 @@ def _probe(
     prefix = num_tokens - (image_size // patch) ** 2
     if not 0 <= prefix <= MAX_PREFIX or image_size % patch:
         raise PresetError(f"Patches of {patch} pixels do not give the {num_tokens} tokens of this network.")
+    # timm's networks without classes return the pooled vector.
+    has_classes = getattr(module, "num_classes", 1) != 0 and (isinstance(output, Tensor) or hasattr(output, "logits"))
     heads, dim = probe.shapes[0][1], probe.tokens[parts[2]][0].shape[2]
     config = ViTConfig(
         image_size=image_size,
         patch_size=patch,
         in_channels=in_channels,
-        num_classes=logits_of(output).shape[1] if _has_classes(module, output) else 0,
+        num_classes=logits_of(output).shape[1] if has_classes else 0,
         embed_dim=dim if dim % heads == 0 else heads * probe.shapes[0][3],
         depth=len(probe.paths),
         num_heads=heads,
@@ -112,11 +112,6 @@ def _adapt(module: nn.Module, image_size: int, patch_size: int | None, in_channe
     network = TracedViT(module, config, structure)
     structure = replace(structure, leaves_out=_can_leave_out(network, noise), takes_any_size=_is_flexible(network))
     return TracedViT(module, config, structure)
-
-
-def _has_classes(module: nn.Module, output: Any) -> bool:
-    """Whether the output are logits; timm's networks without classes return the pooled vector."""
-    return getattr(module, "num_classes", 1) != 0 and (isinstance(output, Tensor) or hasattr(output, "logits"))
 
 
 def _pool(network: TracedViT, output: Any, num_prefix_tokens: int) -> Pool:

@@ -5,8 +5,6 @@ torch passes each of its functions through the modes that are active in a thread
 softmax over ``[B, H, N, N]`` and the product with the values that follows it.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

@@ -36,15 +36,13 @@ class Pass(AttentionMode):
         super().__init__()
         self._network, self._recording, self._attention_fn = network, recording, attention_fn
         self._is_own = isinstance(network.module, ViT)
-        self._kept = None if kept is None else self._rows(kept)  # [B, K']: prefix included
+        self._kept: Tensor | None = None  # [B, K']: prefix included
+        if kept is not None:
+            prefix = network.config.num_prefix_tokens
+            self._kept = torch.cat([torch.arange(prefix, device=kept.device).expand(len(kept), -1), kept + prefix], 1)
         self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self.count = 0
-
-    def _rows(self, kept: Tensor) -> Tensor:
-        prefix = self._network.config.num_prefix_tokens
-        first = torch.arange(prefix, device=kept.device).expand(len(kept), -1)
-        return torch.cat([first, kept + prefix], 1)
 
     @property
     def _is_watched(self) -> bool:

@@ -1,7 +1,5 @@
 """What a network is made of, seen while it runs once: its blocks, its tokens, and which of them its head reads."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

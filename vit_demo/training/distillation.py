@@ -4,8 +4,6 @@ Teacher and student see the same images, augmented and mixed alike (Beyer et al.
 https://arxiv.org/abs/2106.05237).
 """
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path

@@ -6,8 +6,6 @@ as their target, so that the network learns to be unsure of them (Hendrycks et a
 https://arxiv.org/abs/1812.04606). All shapes are in ``strokes.json``.
 """
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 

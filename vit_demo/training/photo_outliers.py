@@ -4,8 +4,6 @@ Their training target is the uniform distribution, so that the network learns to
 2018, https://arxiv.org/abs/1812.04606).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ classify any sharp photo as one of Imagenette's ten classes. Labelled everyday p
 show none of the classes, correct this.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A network's predictions for a labelled dataset, the figures computed from them, and calibration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """How each bundled preset is trained: patch sizes, data, teacher, optimiser and schedule."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 

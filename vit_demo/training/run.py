@@ -1,7 +1,5 @@
 """Trains a preset: loads the data, trains or loads its teacher, trains the network and writes the checkpoints."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The layout of the page: inputs on the left, the result on the right. Its requests are those of ``requests.poll``."""
 
-from __future__ import annotations
-
 import logging
 from html import escape
 
@@ -15,9 +13,8 @@ from vit_demo.web import settings
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.api.endpoints import add_endpoints
 from vit_demo.web.catalog.menu import default_photo_preset
+from vit_demo.web.frontend.components import Inputs, Stage
 from vit_demo.web.frontend.head import TITLE
-from vit_demo.web.frontend.inputs import Inputs
-from vit_demo.web.frontend.stage import Stage
 from vit_demo.web.guard.security import SafeBlocks
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import EmptyPayload, ResultPayload, empty, payload

@@ -1,7 +1,5 @@
 """Starts the server with the page, the API and ``/healthz``, and stops it gracefully."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import errno
@@ -15,14 +13,13 @@ import time
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from types import FrameType
 
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
@@ -30,14 +27,16 @@ from vit_demo.errors import InputError
 from vit_demo.inference.engine import get_engine
 from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
-from vit_demo.web.catalog import thumbnails
+from vit_demo.web.catalog import example_photos
 from vit_demo.web.frontend import head, modules
 from vit_demo.web.frontend.theme import style, theme
 from vit_demo.web.guard import replacements, session_queues, uploads
 from vit_demo.web.guard.compression import Compression
-from vit_demo.web.guard.limits import MAX_QUEUE_LENGTH
 from vit_demo.web.guard.security import Guard
 from vit_demo.web.page import build_page
+
+MAX_QUEUE_LENGTH = 64
+"""Events waiting in Gradio's queue."""
 
 _PORT_IN_USE = "Port {} cannot be used: stop the program that listens there, or choose another port."
 _NO_FREE_PORT = "No port is free: stop other programs that serve pages, or choose a port."
@@ -47,7 +46,7 @@ SWITCH_INTERVAL_SECONDS = 0.0005
 """Python's thread switch interval, shortened so that a digit's thread does not wait for a photo's."""
 
 M_ARENA_MAX = -8
-"""Parameter of glibc's ``mallopt``: the number of heaps."""
+"""Parameter of glibc's ``mallopt``: the number of heaps. What is freed in that of one thread no other can use."""
 
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports, of which the first free one is used if none is given."""
@@ -99,25 +98,14 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
 
 
 class Server(uvicorn.Server):
-    """uvicorn in a thread of its own; the main thread waits for signals.
-
-    Args:
-        app: What it serves.
-    """
+    """uvicorn in a thread of its own; the main thread waits for signals."""
 
     def __init__(self, app: FastAPI) -> None:
         # The guard reads X-Forwarded-For where a proxy is announced; uvicorn would believe any local process.
         super().__init__(uvicorn.Config(app, log_level="warning", proxy_headers=False))
 
     def start(self, listening: socket.socket) -> None:
-        """Returns when requests are answered.
-
-        Args:
-            listening: The socket at which they arrive.
-
-        Raises:
-            RuntimeError: If the application does not start.
-        """
+        """Returns when requests at a socket are answered; ``RuntimeError`` if the application does not start."""
         self._thread = threading.Thread(target=self.run, args=([listening],), daemon=True)
         self._thread.start()
         while not self.started:
@@ -136,8 +124,17 @@ def asgi_app() -> FastAPI:
 
     It has one process' uploads and queue, so it must not be copied into several workers.
     """
-    page, routes = _prepare()
-    app = FastAPI(routes=routes, lifespan=lambda _: _cleaned(page), openapi_url=None)
+    uploads.folder()  # before any component reads Gradio's setting
+    with suppress(OSError, AttributeError):  # other C libraries have no such function
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    page = build_page()
+    head.install()
+    replacements.install(page)
+    page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
+    session_queues.install(page)
+    routes = [*head.routes(), *modules.routes(), *example_photos.routes(modules.PREFIX), *documents.routes(page)]
+    app = FastAPI(routes=[Route("/healthz", healthz), *routes], lifespan=lambda _: _cleaned(page), openapi_url=None)
     app.add_middleware(Compression)
     app.add_middleware(Guard, page=page)
     app.state.page = page
@@ -155,20 +152,6 @@ def asgi_app() -> FastAPI:
         footer_links=[],
     )
     return app
-
-
-def _prepare() -> tuple[gr.Blocks, list[BaseRoute]]:
-    """Sets what concerns the whole process, and builds the page and the routes beside it."""
-    uploads.folder()  # before any component reads Gradio's setting
-    _limit_heaps()
-    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-    page = build_page()
-    head.install()
-    replacements.install(page)
-    page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
-    session_queues.install(page)
-    others = [*modules.routes(), *head.routes(), *thumbnails.routes(modules.PREFIX), *documents.routes(page)]
-    return page, [Route("/healthz", healthz), *others]
 
 
 @asynccontextmanager
@@ -206,12 +189,8 @@ def _serve_until_stopped(page: gr.Blocks) -> None:
     gc.freeze()
     gc.enable()
     stopped = threading.Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        stopped.set()
-
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+        signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems a wait without a timeout is not interrupted by signals
         pass
     finished = get_engine().jobs.close(SHUTDOWN_SECONDS)
@@ -224,33 +203,13 @@ def _serve_until_stopped(page: gr.Blocks) -> None:
         os._exit(0)
 
 
-def _limit_heaps() -> None:
-    """Limits the number of glibc's heaps: memory freed in the heap of one thread cannot be used by the others."""
-    with suppress(OSError, AttributeError):  # other C libraries have no such function
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
-
-
-def _port(port: int | None) -> int | None:
-    given = port if port is not None else os.environ.get("GRADIO_SERVER_PORT") or None
-    if given is None:
-        return None
-    try:
-        number = int(given)
-    except ValueError:
-        number = -1
-    if not 0 < number < 65536:
-        raise InputError(f"{given!r} is not a valid port: choose a number from 1 to 65535.")
-    return number
-
-
 def _listen(host: str | None, port: int | None) -> socket.socket:
-    """A socket at an address, at the first free one of Gradio's ports if none is given.
-
-    Raises:
-        InputError: If the port is in use or not valid, or the address is none of this machine.
-    """
+    """A socket at an address, at the first free one of Gradio's ports if none is given; errors as of ``launch``."""
     address = (host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1").strip("[]")
-    given = _port(port)
+    chosen = os.environ.get("GRADIO_SERVER_PORT", "") if port is None else str(port)
+    given = int(chosen) if chosen.isdecimal() and len(chosen) < 6 else 0
+    if chosen and not 0 < given < 65536:
+        raise InputError(f"{chosen!r} is not a valid port: choose a number from 1 to 65535.")
     for number in [given] if given else range(FIRST_PORT, FIRST_PORT + NUM_PORTS):
         try:
             family = socket.getaddrinfo(address, number, type=socket.SOCK_STREAM)[0][0]

@@ -1,7 +1,5 @@
 """Settings of the server's operator, from environment variables."""
 
-from __future__ import annotations
-
 import os
 import re
 

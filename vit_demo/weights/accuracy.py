@@ -1,7 +1,5 @@
 """What the page says about the accuracy of a preset at each patch size."""
 
-from __future__ import annotations
-
 from vit_demo.weights.checkpoints import read_record
 from vit_demo.weights.preset import Preset
 

@@ -1,7 +1,5 @@
 """Checkpoints of this package: safetensors files whose header holds the config and the training record."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace
@@ -58,7 +56,12 @@ def load_checkpoint(path: Path) -> tuple[ViT, dict[str, Any]]:
         raise CheckpointError(f"{path.name} was not written by vit_demo: use a file from `python -m vit_demo train`.")
     if header.get("digest") != _digest(tensors):
         raise CheckpointError(f"The weights {path.name} were changed after training: download them again.")
-    config, record = _read_config(path, header), _read_record(header)
+    try:
+        config = ViTConfig(**json.loads(header["config"]))
+        check_network(config)
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"The header of {path.name} holds no valid config: download it again.") from error
+    record = _read_record(header)
     if record is None:
         raise CheckpointError(f"The header of {path.name} holds no training record: download it again.")
     try:
@@ -95,15 +98,6 @@ def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUN
         model = load_own(preset)
     model.patch_size = patch_size
     return TracedViT.of(model)
-
-
-def _read_config(path: Path, header: dict[str, str]) -> ViTConfig:
-    try:
-        config = ViTConfig(**json.loads(header["config"]))
-        check_network(config)
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"The header of {path.name} holds no valid config: download it again.") from error
-    return config
 
 
 def _read_record(header: dict[str, str]) -> dict[str, Any] | None:

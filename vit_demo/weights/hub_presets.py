@@ -5,20 +5,10 @@ FlexiViT-B, that the Hub's page lists with these weights. For the others none wa
 top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``accuracy``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from vit_demo.model import ViTConfig
-from vit_demo.weights.imagenet import (
-    CLIP_MEAN,
-    CLIP_STD,
-    IMAGENET_DEFAULT_MEAN,
-    IMAGENET_DEFAULT_STD,
-    IMAGENET_INCEPTION_MEAN,
-    IMAGENET_INCEPTION_STD,
-    IMAGENET_LABELS,
-)
+from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 from vit_demo.weights.limits import MAX_GRID
 from vit_demo.weights.preset import Preset
 
@@ -49,7 +39,6 @@ def _hub_preset(
     parameters: int | None = None,
     **others: Any,
 ) -> Preset:
-    usual: dict[str, Any] = {"mean": IMAGENET_INCEPTION_MEAN, "std": IMAGENET_INCEPTION_STD, "crop_fraction": 0.9}
     return Preset(
         name=name,
         title=title,
@@ -64,7 +53,7 @@ def _hub_preset(
         library="timm" if parameters else "",
         parameters=parameters,
         note=note,
-        **usual | {"revision": "main"} | others,
+        **{**IMAGENET_INCEPTION, "crop_fraction": 0.9, "revision": "main", **others},
     )
 
 
@@ -102,8 +91,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "timm/deit_tiny_patch16_224.fb_in1k",
         _vit_config("ti"),
         _NATIVE_NOTE.format(72.2),
-        mean=IMAGENET_DEFAULT_MEAN,
-        std=IMAGENET_DEFAULT_STD,
+        **IMAGENET_DEFAULT,
         revision="80e968688553f219e4a86f940ed945a23709c16f",
     ),
     *(
@@ -136,8 +124,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
             pos_embed_prefix=False,
         ),
         "Self-supervised, no classifier head; trained at 14 px, other patch sizes are resampled.",
-        mean=IMAGENET_DEFAULT_MEAN,
-        std=IMAGENET_DEFAULT_STD,
+        **IMAGENET_DEFAULT,
         crop_fraction=1.0,
         revision="c04b5193082a8d5b0c4856c7937384a48136c5de",
     ),
@@ -147,8 +134,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "timm/deit3_small_patch16_224.fb_in1k",
         _vit_config("s", layer_scale=1e-6, pos_embed_prefix=False),
         f"{_NATIVE_NOTE.format(81.4)} Apache-2.0 licence.",
-        mean=IMAGENET_DEFAULT_MEAN,
-        std=IMAGENET_DEFAULT_STD,
+        **IMAGENET_DEFAULT,
     ),
     _hub_preset(
         "dinov3-s16",
@@ -156,8 +142,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "timm/vit_small_patch16_dinov3.lvd1689m",
         _vit_config("s", image_size=256, num_classes=0, num_registers=4, pool="mean"),
         "Self-supervised, rotary positions, no classifier head. Meta's DINOv3 licence.",
-        mean=IMAGENET_DEFAULT_MEAN,
-        std=IMAGENET_DEFAULT_STD,
+        **IMAGENET_DEFAULT,
         crop_fraction=1.0,
         parameters=21_586_944,
     ),
@@ -167,8 +152,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "timm/eva02_tiny_patch14_336.mim_in22k_ft_in1k",
         _vit_config("ti", image_size=336, patch_size=14, pool="mean"),
         "Rotary positions and a gated MLP; trained at 14 px; ImageNet top-1 80.6\u00a0% (published). MIT licence.",
-        mean=CLIP_MEAN,
-        std=CLIP_STD,
+        **CLIP,
         crop_fraction=1.0,
         parameters=5_756_584,
     ),
@@ -188,8 +172,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         _vit_config("b", num_classes=0),
         "Trained with captions of LAION-2B; its output is an embedding of 512 numbers, not classes. "
         "Apache-2.0 licence.",
-        mean=CLIP_MEAN,
-        std=CLIP_STD,
+        **CLIP,
         crop_fraction=1.0,
         parameters=86_193_152,
     ),

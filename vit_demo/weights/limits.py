@@ -3,8 +3,6 @@
 They are well above the ViTs in public use, so that only damaged or hostile repositories exceed them.
 """
 
-from __future__ import annotations
-
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
 

@@ -1,7 +1,5 @@
 """Reads untrusted safetensors files: the header is bounded before it is parsed, its entries before they are used."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

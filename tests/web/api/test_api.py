@@ -13,9 +13,9 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.version import __version__
-from vit_demo.web import launch
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.server import launch
 
 DEFAULT_VIEW = ("attention", -1, -1, -1, -1, "")
 

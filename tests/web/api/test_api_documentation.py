@@ -15,7 +15,7 @@ from gradio_client import Client, handle_file
 from PIL import Image
 
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.guard.limits import MAX_EVENTS_OF_ONE
+from vit_demo.web.guard.event_checks import MAX_EVENTS_OF_ONE
 
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra `mcp`")
 

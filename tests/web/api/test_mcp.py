@@ -22,7 +22,7 @@ import vit_demo
 from vit_demo.version import __version__
 from vit_demo.web.api import mcp
 from vit_demo.web.guard import security
-from vit_demo.web.guard.limits import MAX_EVENT_BYTES
+from vit_demo.web.guard.bodies import MAX_EVENT_BYTES
 from vit_demo.web.server import asgi_app
 
 pytest.importorskip("mcp", reason="needs the extra `mcp`")

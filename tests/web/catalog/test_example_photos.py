@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 import vit_demo
-from vit_demo.web.catalog import thumbnails
+from vit_demo.web.catalog import example_photos
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.frontend.modules import PREFIX
 from vit_demo.weights import PRESETS
@@ -27,7 +27,7 @@ def test_every_example_is_recognised_with_confidence_but_the_one_that_is_not_amo
 
 @pytest.mark.parametrize(("size", "width", "height"), [("button", 88, 88), ("preview", 520, 192)])
 def test_copies_are_as_large_as_the_page_shows_them(size: str, width: int, height: int):
-    client = TestClient(Starlette(routes=list(thumbnails.routes(PREFIX))))
+    client = TestClient(Starlette(routes=list(example_photos.routes(PREFIX))))
     for name in EXAMPLE_PHOTOS:
         reply = client.get(f"{PREFIX}/examples/{size}/{name}.webp")
         picture = Image.open(io.BytesIO(reply.content))

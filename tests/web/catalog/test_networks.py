@@ -2,7 +2,7 @@
 
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
-from vit_demo.web.catalog.networks import starting_points
+from vit_demo.web.catalog.menu import starting_points
 from vit_demo.weights import PRESETS
 
 

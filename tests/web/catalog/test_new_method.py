@@ -10,9 +10,9 @@ from PIL import Image
 import vit_demo
 from vit_demo import methods
 from vit_demo.cli import main
-from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.method_docs import method_html
+from vit_demo.web.server import launch
 
 SOURCE = '''
 from vit_demo.methods.registry import Option, register

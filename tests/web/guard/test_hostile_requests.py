@@ -18,13 +18,12 @@ from gradio.queueing import Queue
 from PIL import Image
 
 from vit_demo.inference.engine import get_engine
-from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import session_queues
-from vit_demo.web.guard.bodies import RequestRefused, UnfinishedBodies
-from vit_demo.web.guard.limits import MAX_UNFINISHED_BYTES_OF_ONE
+from vit_demo.web.guard.bodies import MAX_UNFINISHED_BYTES_OF_ONE, RequestRefused, UnfinishedBodies
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source
 from vit_demo.web.requests.payload import data_url
+from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 
 from ..http_requests import event, request, wait_until, wait_until_idle

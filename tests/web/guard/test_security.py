@@ -20,12 +20,12 @@ import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.web import launch
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import bodies, security, uploads
-from vit_demo.web.guard.limits import MAX_EVENT_BYTES
+from vit_demo.web.guard.bodies import MAX_EVENT_BYTES
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.payload import data_url
+from vit_demo.web.server import launch
 
 from ...asynchronous import run as run_coroutine
 from ..http_requests import event, request, upload

@@ -8,8 +8,7 @@ import time
 from gradio.server_messages import ProcessCompletedMessage
 
 from vit_demo.web.guard import session_queues, visitor
-from vit_demo.web.guard.limits import MAX_SESSION_MESSAGES, MAX_UNCOLLECTED_MESSAGES
-from vit_demo.web.guard.session_queues import SessionQueues
+from vit_demo.web.guard.session_queues import MAX_SESSION_MESSAGES, MAX_UNCOLLECTED_MESSAGES, SessionQueues
 
 
 def test_results_that_nobody_collects_are_bounded_in_bytes(monkeypatch):

@@ -26,8 +26,8 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web.guard import uploads
 from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address
-from vit_demo.web.guard.limits import UPLOAD_FILE_BYTES
 from vit_demo.web.guard.quota import FileCounter, Pace, Quota
+from vit_demo.web.guard.security import UPLOAD_FILE_BYTES
 from vit_demo.web.server import asgi_app, forget_finished
 
 from ...asynchronous import run

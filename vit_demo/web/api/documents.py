@@ -1,7 +1,5 @@
 """The descriptions of the endpoints, for people and for programs, and the board to which methods link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import gradio as gr
@@ -40,13 +38,10 @@ def routes(blocks: gr.Blocks) -> list[Route]:
 
         return Route(path, send)
 
-    async def send_document(_: Request) -> Response:
-        return RedirectResponse("gradio_api/openapi.json")
-
     async def send_info(request: Request) -> Response:
         return JSONResponse(blocks.get_api_info(all_endpoints="all_endpoints" in request.query_params))
 
     infos = [Route(f"/gradio_api/info{end}", send_info) for end in ("", "/")]
     api = document("/api", "API of vit_demo", lambda: to_html(read_document("api.md")))
     board = document(f"/{BOARD}", "Faithfulness of heatmaps", board_html)
-    return [Route("/openapi.json", send_document), api, board, *infos]
+    return [Route("/openapi.json", RedirectResponse("gradio_api/openapi.json")), api, board, *infos]

@@ -1,25 +1,46 @@
 """Makes an endpoint of a function: parameters and defaults from its signature, the result's schema from its type.
 
-Parameters are hidden components and not those of ``gr.api``, because only for components does Gradio check that the
-caller uploaded a file.
+Its work runs as a job, and callers can read its errors. Parameters are hidden components and not those of ``gr.api``,
+because only for components does Gradio check that the caller uploaded a file.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, get_args, get_origin, get_type_hints
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
 import gradio as gr
 from gradio.components import Component
 from gradio.data_classes import FileData, GradioRootModel
 from PIL import Image
 
+from vit_demo.errors import ImageError, InputError
+from vit_demo.inference.engine import Engine, get_engine
+from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.inputs import Source, default_preset
+from vit_demo.inference.limits import job_bytes
 from vit_demo.methods import find_method
-from vit_demo.web.api.call import Call, with_gradio_errors
 from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
 from vit_demo.web.api.schemas import json_schema
+from vit_demo.web.catalog.visitor_presets import get_preset
+from vit_demo.web.guard.visitor import ask_for, is_heard
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.errors import message_of
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
+
+EVENT_SECONDS = 900.0
+"""Time that an event may take."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ENDPOINTS: list[Callable[..., Any]] = []
+"""Every endpoint of the page, in the order of the documentation."""
 
 REQUIRED: Any = inspect.Parameter.empty
 """The default of a parameter that has none, but follows others that have one."""
@@ -41,7 +62,75 @@ class PictureData(GradioRootModel):
     root: FileData | str
 
 
-def endpoint(function: Callable[..., Any] | None = None, *, slow: bool = False) -> Callable[..., Any]:
+def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
+    """Decorates a coroutine function so that it raises nothing but ``gr.Error``, and ends when nobody waits for it."""
+
+    @wraps(handler)
+    async def wrapper(*arguments: P.args, **options: P.kwargs) -> Any:
+        ask_for()
+        try:
+            return await _while_heard(handler(*arguments, **options))
+        except gr.Error:
+            raise
+        except Exception as error:
+            raise gr.Error(message_of(error), print_exception=False) from error
+
+    return wrapper
+
+
+async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits the result of an event, and cancels its work as soon as nobody waits for it.
+
+    Raises:
+        InputError: If it is cancelled, or takes too long.
+    """
+    task, started = asyncio.ensure_future(work), time.monotonic()
+    try:
+        while not (await asyncio.wait([task], timeout=1.0))[0]:
+            if not is_heard(started):
+                raise InputError("Nobody waited for this result: open its stream, and keep it open.")
+            if time.monotonic() - started > EVENT_SECONDS:
+                raise InputError(f"This took more than {EVENT_SECONDS:.0f} seconds: choose a smaller model or picture.")
+        return task.result()
+    finally:
+        task.cancel()
+
+
+@dataclass(frozen=True)
+class Call:
+    """The checked picture, preset and patch size of a call."""
+
+    engine: Engine
+    source: Source
+    preset: Preset
+    patch_size: int
+
+    @classmethod
+    async def parse(cls, image: Any, preset: Any, patch_size: Any) -> Call:
+        """Checks what was sent, and fetches the preset if need be; without one the picture decides."""
+        if not image:
+            raise ImageError("There is no picture: send a picture file as `image`.")
+        source, engine = parse.image_source(image), get_engine()
+        if preset in (None, ""):
+            pool = source.pool(PRESETS[DEFAULT_PRESETS["photos"]])
+            picture = await engine.jobs.run_async(None, source.read, pool)
+            source, preset = replace(source, read=lambda: picture, is_decoded=None), default_preset(picture)
+        found = await get_preset(parse.preset_name(preset))
+        return cls(engine, source, found, parse.patch_size(found, patch_size))
+
+    def explore(self, source: Source | None = None) -> Exploration:
+        """The result, or that of another picture, within a job."""
+        return self.engine.explore_source(source or self.source, self.preset, self.patch_size)
+
+    async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
+        """Runs something as a job of its own; ``slow`` if it takes many passes."""
+        pool = "slow" if slow else self.source.pool(self.preset)
+        return await self.engine.jobs.run_async(None, work, pool, job_bytes(self.preset, self.patch_size, slow=slow))
+
+
+def endpoint(
+    function: Callable[..., Any] | None = None, *, slow: bool = False, like: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Decorates what an endpoint computes; its parameters are annotated with those of ``parameters``.
 
     A function whose first parameter is ``result`` gets an ``Exploration``, within a job, for which callers send
@@ -50,14 +139,16 @@ def endpoint(function: Callable[..., Any] | None = None, *, slow: bool = False) 
     Args:
         function: The function; its docstring is for callers.
         slow: Whether it takes many passes whatever its method.
+        like: A function whose parameters it has; its own by default.
 
     Returns:
         A coroutine function that takes what callers send, checks it, and raises nothing but ``gr.Error``.
     """
     if function is None:
-        return partial(endpoint, slow=slow)
-    hints = get_type_hints(function, include_extras=True)
-    declared = {name: (hints[name], one.default) for name, one in inspect.signature(function).parameters.items()}
+        return partial(endpoint, slow=slow, like=like)
+    like = like or function
+    hints = get_type_hints(like, include_extras=True) | {"return": get_type_hints(function)["return"]}
+    declared = {name: (hints[name], one.default) for name, one in inspect.signature(like).parameters.items()}
     if is_about_picture := declared.pop("result", None) is not None:
         declared = ABOUT_A_PICTURE | declared
     parameters = {name: (kind, parameter_of(kind), default) for name, (kind, default) in declared.items()}
@@ -88,6 +179,7 @@ def endpoint(function: Callable[..., Any] | None = None, *, slow: bool = False) 
     )
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__name__, call.__doc__ = function.__name__, function.__doc__
+    ENDPOINTS.append(call)
     return call
 
 

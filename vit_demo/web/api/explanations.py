@@ -1,6 +1,4 @@
-"""The endpoints about models, methods, predictions and heatmaps."""
-
-from __future__ import annotations
+"""The endpoints: models and methods, predictions and heatmaps, the tokens of the patches."""
 
 from typing import Any, cast
 
@@ -8,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_demo.features import norm_outliers
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
 from vit_demo.web.api.endpoints import REQUIRED, endpoint
@@ -15,27 +14,36 @@ from vit_demo.web.api.parameters import (
     Against,
     Block,
     ByPatch,
+    Col,
     DroppedPatches,
     Head,
     Label,
     MethodName,
+    NumSegments,
+    OtherPicture,
     PresetName,
     QueryCol,
     QueryRow,
+    RemoveBackground,
+    Row,
 )
 from vit_demo.web.api.schemas import (
     Areas,
     BeforeAndAfter,
     Classified,
+    Components,
     Confidence,
     Explained,
     ExplainedImage,
     Heatmap,
+    Lengths,
     LogitLens,
     MethodEntry,
     Predicted,
     Prediction,
     PresetEntry,
+    Segments,
+    Values,
 )
 from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.requests import parse
@@ -103,8 +111,7 @@ def predict(result: Exploration) -> Predicted:
     return {**_predicted(result), "grid": list(result.grid)}
 
 
-@endpoint
-def explain(
+def requested_map(
     result: Exploration,
     method: MethodName = "attention",
     block: Block = -1,
@@ -113,7 +120,20 @@ def explain(
     col: QueryCol = -1,
     label: Label = "",
     against: Against = "",
-) -> Heatmap:
+) -> NDArray[np.float32]:
+    """The map that explain and overlay are asked for."""
+    options = {
+        "block": block,
+        "head": None if head == -1 else head,
+        "query": None if (row, col) == (-1, -1) else (row, col),
+    }
+    chosen = find_method(method)
+    offered: dict[str, Any] = {option: value for option, value in options.items() if chosen.offers(option)}
+    return result.heatmap(method, label, against=against, **offered)
+
+
+@endpoint(like=requested_map)
+def explain(result: Exploration, method: str, label: str | None, **options: Any) -> Heatmap:
     """Computes one heatmap over the patches of a picture.
 
     Block, head, row and column are ignored by methods without these options.
@@ -121,27 +141,18 @@ def explain(
     Returns:
         {"map": rows of true values, "rows", "cols", "preset", "method", "class_specific", "label"}.
     """
-    values = _map(result, method, block, head, row, col, label, against)
-    return {**_heatmap(result, method, values), "preset": result.preset.name, "label": label or _first(result)}
+    values = requested_map(result, method, label=label, **options)
+    return {**_heatmap(method, values), "preset": result.preset.name, "label": label or _first(result)}
 
 
-@endpoint
-def overlay(
-    result: Exploration,
-    method: MethodName = "attention",
-    block: Block = -1,
-    head: Head = -1,
-    row: QueryRow = -1,
-    col: QueryCol = -1,
-    label: Label = "",
-    against: Against = "",
-) -> Image.Image:
+@endpoint(like=requested_map)
+def overlay(result: Exploration, method: str, **options: Any) -> Image.Image:
     """Draws one heatmap over the picture as the model saw it; see explain.
 
     Returns:
         An image file, the map scaled by its largest value.
     """
-    return result.overlay(_map(result, method, block, head, row, col, label, against), method=method)
+    return result.overlay(requested_map(result, method, **options), method=method)
 
 
 @endpoint
@@ -159,7 +170,7 @@ def explain_image(
     values = result.heatmap(method, label)
     found: ExplainedImage = {
         **_predicted(result),
-        **_heatmap(result, method, values),
+        **_heatmap(method, values),
         "explained": label or _first(result),
     }
     return found, result.overlay(values, method=method)
@@ -208,36 +219,69 @@ def faithfulness(
     }
 
 
-def _map(
+@endpoint
+def similarity(
     result: Exploration,
-    method: str,
-    block: int,
-    head: int,
-    row: int,
-    col: int,
-    label: str | None,
-    against: str | None,
-) -> NDArray[np.float32]:
-    """The map that /explain and /overlay are asked for."""
-    options = {
-        "block": block,
-        "head": None if head == -1 else head,
-        "query": None if (row, col) == (-1, -1) else (row, col),
-    }
-    chosen = find_method(method)
-    offered: dict[str, Any] = {option: value for option, value in options.items() if chosen.offers(option)}
-    return result.heatmap(method, label, against=against, **offered)
+    block: Block = -1,
+    row: Row = 0,
+    col: Col = 0,
+    other: OtherPicture = None,
+) -> Values:
+    """Compares the token of one patch with those of all patches, by cosine similarity.
+
+    Returns:
+        {"map": rows of cosines, -1 to 1, "rows", "cols"}, of the second picture if there is one.
+    """
+    return _on_grid(result.similarity((row, col), block, other))
 
 
-def _heatmap(result: Exploration, method: str, values: NDArray[np.float32]) -> Explained:
-    rows, cols = result.grid
-    return {
-        "map": values.tolist(),
-        "rows": rows,
-        "cols": cols,
-        "method": method,
-        "class_specific": find_method(method).class_specific,
-    }
+@endpoint
+def pca(
+    result: Exploration,
+    block: Block = -1,
+    remove_background: RemoveBackground = False,
+    other: OtherPicture = None,
+) -> Components:
+    """Computes the first three principal components of the patches' tokens, often shown as red, green and blue.
+
+    Returns:
+        {"map": rows of [first, second, third], or null where the background was removed, "rows", "cols"}.
+    """
+    components = min(3, result.preset.config.embed_dim)
+    values = result.pca(block, components, other, remove_background=remove_background)
+    patches = [[None if np.isnan(patch).any() else patch.tolist() for patch in line] for line in values]
+    return {"map": patches, "rows": values.shape[0], "cols": values.shape[1]}
+
+
+@endpoint
+def kmeans(result: Exploration, block: Block = -1, k: NumSegments = 5) -> Segments:
+    """Divides a picture into segments of patches with similar tokens, by k-means.
+
+    Returns:
+        {"map": rows of segments, from 0, "rows", "cols"}.
+    """
+    values = result.kmeans(k, block)
+    return {"map": values.tolist(), "rows": values.shape[0], "cols": values.shape[1]}
+
+
+@endpoint
+def norms(result: Exploration, block: Block = -1) -> Lengths:
+    """Measures the length of each patch's token, and finds those that are far longer than the rest.
+
+    Returns:
+        {"map": rows of lengths, "rows", "cols", "outliers": [[row, col], ...]}.
+    """
+    values = result.norms(block)
+    return {**_on_grid(values), "outliers": np.argwhere(norm_outliers(values)).tolist()}
+
+
+def _heatmap(method: str, values: NDArray[np.float32]) -> Explained:
+    return {**_on_grid(values), "method": method, "class_specific": find_method(method).class_specific}
+
+
+def _on_grid(values: NDArray[np.floating]) -> Values:
+    rows, cols = values.shape
+    return {"map": values.tolist(), "rows": rows, "cols": cols}
 
 
 def _first(result: Exploration) -> str:

@@ -19,13 +19,22 @@ from gradio.mcp import GradioMCPServer
 
 from vit_demo.errors import InputError
 from vit_demo.version import __version__
+from vit_demo.web.guard.bodies import MAX_EVENT_BYTES
 from vit_demo.web.guard.headers import client_address, is_local, on_behalf_of
-from vit_demo.web.guard.limits import MAX_EVENT_BYTES, MAX_TOOL_CALLS, MAX_TOOL_CALLS_OF_ONE, TOOL_SECONDS
 from vit_demo.web.guard.visitor import streams
 
 if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
     from mcp.server import Server
+
+MAX_TOOL_CALLS = 32
+"""MCP calls under way at once."""
+
+MAX_TOOL_CALLS_OF_ONE = 8
+"""The same of one address."""
+
+TOOL_SECONDS = 300.0
+"""Time that one MCP call may take."""
 
 T = TypeVar("T")
 
@@ -131,7 +140,11 @@ class ToolServer(GradioMCPServer):
         """Gradio's content, with numbers as JSON instead of Python's repr."""
         # Several outputs come as one tuple.
         outputs = data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
-        texts = [json.dumps(one) if isinstance(one, list) or _is_plain(one) else one for one in outputs]
+        # An object with a path is Gradio's description of a file.
+        texts = [
+            json.dumps(one) if isinstance(one, list) or (isinstance(one, dict) and "path" not in one) else one
+            for one in outputs
+        ]
         return super().postprocess_output_data(texts, root_url)
 
 
@@ -140,8 +153,3 @@ async def _in_time(result: Awaitable[T]) -> T:
         return await asyncio.wait_for(result, TOOL_SECONDS)
     except TimeoutError as error:
         raise InputError("This took too long: try a larger patch size or another method.") from error
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether an output is an object of numbers and texts, not Gradio's description of a file."""
-    return isinstance(value, dict) and "path" not in value

@@ -1,7 +1,5 @@
 """The parameters of endpoints: what each means, and how its value is checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The types of what endpoints return, from which their JSON schemas are made."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import TypeAdapter

@@ -20,14 +20,7 @@ OVERSAMPLING = 4
 
 
 def example_picture(digit: int) -> Image.Image:
-    """Draws an example digit as the pad does.
-
-    Args:
-        digit: 0 to 9.
-
-    Returns:
-        A greyscale picture of 280 x 280 pixels, black ink on white paper.
-    """
+    """An example digit, 0 to 9, as the pad draws it: 280 x 280 pixels, grey, black ink on white paper."""
     side = SIDE * OVERSAMPLING
     radius = PEN_WIDTH * side / 2
     picture = Image.new("L", (side, side), 255)
@@ -41,14 +34,9 @@ def example_picture(digit: int) -> Image.Image:
 
 
 def smooth(points: list[Point], pieces: int = 8) -> list[Point]:
-    """Samples the curve that canvas draws through the points: quadratic pieces that meet halfway between neighbours.
+    """The curve that canvas draws through points: quadratic pieces that meet halfway between neighbours.
 
-    Args:
-        points: At least two points.
-        pieces: Straight lines that stand for one quadratic piece.
-
-    Returns:
-        The points of a polyline from the first point to the last.
+    As a polyline from the first point to the last, with so many lines for each piece.
     """
     path = [points[0]]
     for (x, y), (next_x, next_y) in pairwise(points[1:]):

@@ -1,10 +1,26 @@
-"""The example photos of the page. Requests name them, so that a link with an example works on every server."""
+"""The example photos of the page, and small copies of them, each at the sizes at which the browser shows it.
 
-from __future__ import annotations
+Requests name them, so that a link with an example works on every server.
+"""
 
+import io
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+from PIL import Image, ImageOps
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from vit_demo import images
+
+PREVIEW_SIZE = 520, 192
+"""What the preview fits into, in pixels: twice its frame on the page, for dense screens."""
+
+BUTTON_SIZE = 88, 88
+"""The button of an example, likewise."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +81,27 @@ EXAMPLE_PHOTOS = {
 def to_dict(photo: ExamplePhoto) -> dict[str, str]:
     """What the page shows of an example: its picture is served at ``examples/NAME.webp``."""
     return {"name": photo.name, "title": photo.title, "source": photo.source, "licence": photo.licence}
+
+
+def routes(prefix: str) -> list[Route]:
+    """Where the pictures are served, below a prefix; the application that serves the page must have these routes."""
+    return [Route(f"{prefix}/examples/{{size}}/{{name}}.webp", _serve)]
+
+
+@cache
+def _copy(name: str, size: str) -> bytes:
+    picture = images.read_image(EXAMPLE_PHOTOS[name].path)
+    if size == "preview":
+        picture.thumbnail(PREVIEW_SIZE, Image.Resampling.LANCZOS)
+    else:
+        picture = ImageOps.fit(picture, BUTTON_SIZE, Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    picture.save(buffer, "webp", quality=82)
+    return buffer.getvalue()
+
+
+def _serve(request: Request) -> Response:
+    name, size = request.path_params["name"], request.path_params["size"]
+    if name not in EXAMPLE_PHOTOS or size not in ("preview", "button"):
+        return PlainTextResponse("There is no such example: reload the page.", 404, {"cache-control": "no-store"})
+    return Response(_copy(name, size), media_type="image/webp", headers={"cache-control": "public, max-age=86400"})

@@ -1,10 +1,10 @@
-"""What the page's menu says about each model."""
-
-from __future__ import annotations
+"""What the page's menu says about each model, and the networks from which a visitor starts in the section Build."""
 
 from typing import Any
 
-from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset, is_on_machine
+from vit_demo.model import ViTConfig
+from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 from vit_demo.weights.accuracy import (
     EVERYDAY_PHOTOS,
     PUBLISHED_TOP1,
@@ -12,6 +12,7 @@ from vit_demo.weights.accuracy import (
     bundled_accuracy,
     resampling_note,
 )
+from vit_demo.weights.hub.repository import is_on_machine
 from vit_demo.weights.limits import num_operations, num_tokens
 
 BYTES_PER_PARAMETER = 4
@@ -19,6 +20,14 @@ BYTES_PER_PARAMETER = 4
 
 LARGE_PHOTO_PRESET = "vit-s16"
 """The model with 1,000 classes that the photo tab offers; the default there once it is on this machine."""
+
+_NOTEBOOKS = {
+    "ViT-Tiny": VIT_TINY,
+    "MNIST from scratch": MNIST_FROM_SCRATCH,
+    "einops ViT": EINOPS_VIT,
+    "annotated ViT": ANNOTATED_VIT,
+}
+_DEFAULTS = ViTConfig().to_dict()
 
 
 def default_photo_preset() -> str:
@@ -106,3 +115,25 @@ def patch_size_summary(preset: Preset, patch_size: int) -> str:
         resampling_note(preset, patch_size),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def starting_points() -> dict[str, Any]:
+    """The four notebooks and the presets of this package's network, and the defaults of ``ViTConfig``.
+
+    Returns:
+        ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...]}``, where ``config``
+        holds the fields that differ from the defaults, which the page's code leaves out. The patch size is the one at
+        which the network runs, which for a flexible preset is not that of its stored kernel.
+    """
+    notebooks = [_entry("Notebooks", title, config, config.patch_size) for title, config in _NOTEBOOKS.items()]
+    presets = [
+        _entry("Presets", preset.name, preset.config_at(preset.default_patch_size), preset.default_patch_size)
+        for preset in PRESETS.values()
+        if not preset.library
+    ]
+    return {"defaults": _DEFAULTS, "networks": [*notebooks, *presets]}
+
+
+def _entry(group: str, title: str, config: ViTConfig, patch_size: int) -> dict[str, Any]:
+    fields = {name: value for name, value in config.to_dict().items() if value != _DEFAULTS[name]}
+    return {"group": group, "title": title, "config": fields, "patch_size": patch_size}

@@ -31,11 +31,7 @@ BOARD_LINK = "How faithful it is, measured beside the others"
 
 
 def read_document(name: str) -> str:
-    """The text of a document, in Markdown.
-
-    Raises:
-        InputError: If this installation has no documents.
-    """
+    """The text of a document, in Markdown; ``InputError`` if this installation has no documents."""
     if not (DOCS / name).exists():
         raise InputError(f"The documentation is not part of this installation: see docs/{name} of the project.")
     return (DOCS / name).read_text(encoding="utf-8")
@@ -51,11 +47,7 @@ def sections() -> dict[str, str]:
 
 
 def board_html() -> str:
-    """The board of faithfulness, in which the first row of each method can be linked to by the method's name.
-
-    Raises:
-        InputError: If there is no documentation.
-    """
+    """The board of faithfulness, in which the first row of each method can be linked to by the method's name."""
     html, seen = to_html(read_document("faithfulness.md")), set[str]()
 
     def row(found: re.Match[str]) -> str:
@@ -68,16 +60,13 @@ def board_html() -> str:
 
 
 def method_html(method: str, board: str = "") -> str:
-    """The section about a method, or about ``FEATURES``, as HTML.
+    """The section about a method, or about ``FEATURES``, as HTML; ``InputError`` if there is none.
 
     All after the first formula is in a ``details`` element, and the notation, too.
 
     Args:
         method: Its name.
         board: The address of ``board_html``, to whose row a method's section ends with a link; empty for none.
-
-    Raises:
-        InputError: If there is no such method, or no documentation.
     """
     heading, description = "Features", ""
     if method != FEATURES:

@@ -1,7 +1,5 @@
 """The models that a visitor may name: presets, and repositories of the Hub; never a folder of the server."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -16,11 +14,7 @@ PROMPT = "Enter a Vision Transformer on the Hugging Face Hub, as org/name."
 
 
 def model_name(text: Any) -> str:
-    """The name of a preset, or of a repository, also given by the URL of its page.
-
-    Raises:
-        PresetError: If the text is neither.
-    """
+    """The name of a preset, or of a repository, also given by the URL of its page; ``PresetError`` if it is neither."""
     if not isinstance(text, str):
         raise PresetError(PROMPT)
     if text in PRESETS:
@@ -47,9 +41,5 @@ def ready(name: str) -> Preset | None:
 
 
 async def get_preset(name: str) -> Preset:
-    """A visitor's preset, downloaded if necessary.
-
-    Raises:
-        InputError: If there is no such preset, or it cannot be downloaded.
-    """
+    """A visitor's preset, downloaded if necessary; ``InputError`` if there is none, or it cannot be downloaded."""
     return ready(name) or await prepare(name).result_async()

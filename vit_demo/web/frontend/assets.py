@@ -1,33 +1,105 @@
-"""Reads the HTML, CSS and JSON files of the page."""
+"""The files of this folder: HTML, style sheets, and JavaScript modules joined into one, which one request gets.
+
+Each module becomes a function that returns its exports, called once, after those of the modules that it imports. Our
+modules need no more of the language than this: `import { a, b as c } from "./file.js"`, `export` before a function or a
+constant, `` import(`./folder/${name}.js`) ``, and `import.meta.url`. Anything else is an error when the server starts.
+"""
 
 import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
+from posixpath import dirname, join, normpath
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
-_CSS_COMMENT = re.compile(r"^[ \t]*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.\.?/[^"]+)";$', re.MULTILINE)
+_COMPUTED_IMPORT = re.compile(r"\bimport\(`(\.\.?/[^`]+)`\)")
+_EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
+_OTHER = re.compile(r"^(?:import|export)\b.*|\bimport\s*\(.*", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
+_TYPE = re.compile(r"/\*\* @type [^*]*\*/ ")
 _INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
+_CSS_COMMENT = re.compile(r"^[ \t]*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
 
 
 def read(name: str) -> str:
-    """Returns the text of one file of this folder.
-
-    Args:
-        name: Path relative to this folder, such as `"pad/pad.css"`.
-
-    Returns:
-        The file's text.
-    """
-    return (HERE / name).read_text(encoding="utf-8")
+    """The text of one file by its path in this folder, such as `"pad/pad.css"`."""
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def read_styles(*names: str) -> str:
-    """Returns style sheets of this folder as one, without indentation and comments on lines of their own.
+    """Style sheets as one, without indentation and comments on lines of their own; paths as in `read`."""
+    return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
+
+
+@cache
+def sources() -> dict[str, str]:
+    """The modules of all components by their path, such as `"stage/main.js"`."""
+    return {path.relative_to(FOLDER).as_posix(): path.read_text("utf-8") for path in sorted(FOLDER.glob("*/**/*.js"))}
+
+
+def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
+    """Joins modules and all that they import.
 
     Args:
-        *names: Paths as in `read`.
+        sources: The source of each module by its path, such as `"stage/main.js"`.
+        starts: The paths of the modules to begin with.
 
     Returns:
-        The text, shorter to send.
+        The source of one module, without indentation, types and comments on lines of their own. It exports `modules`,
+        an object from paths to what those modules export. `import.meta.url` in a module is as if it were served by its
+        path in the folder of the bundle.
+
+    Raises:
+        ValueError: If modules import each other in a circle, import what is not there, or use other ways to import or
+            export than those of this package's modules.
     """
-    return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
+    ordered: dict[str, str] = {}
+
+    def add(path: str, importers: tuple[str, ...] = ()) -> None:
+        if path in ordered:
+            return
+        chain = (*importers, path)
+        if path in importers:
+            raise ValueError(f"These modules import each other in a circle: {', '.join(chain)}.")
+        if path not in sources:
+            raise ValueError(f"There is no module {path}, which {importers[-1] if importers else 'the page'} imports.")
+        for imported in _imported(path, sources):
+            add(imported, chain)
+        ordered[path] = _as_function(path, sources[path])
+
+    for start in starts:
+        add(start)
+    functions = (f'modules["{path}"] = (() => {{\n{source}}})();\n' for path, source in ordered.items())
+    return "export const modules = {};\n" + "".join(functions)
+
+
+def _imported(path: str, sources: Mapping[str, str]) -> list[str]:
+    """The modules that a module imports; for a computed path all that it may stand for."""
+    found = [_resolve(path, address) for _, address in _IMPORT.findall(sources[path])]
+    patterns = [re.sub(r"\$\{[^}]*\}", "*", _resolve(path, each)) for each in _COMPUTED_IMPORT.findall(sources[path])]
+    return found + [name for name in sources for pattern in patterns if fnmatchcase(name, pattern)]
+
+
+def _as_function(path: str, source: str) -> str:
+    """The body of a function with the module's code, which returns its exports."""
+
+    def constants(match: re.Match[str]) -> str:
+        names, address = match.groups()
+        return f'const {{{names.replace(" as ", ": ")}}} = modules["{_resolve(path, address)}"];'
+
+    exports = _EXPORT.findall(source)
+    source = _EXPORT.sub("", _IMPORT.sub(constants, _TYPE.sub("", _COMMENT.sub("", source))))
+    source = _COMPUTED_IMPORT.sub(lambda match: f"Promise.resolve(modules[`{_resolve(path, match[1])}`])", source)
+    source = source.replace("import.meta.url", f'import.meta.url.replace(/[^/]*$/, "{path}")')
+    other = _OTHER.search(source)
+    if other:
+        raise ValueError(f"{path} cannot be joined with the others: {other[0]}")
+    return f"{_INDENTATION.sub('', source)}return {{ {', '.join(exports)} }};\n"
+
+
+def _resolve(path: str, address: str) -> str:
+    """The path of an imported module, from that of the module that imports it and its relative address."""
+    return normpath(join(dirname(path), address))

@@ -1,10 +1,10 @@
 """Facts of the package that the page's JavaScript needs, too; they stand in Python alone and are sent with the page."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from typing import Any
 
 from vit_demo.defaults import ENOUGH_SHARE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.render.overlay import COARSE_PATCHES
 
@@ -23,3 +23,11 @@ def constants() -> dict[str, Any]:
         "enoughShare": ENOUGH_SHARE,
         "maxUploadBytes": MAX_PICTURE_BYTES,
     }
+
+
+def method_entries(methods: Iterable[Method]) -> list[dict[str, Any]]:
+    """Explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
+    return [
+        {**method.to_dict(), "many_passes": method.is_slow, "compares_classes": method.compares_classes}
+        for method in methods
+    ]

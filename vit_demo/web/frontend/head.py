@@ -4,8 +4,6 @@ A preview reads the page as it is served, without its scripts, so these lines be
 Gradio's own description of itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -16,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.assets import HERE
+from vit_demo.web.frontend.assets import FOLDER
 
 TITLE = "vit_demo: see a Vision Transformer think"
 DESCRIPTION = (
@@ -56,28 +54,20 @@ _HEAD = """
 """
 
 
-def head() -> str:
-    """The lines for the head, as part of Gradio's template, which gives the address of the page."""
-    return _HEAD.format(
+def with_head(source: str) -> str:
+    """Gradio's template, which gives the address of the page, with this head in place of its own lines for previews."""
+    head = _HEAD.format(
         title=TITLE,
         description=DESCRIPTION,
         root="{{ config.get('root', '') }}",
         prefix=modules.PREFIX,
         script=modules.script_tag(),
     )
-
-
-def with_head(source: str) -> str:
-    """Gradio's template with this head in place of its own lines for previews."""
-    return _GRADIOS_OWN.sub("", source).replace("<style>", f"{head()}<style>", 1)
+    return _GRADIOS_OWN.sub("", source).replace("<style>", f"{head}<style>", 1)
 
 
 class PageTemplates(BaseLoader):
-    """Gradio's templates, that of the page with its own head.
-
-    Args:
-        original: Gradio's loader.
-    """
+    """Gradio's templates, that of the page with its own head."""
 
     def __init__(self, original: BaseLoader) -> None:
         self._original = original
@@ -102,7 +92,7 @@ def routes() -> list[Route]:
 
 
 def _file(name: str) -> Callable[[Request], Response]:
-    content = (HERE / name).read_bytes()
+    content = (FOLDER / name).read_bytes()
 
     def respond(_: Request) -> Response:
         return Response(content, media_type=FILES[name], headers={"cache-control": "public, max-age=86400"})

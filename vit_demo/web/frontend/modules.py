@@ -5,8 +5,6 @@ Gradio runs a component's `js_on_load` as the body of a function. Ours only impo
 code of two releases never mixes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from functools import cache
@@ -17,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from vit_demo.web.frontend.javascript import bundle, sources
+from vit_demo.web.frontend.assets import bundle, sources
 from vit_demo.web.guard.compression import accepted_encoding, compressed
 
 LANGUAGES = Path(__file__).parents[1] / "languages"
@@ -29,8 +27,6 @@ PREFIX = "/gradio_api/vit_demo"
 SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
 """The modules that start the page: the first two when the file is loaded, the components when Gradio mounts them."""
-
-NOT_FOUND = "There is no such file: reload the page."
 
 LOAD = """\
 const constants = CONSTANTS;
@@ -89,7 +85,7 @@ async def _serve(request: Request) -> Response:
     name = request.path_params["name"]
     content = files().get(name)
     if content is None:
-        return PlainTextResponse(NOT_FOUND, 404, {"cache-control": "no-store"})
+        return PlainTextResponse("There is no such file: reload the page.", 404, {"cache-control": "no-store"})
     headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
     encoding = accepted_encoding(request.headers)
     if encoding:

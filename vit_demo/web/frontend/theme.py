@@ -1,7 +1,5 @@
 """The look of the page: Gradio's base theme with one accent colour, system fonts, and ``page.css``."""
 
-from __future__ import annotations
-
 import gradio as gr
 
 from vit_demo.web.frontend.assets import read_styles

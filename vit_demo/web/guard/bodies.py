@@ -1,13 +1,11 @@
 """Reading the body of a request within limits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,13 +13,21 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
 from vit_demo.web.guard import uploads
-from vit_demo.web.guard.limits import (
-    BODY_TIMEOUT_SECONDS,
-    MAX_EVENT_BYTES,
-    MAX_EVENT_VALUES,
-    MAX_UNFINISHED_BYTES,
-    MAX_UNFINISHED_BYTES_OF_ONE,
-)
+
+BODY_TIMEOUT_SECONDS = 60.0
+"""Time within which the whole body of a request must arrive."""
+
+MAX_EVENT_BYTES = 1_000_000
+"""Body of a request that is not an upload."""
+
+MAX_EVENT_VALUES = 20_000
+"""JSON values in such a body."""
+
+MAX_UNFINISHED_BYTES = 64_000_000
+"""Bodies of events that are still arriving, of all visitors together."""
+
+MAX_UNFINISHED_BYTES_OF_ONE = 16_000_000
+"""The same of one address."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """What no text can be encoded with."""
@@ -30,12 +36,7 @@ TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less
 
 
 class RequestRefused(Exception):
-    """A request that is not passed on to Gradio.
-
-    Args:
-        status: HTTP status of the response.
-        message: What to do instead, for the sender.
-    """
+    """A request that is not passed on to Gradio: the status of the response, and what the sender can do instead."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -50,11 +51,7 @@ class UnfinishedBodies:
 
     @contextmanager
     def room(self, address: str, nbytes: int) -> Iterator[None]:
-        """Holds room for a body while it arrives.
-
-        Raises:
-            RequestRefused: If there is none.
-        """
+        """Holds room for a body while it arrives; ``RequestRefused`` if there is none."""
         is_full = self._held.total() + nbytes > MAX_UNFINISHED_BYTES
         if is_full or self._held[address] + nbytes > MAX_UNFINISHED_BYTES_OF_ONE:
             raise RequestRefused(503, "Too many requests are arriving at once: try again in a moment.")
@@ -68,14 +65,11 @@ class UnfinishedBodies:
 
 
 async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """Reads the whole body of a request that is not an upload.
+    """The whole body of a request that is not an upload.
 
-    Raises:
-        RequestRefused: If it is too large, too slow or broken off, or has too many JSON values.
+    ``RequestRefused`` if it is too large, too slow or broken off, or has too many JSON values.
     """
-    body = b""
-    more = True
-    values = 0
+    body, values, more = b"", 0, True
     deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
     while more:
         message = await receive_before(receive, deadline)
@@ -92,15 +86,10 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
 
 
 def check_body(body: bytes) -> Any:
-    """Parses a JSON body; refuses invalid JSON or text, and paths outside the upload folder.
+    """The values of a JSON body, None for an empty one.
 
-    The file system is not accessed, so the response reveals nothing about it.
-
-    Returns:
-        The values; None for an empty body.
-
-    Raises:
-        RequestRefused: If the body is refused.
+    Invalid JSON or text, and paths outside the upload folder, are refused by ``RequestRefused``. The file system is not
+    accessed, so the response reveals nothing about it.
     """
     if not body:
         return None
@@ -111,25 +100,21 @@ def check_body(body: bytes) -> Any:
     stack = [data]
     while stack:
         value = stack.pop()
-        children: Iterable[Any] = ()
-        if isinstance(value, dict):
-            if "path" in value and value["path"] is not None and not uploads.is_upload_path(value["path"]):
-                raise RequestRefused(400, uploads.NOT_AN_UPLOAD)
-            children = value.values()
-        elif isinstance(value, list):
-            children = value
-        texts = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
-        if any(SURROGATE.search(text) for text in texts):
+        if isinstance(value, str) and SURROGATE.search(value):
             raise RequestRefused(400, "A text is not valid Unicode: it holds half of a surrogate pair.")
-        stack.extend(children)
+        if isinstance(value, dict):
+            if value.get("path") is not None and not uploads.is_upload_path(value["path"]):
+                raise RequestRefused(400, uploads.NOT_AN_UPLOAD)
+            stack += [*value, *value.values()]
+        elif isinstance(value, list):
+            stack += value
     return data
 
 
 def event_size(scope: Scope) -> int:
     """The bytes that the body of an event may have: what it announces, or the limit if it announces nothing.
 
-    Raises:
-        RequestRefused: If it announces more than the limit.
+    ``RequestRefused`` if it announces more.
     """
     length = content_length(scope)
     if length > MAX_EVENT_BYTES:
@@ -145,15 +130,7 @@ def content_length(scope: Scope) -> int:
 
 
 async def receive_before(receive: Receive, deadline: float) -> Message:
-    """The next message of a body.
-
-    Args:
-        receive: Of the request.
-        deadline: In seconds of ``time.monotonic``.
-
-    Raises:
-        RequestRefused: If it does not come in time.
-    """
+    """The next message of a body; ``RequestRefused`` if it does not come by a time of ``time.monotonic``."""
     try:
         return await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
     except TimeoutError as error:

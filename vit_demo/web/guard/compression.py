@@ -1,7 +1,5 @@
 """Compresses the page, which Gradio sends as it is, and Gradio's files, which it compresses for each request."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from dataclasses import dataclass, field
@@ -12,7 +10,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.inference.cache import ByteCache
-from vit_demo.web.guard.limits import ASSET_CACHE_BYTES
+
+ASSET_CACHE_BYTES = 8 << 20
+"""Compressed scripts and styles of the page."""
 
 LEVELS = {"br": 9, "gzip": 6}
 """How hard each encoding tries, the preferred one first; the highest level of brotli takes half a second."""

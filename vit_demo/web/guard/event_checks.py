@@ -1,7 +1,5 @@
 """Checks of what a request asks of the page, before Gradio sees it."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 from typing import Any
@@ -11,7 +9,9 @@ import gradio as gr
 from vit_demo.web.guard import session_queues
 from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address, is_local
-from vit_demo.web.guard.limits import MAX_EVENTS_OF_ONE
+
+MAX_EVENTS_OF_ONE = 16
+"""Unfinished events of one address."""
 
 SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
 """The name of a session, which each client chooses for itself."""
@@ -22,6 +22,8 @@ NO_ENDPOINT = "There is no such endpoint: see /gradio_api/info."
 class EventChecks:
     """Refuses events and functions that do not exist, for which Gradio would log a traceback or worse.
 
+    Each check raises ``RequestRefused``; ``data`` is the JSON body of a request.
+
     Args:
         page: The page that is served.
     """
@@ -30,21 +32,13 @@ class EventChecks:
         self._page = page
 
     def check_session(self, data: Any) -> None:
-        """Refuses a session that is not a short name.
-
-        Raises:
-            RequestRefused: If the body names such a session.
-        """
+        """Refuses a session that is not a short name."""
         session = data.get("session_hash") if isinstance(data, dict) else None
         if session is not None and not (isinstance(session, str) and SESSION.fullmatch(session)):
             raise RequestRefused(400, "A session_hash has up to 64 letters, digits, hyphens and underscores.")
 
     def check_call(self, data: Any) -> None:
-        """Refuses a call of a server function that does not exist.
-
-        Raises:
-            RequestRefused: If it is refused.
-        """
+        """Refuses a call of a server function that does not exist."""
         call = data if isinstance(data, dict) else {}
         component_id, name = call.get("component_id"), call.get("fn_name")
         component = self._page.blocks.get(component_id) if isinstance(component_id, int) else None
@@ -56,41 +50,27 @@ class EventChecks:
     def check_event(self, path: str, data: Any) -> bool:
         """Refuses an event that does not exist, or whose session has not collected earlier results.
 
-        Args:
-            path: Of the request, without Gradio's prefix.
-            data: Its JSON body.
-
         Returns:
             Whether the body was changed: without a ``trigger_id``, for which Gradio would change a component of the
             page.
-
-        Raises:
-            RequestRefused: If it is refused.
         """
         fields = data if isinstance(data, dict) else {}
         if path.startswith("/call/v2/"):
             self._check_arguments(path.rstrip("/").rpartition("/")[2], fields)
-            session = None  # there all fields are arguments
-        else:
-            self._check_index(path, fields.get("fn_index"))
-            session = fields.get("session_hash")
-        self._check_room(session)
-        return not path.startswith("/call/v2/") and fields.pop("trigger_id", None) is not None
+            self.check_room({})  # there all fields are arguments, and none is the session
+            return False
+        self._check_index(path, fields.get("fn_index"))
+        self.check_room(data)
+        return fields.pop("trigger_id", None) is not None
 
     def check_room(self, data: Any) -> None:
-        """Refuses to cancel an event of a session that has not collected earlier results.
-
-        Raises:
-            RequestRefused: If it is refused.
-        """
-        self._check_room(data.get("session_hash") if isinstance(data, dict) else None)
+        """Refuses to begin or cancel an event of a session that has not collected earlier results."""
+        session = data.get("session_hash") if isinstance(data, dict) else None
+        if not session_queues.of(self._page).has_room(session):
+            raise RequestRefused(429, "Collect the results of earlier requests first: GET /gradio_api/queue/data.")
 
     def check_share(self, address: str) -> None:
-        """Refuses a further event of an address whose unfinished ones are its share.
-
-        Raises:
-            RequestRefused: If it is refused.
-        """
+        """Refuses a further event of an address whose unfinished ones are its share."""
         queue = self._page._queue
         running = [event for events in queue.active_jobs if events for event in events]
         waiting = [event for one in queue.event_queue_per_concurrency_id.values() for event in one.queue]
@@ -98,10 +78,6 @@ class EventChecks:
         is_full = sum(client_address(scope) == address for scope in scopes) >= MAX_EVENTS_OF_ONE
         if is_full and not is_local(address):
             raise RequestRefused(429, f"You have {MAX_EVENTS_OF_ONE} unfinished requests: wait for one of them.")
-
-    def _check_room(self, session: str | None) -> None:
-        if not session_queues.of(self._page).has_room(session):
-            raise RequestRefused(429, "Collect the results of earlier requests first: GET /gradio_api/queue/data.")
 
     def _check_index(self, path: str, index: Any) -> None:
         name = path.rstrip("/").rpartition("/")[2]

@@ -1,7 +1,5 @@
 """Checks of the address and the headers of a request, before Gradio sees them."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import IPv6Network
 from secrets import compare_digest, token_hex
@@ -13,7 +11,15 @@ from starlette.types import Scope
 from vit_demo.web import settings
 from vit_demo.web.guard import uploads
 from vit_demo.web.guard.bodies import RequestRefused
-from vit_demo.web.guard.limits import MAX_HEADER_LENGTH, MAX_PATH_LENGTH, MAX_SEGMENT_LENGTH
+
+MAX_HEADER_LENGTH = 4096
+"""Characters of one request header, cookies aside."""
+
+MAX_SEGMENT_LENGTH = 255
+"""Bytes of one part of a path, as in most file systems."""
+
+MAX_PATH_LENGTH = 2000
+"""Bytes of a whole path."""
 
 OPEN_ROUTES = {
     "GET": re.compile(
@@ -41,14 +47,9 @@ _RANGE = re.compile(r"bytes=\d{0,15}-\d{0,15}", re.ASCII)
 
 
 def check_address(scope: Scope, path: str) -> None:
-    """Refuses closed routes, URLs in the place of files, and what is too long.
+    """Refuses closed routes, URLs in the place of files, and what is too long, by ``RequestRefused``.
 
-    Args:
-        scope: Of the request.
-        path: Its path, without Gradio's prefix.
-
-    Raises:
-        RequestRefused: If the request is refused.
+    ``path`` is that of the request, without Gradio's prefix, here and below.
     """
     file = FILE.match(path)
     # The path alone decides: looking it up would take longer for a file that is there.
@@ -70,12 +71,7 @@ def check_address(scope: Scope, path: str) -> None:
 def clean_headers(scope: Scope, path: str) -> None:
     """Replaces headers from which Gradio would conclude something wrong, or do more work than is asked for.
 
-    Args:
-        scope: Of the request; its headers are replaced.
-        path: As in ``check_address``.
-
-    Raises:
-        RequestRefused: If a host is not valid, or another site sends the request.
+    ``RequestRefused`` if a host is not valid, or another site sends the request.
     """
     headers = Headers(scope=scope)
     dropped = {b"x-gradio-server"}

@@ -1,7 +1,5 @@
 """How much each address may upload, and how often it may send something."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -30,11 +28,7 @@ class Quota:
         self._used: OrderedDict[str, deque[tuple[float, int]]] = OrderedDict()
 
     def spend(self, address: str, nbytes: int) -> None:
-        """Counts an upload.
-
-        Raises:
-            RequestRefused: If it is more than the quota allows.
-        """
+        """Counts an upload; raises ``RequestRefused`` if it is more than the quota allows."""
         used = self._used.setdefault(address, deque())
         self._used.move_to_end(address)
         if len(self._used) > self._addresses:
@@ -75,11 +69,7 @@ class Pace:
         self._next: OrderedDict[str, float] = OrderedDict()  # when the next request of each may begin
 
     def wait(self, address: str) -> float:
-        """Returns how many seconds the request that has come must wait.
-
-        Raises:
-            RequestRefused: If that is too long.
-        """
+        """How many seconds the request that has come must wait; ``RequestRefused`` if that is too long."""
         now = self._clock()
         begin = max(self._next.get(address, 0.0), now - (self._burst - 1) * self._step)
         if begin - now > self._longest:

@@ -1,7 +1,5 @@
 """What of Gradio is replaced here; ``docs/architecture.md`` has the table of all replacements."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet

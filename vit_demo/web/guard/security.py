@@ -1,7 +1,5 @@
 """A middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
@@ -20,6 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
 from vit_demo.web.guard.bodies import (
+    BODY_TIMEOUT_SECONDS,
+    MAX_EVENT_BYTES,
     RequestRefused,
     UnfinishedBodies,
     check_body,
@@ -30,16 +30,20 @@ from vit_demo.web.guard.bodies import (
 )
 from vit_demo.web.guard.event_checks import EventChecks
 from vit_demo.web.guard.headers import check_address, clean_headers, client_address, is_local
-from vit_demo.web.guard.limits import (
-    BODY_TIMEOUT_SECONDS,
-    MAX_EVENT_BYTES,
-    REQUESTS_AT_ONCE,
-    REQUESTS_PER_SECOND,
-    UPLOAD_FILE_BYTES,
-    UPLOAD_QUOTA_BYTES,
-)
 from vit_demo.web.guard.quota import FileCounter, Pace, Quota
 from vit_demo.web.guard.visitor import ask_for, streams
+
+UPLOAD_QUOTA_BYTES = 300_000_000
+"""Uploads of one address in one hour."""
+
+UPLOAD_FILE_BYTES = 50_000
+"""What each file of an upload counts beside its bytes, because it takes a folder of its own."""
+
+REQUESTS_PER_SECOND = 100
+"""Requests with a body that begin in a second, of one address; further ones wait their turn."""
+
+REQUESTS_AT_ONCE = 50
+"""How many of them begin at once after a pause."""
 
 EVENT_ROUTES = ("/queue/join", "/call/")
 """Routes of Gradio that begin an event of the page."""
@@ -65,11 +69,7 @@ class SafeBlocks(gr.Blocks):
     """``gr.Blocks`` with an error message for inputs that Gradio cannot read."""
 
     async def preprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, with exceptions turned into ``gr.Error``.
-
-        Raises:
-            gr.Error: If an event has too few or too many inputs, or inputs of the wrong type.
-        """
+        """Gradio's method, with ``gr.Error`` for an event that has too few, too many or other inputs than declared."""
         try:
             return await super().preprocess_data(*arguments, **options)
         except gr.Error:
@@ -79,11 +79,7 @@ class SafeBlocks(gr.Blocks):
             raise gr.Error(message, print_exception=False) from error
 
     async def postprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, with an error message for a picture that cannot be stored.
-
-        Raises:
-            gr.Error: If it cannot.
-        """
+        """Gradio's method, with ``gr.Error`` for a picture that cannot be stored."""
         try:
             return await super().postprocess_data(*arguments, **options)
         except Exception as error:
@@ -93,12 +89,7 @@ class SafeBlocks(gr.Blocks):
 
 
 class Guard:
-    """ASGI middleware in front of Gradio.
-
-    Args:
-        app: Gradio's application.
-        page: The page that it serves.
-    """
+    """ASGI middleware in front of Gradio's application, which serves a page."""
 
     def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app

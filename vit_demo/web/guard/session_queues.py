@@ -4,8 +4,6 @@ Gradio's own collection holds the messages of 2,000 sessions, however many there
 collects them.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from asyncio import Queue
@@ -14,23 +12,29 @@ from typing import Any
 
 import gradio as gr
 
-from vit_demo.web.guard.limits import (
-    MAX_SESSION_BYTES,
-    MAX_SESSION_MESSAGES,
-    MAX_SESSIONS,
-    MAX_UNCOLLECTED_BYTES,
-    MAX_UNCOLLECTED_MESSAGES,
-    UNCOLLECTED_SECONDS,
-)
 from vit_demo.web.guard.visitor import streams
+
+MAX_SESSIONS = 2000
+"""Sessions whose messages are kept until they collect them; beyond that the oldest are dropped."""
+
+MAX_SESSION_MESSAGES = 100
+"""Messages of one session that wait to be collected; beyond that its further events are refused."""
+
+MAX_SESSION_BYTES = 16_000_000
+"""Their results in bytes; beyond that its further events are refused as well."""
+
+MAX_UNCOLLECTED_MESSAGES = 500
+"""Messages of all sessions that wait to be collected; beyond that the oldest sessions are dropped."""
+
+MAX_UNCOLLECTED_BYTES = 64_000_000
+"""Their results in bytes; beyond that the oldest sessions are dropped as well."""
+
+UNCOLLECTED_SECONDS = 300.0
+"""Time after which a session that does not collect its messages is dropped."""
 
 
 class SessionQueue(Queue[Any]):
-    """The messages of one session.
-
-    Attributes:
-        bytes: About the bytes of the results among them.
-    """
+    """The messages of one session, and about the ``bytes`` of the results among them."""
 
     bytes = 0
 

@@ -4,8 +4,6 @@ Gradio puts each file into a folder named by a keyed hash of its content, so tha
 path. The key is chosen at random for each process.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import re
@@ -22,11 +20,15 @@ from gradio import processing_utils
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
-from vit_demo.web.guard.limits import (
-    UPLOAD_FOLDER_BYTES,
-    UPLOAD_FOLDER_FILES,
-    UPLOAD_LIFETIME_SECONDS,
-)
+
+UPLOAD_FOLDER_BYTES = 2_000_000_000
+"""All files in the upload folder; beyond that the oldest are deleted."""
+
+UPLOAD_FOLDER_FILES = 20_000
+"""The number of these files; beyond that the oldest are deleted as well."""
+
+UPLOAD_LIFETIME_SECONDS = 3600.0
+"""Time after its last use when an uploaded file is deleted."""
 
 try:
     import fcntl
@@ -46,11 +48,7 @@ _folder: Path | None = None
 
 
 def folder() -> Path:
-    """The upload folder, created by the first call; from then on Gradio writes into it.
-
-    Raises:
-        InputError: If it cannot be created.
-    """
+    """The upload folder, into which Gradio writes; created by the first call, or ``InputError`` if it cannot be."""
     global _folder
     with _lock:
         if _folder is None:
@@ -118,13 +116,9 @@ def is_upload_path(path: Any) -> bool:
 
 
 def find(payload: Any) -> Path:
-    """The path of an upload.
+    """The path of an upload, from Gradio's file data ``{"path": ...}``, as a page or a client sends it.
 
-    Args:
-        payload: Gradio's file data ``{"path": ...}``, as a page or a client sends it.
-
-    Raises:
-        ImageError: If it is not an upload; the message is always the same.
+    ``ImageError`` if it is not an upload; the message is always the same.
     """
     path = payload.get("path") if isinstance(payload, dict) else payload
     if not isinstance(path, str) or not is_upload_path(path):
@@ -136,11 +130,7 @@ def find(payload: Any) -> Path:
 
 
 def read(path: Path) -> bytes:
-    """The bytes of an upload, whose lifetime starts again.
-
-    Raises:
-        ImageError: If it was deleted in the meantime.
-    """
+    """The bytes of an upload, whose lifetime starts again; ``ImageError`` if it was deleted in the meantime."""
     try:
         os.utime(path)
         with path.open("rb") as file:
@@ -152,8 +142,7 @@ def read(path: Path) -> bytes:
 class UploadCleaner(threading.Thread):
     """Deletes old uploads, and the oldest ones if the folder is too large; files of before its start are kept.
 
-    Args:
-        interval: Seconds between two runs.
+    It does so every ``interval`` seconds, from ``start`` to ``stop``.
     """
 
     def __init__(self, interval: float = 60.0) -> None:
@@ -163,7 +152,7 @@ class UploadCleaner(threading.Thread):
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """Cleans at intervals until it is stopped."""
+        """The work of the thread."""
         while not self._stopped.wait(self._interval):
             self.clean(time.time())
 
@@ -172,18 +161,12 @@ class UploadCleaner(threading.Thread):
         self._stopped.set()
 
     def clean(self, now: float) -> None:
-        """Cleans once.
-
-        Args:
-            now: Seconds since the epoch.
-        """
+        """Cleans once, at a time in seconds since the epoch."""
         found = []
         for path in self._files():
-            try:
+            with suppress(OSError):
                 status = path.stat()
-            except OSError:
-                continue
-            found.append((status.st_mtime, status.st_size, path))
+                found.append((status.st_mtime, status.st_size, path))
         found.sort(reverse=True, key=lambda entry: entry[0])
         most = min(UPLOAD_FOLDER_BYTES, shutil.disk_usage(folder()).total // 2)  # which in a container may be memory
         total = 0

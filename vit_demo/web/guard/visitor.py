@@ -1,7 +1,5 @@
 """Who sends the request that is being handled, and whether anybody still waits for its result."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -12,14 +10,15 @@ from starlette.types import Scope
 
 from vit_demo.inference.job import owner
 from vit_demo.web.guard.headers import client_address, is_local, tool_call
-from vit_demo.web.guard.limits import UNHEARD_SECONDS
+
+UNHEARD_SECONDS = 10.0
+"""Time after which an event stops whose stream nobody opened, or opened again."""
 
 
 def ask_for(scope: Scope | None = None) -> None:
     """Lets the jobs of this context count for the visitor whose request is handled.
 
-    Args:
-        scope: Of the request; None for an event, which runs in a task of Gradio's queue and has the request there.
+    Without ``scope`` that is an event, which runs in a task of Gradio's queue and has its request there.
     """
     scope = _scope_of_event() if scope is None else scope
     if scope is not None:
@@ -69,8 +68,7 @@ streams = Streams()
 def is_heard(since: float) -> bool:
     """Whether the result of the event that is handled is still waited for.
 
-    Args:
-        since: When it began, in seconds of ``time.monotonic``; its stream may be opened a little later.
+    It began at ``since``, in seconds of ``time.monotonic``; its stream may be opened a little later.
     """
     scope = _scope_of_event()
     if scope is not None and (call := tool_call(scope)) is not None:

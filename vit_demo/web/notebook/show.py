@@ -1,12 +1,12 @@
 """A result as HTML for a notebook."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,14 @@ from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
-from vit_demo.web.frontend.constants import constants
-from vit_demo.web.notebook import bundle
+from vit_demo.web.frontend.assets import FOLDER, bundle, read_styles, sources
+from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.requests.payload import block_payload, encode, result_payload, source_of
 
 HERE = Path(__file__).parent
+START, VIEWS = "stage/main.js", "stage/views/"
+
+_OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
 MAX_BYTES = 320_000
 """Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit, if any."""
@@ -57,16 +60,15 @@ def _framed(page: str) -> str:
 def document(result: Exploration) -> str:
     """The document of the frame, with as many blocks' traces as ``MAX_BYTES`` allows."""
     replies = dict(_replies(result))
-    methods = _offered(result)
     content: dict[str, Any] = {
-        "script": bundle.script(),
-        "start": bundle.START,
+        "script": script(),
+        "start": START,
         "value": {**result_payload(result, source_of(result), NUM_CLASSES), "run": "1", "trace": {}},
         "replies": replies,
         "constants": {
             "constants": constants(),
-            "registered": [{**method.to_dict(), "many_passes": method.is_slow} for method in methods],
-            "viewNames": bundle.views(),
+            "registered": method_entries(_offered(result)),
+            "viewNames": views(),
         },
     }
     room = (MAX_BYTES - len(_framed(_page(content)).encode())) * 3 // 4  # base64
@@ -115,11 +117,11 @@ def _key(**fields: Any) -> str:
 
 def _page(content: dict[str, Any]) -> str:
     packed = gzip.compress(json.dumps(content).encode(), 9, mtime=0)
-    style = f"#stage {{\n{bundle.stylesheet()}\n}}\n{_read('notebook.css')}"
+    style = f"#stage {{\n{stylesheet()}\n}}\n{_read('notebook.css')}"
     page = _read("page.html")
     for name, text in {
         "STYLE": style,
-        "STAGE": (bundle.FOLDER / "stage" / "stage.html").read_text(encoding="utf-8"),
+        "STAGE": (FOLDER / "stage" / "stage.html").read_text(encoding="utf-8"),
         "SCRIPT": _read("start.js"),
         "BUNDLE": base64.b64encode(packed).decode("ascii"),
     }.items():
@@ -129,3 +131,34 @@ def _page(content: dict[str, Any]) -> str:
 
 def _read(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8")
+
+
+@cache
+def views() -> tuple[str, ...]:
+    """The views that work without a server: those whose module exports ``offline = true``."""
+    return tuple(_view_of(path) for path, source in sources().items() if _is_view(path) and _OFFLINE.search(source))
+
+
+@cache
+def script() -> str:
+    """One module with the stage, these views and all that they need."""
+    offline = {path: source for path, source in sources().items() if not _is_view(path) or _view_of(path) in views()}
+    return bundle(offline, [START])
+
+
+@cache
+def stylesheet() -> str:
+    """The style of the stage and of the views in the bundle."""
+    first = FOLDER / "stage" / "stage.css"
+    others = sorted(path for path in first.parent.glob("*.css") if path != first)
+    of_views = [path for name in views() if (path := first.parent / "views" / name / "view.css").is_file()]
+    shared = [FOLDER / "shared" / name for name in ("palette.css", "widgets.css")]
+    return read_styles(*(str(path.relative_to(FOLDER)) for path in (*shared, first, *others, *of_views)))
+
+
+def _is_view(path: str) -> bool:
+    return path.startswith(VIEWS)
+
+
+def _view_of(path: str) -> str:
+    return path.removeprefix(VIEWS).partition("/")[0]

@@ -1,7 +1,5 @@
 """Files from the Hugging Face Hub: downloaded once, cached, checked by hash, with one-sentence errors."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import logging
@@ -70,8 +68,9 @@ def fetch(
     neither read nor written; see ``visitor_cache``. A ``progress`` of None draws a progress bar on stderr.
 
     Returns:
-        The path of the file, after its SHA-256 (its git hash if it is small) was compared with the Hub's. On a file
-        system without symbolic links the hash of a cached file is not known, and is not compared.
+        The path of the file, in a folder named by its commit, after its SHA-256 (its git hash if it is small) was
+        compared with the Hub's. On a file system without symbolic links the hash of a cached file is not known, and is
+        not compared.
 
     Raises:
         PresetError: If ``repo`` or ``revision`` is not valid.
@@ -80,7 +79,7 @@ def fetch(
             file is too large, or its hash is wrong.
     """
     max_bytes = limits.MAX_WEIGHTS_BYTES if max_bytes is None else max_bytes
-    cache = _cache_of(trusted)
+    cache = visitor_cache.folder(trusted)
     if not REPOSITORY.fullmatch(repo):
         raise _no_repository(repo)
     if not REVISION.fullmatch(revision):
@@ -112,17 +111,8 @@ def fetch(
 def is_cached(repo: str, filename: str, revision: str, *, trusted: bool = True) -> bool:
     """Whether ``fetch`` with the same arguments would find the file in the cache."""
     with suppress(HFValidationError):
-        return isinstance(try_to_load_from_cache(repo, filename, _cache_of(trusted), revision), str)
+        return isinstance(try_to_load_from_cache(repo, filename, visitor_cache.folder(trusted), revision), str)
     return False
-
-
-def _cache_of(trusted: bool) -> Path:
-    return visitor_cache.operator_folder() if trusted else visitor_cache.folder()
-
-
-def commit_of(path: Path) -> str:
-    """The commit that a downloaded file belongs to."""
-    return path.parent.name
 
 
 def _download(

@@ -4,8 +4,6 @@ Nothing of a repository runs: its ``config.json`` is read field by field, and a 
 without being checked here is refused. Before it takes memory, a network is built on torch's meta device and bounded.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,25 +17,34 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.trace import outline
 from vit_demo.weights import limits
-from vit_demo.weights.hub.json_fields import Fields
+from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, choice, number, whole
 from vit_demo.weights.hub.untrusted_text import quote, sanitize
 
 TIMM_MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
 """timm's files of plain Vision Transformers; what else it has is hierarchical or convolutional."""
 DYNAMIC = ("vision_transformer", "deit", "eva")
 """Those whose networks can take pictures of any shape."""
-INTEGERS = {
-    "patch_size": limits.MAX_IMAGE_SIZE, "embed_dim": limits.MAX_EMBED_DIM, "depth": limits.MAX_DEPTH,
-    "num_heads": limits.MAX_HEADS, "in_chans": 16, "reg_tokens": limits.MAX_REGISTERS,
-    "num_reg_tokens": limits.MAX_REGISTERS,
+SIZE, REGISTERS = whole(1, limits.MAX_IMAGE_SIZE), whole(0, limits.MAX_REGISTERS)
+CLASS_COUNT = whole(0, limits.MAX_CLASSES)
+FIELDS = {
+    "patch_size": SIZE,
+    "embed_dim": whole(1, limits.MAX_EMBED_DIM),
+    "depth": whole(1, limits.MAX_DEPTH),
+    "num_heads": whole(1, limits.MAX_HEADS),
+    "in_chans": whole(1, 16),
+    "reg_tokens": REGISTERS,
+    "num_reg_tokens": REGISTERS,
+    "mlp_ratio": number(0, limits.MAX_MLP_RATIO),
+    "init_values": number(0, 10),
+    "global_pool": choice("token", "avg", "map", "avgmax", "max"),
+    "pos_embed": choice("learn", "none", ""),
+    **dict.fromkeys(
+        ("class_token", "no_embed_class", "qkv_bias", "qk_norm", "pre_norm", "final_norm", "fc_norm", "qkv_fused",
+         "scale_mlp", "scale_attn_inner", "swiglu_mlp", "use_abs_pos_emb", "use_rot_pos_emb", "use_rel_pos_bias"),
+        BOOLEAN,
+    ),
 }  # fmt: skip
-"""Arguments of timm's networks that are whole numbers, and their largest values."""
-NUMBERS = {"mlp_ratio": limits.MAX_MLP_RATIO, "init_values": 10.0}
-FLAGS = {
-    "class_token", "no_embed_class", "qkv_bias", "qk_norm", "pre_norm", "final_norm", "fc_norm", "qkv_fused",
-    "scale_mlp", "scale_attn_inner", "swiglu_mlp", "use_abs_pos_emb", "use_rot_pos_emb", "use_rel_pos_bias",
-}  # fmt: skip
-CHOICES = {"global_pool": ("token", "avg", "map", "avgmax", "max"), "pos_embed": ("learn", "none", "")}
+"""Arguments of timm's networks that may be given, and what they may be."""
 NO_EFFECT = {
     "dynamic_img_size", "dynamic_img_pad", "drop_rate", "pos_drop_rate", "patch_drop_rate", "proj_drop_rate",
     "attn_drop_rate", "drop_path_rate", "weight_init", "fix_init", "pretrained", "num_classes", "img_size",
@@ -60,21 +67,29 @@ CLASSES = {
 """The classes of transformers by ``model_type``; the first is taken where ``config.json`` names no other of them."""
 TOWERS = {"clip": ("vision_model.", "visual_projection."), "siglip": ("vision_model.",)}
 """Models of pictures and text, and the tensors of their picture tower."""
-ACTIVATIONS = ("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "silu", "relu")
-TRANSFORMERS_INTEGERS = {
-    "hidden_size": limits.MAX_EMBED_DIM, "num_hidden_layers": limits.MAX_DEPTH, "num_attention_heads": limits.MAX_HEADS,
-    "intermediate_size": 1 << 16, "image_size": limits.MAX_IMAGE_SIZE, "patch_size": limits.MAX_IMAGE_SIZE,
-    "num_channels": 16, "num_register_tokens": limits.MAX_REGISTERS, "projection_dim": limits.MAX_CLASSES,
-    "pooler_output_size": limits.MAX_CLASSES,
-}  # fmt: skip
-TRANSFORMERS_NUMBERS = {
-    "mlp_ratio": limits.MAX_MLP_RATIO, "layer_norm_eps": 0.1, "layerscale_value": 10.0, "layer_scale_init_value": 10.0,
-    "rope_theta": 1e6,
-}  # fmt: skip
-TRANSFORMERS_FLAGS = {
-    "qkv_bias", "use_swiglu_ffn", "use_absolute_position_embeddings", "use_relative_position_bias", "use_gated_mlp",
-    "use_shared_relative_position_bias", "use_mean_pooling", "use_mask_token", "query_bias", "key_bias", "value_bias",
-    "proj_bias", "mlp_bias", "vision_use_head",
+TRANSFORMERS_FIELDS = {
+    "hidden_size": whole(1, limits.MAX_EMBED_DIM),
+    "num_hidden_layers": whole(1, limits.MAX_DEPTH),
+    "num_attention_heads": whole(1, limits.MAX_HEADS),
+    "intermediate_size": whole(1, 1 << 16),
+    "image_size": SIZE,
+    "patch_size": SIZE,
+    "num_channels": whole(1, 16),
+    "num_register_tokens": REGISTERS,
+    "projection_dim": whole(1, limits.MAX_CLASSES),
+    "pooler_output_size": whole(1, limits.MAX_CLASSES),
+    "mlp_ratio": number(0, limits.MAX_MLP_RATIO),
+    "layer_norm_eps": number(0, 0.1),
+    "layerscale_value": number(0, 10),
+    "layer_scale_init_value": number(0, 10),
+    "rope_theta": number(0, 1e6),
+    "hidden_act": choice("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "silu", "relu"),
+    **dict.fromkeys(
+        ("qkv_bias", "use_swiglu_ffn", "use_absolute_position_embeddings", "use_relative_position_bias",
+         "use_gated_mlp", "use_shared_relative_position_bias", "use_mean_pooling", "use_mask_token", "query_bias",
+         "key_bias", "value_bias", "proj_bias", "mlp_bias", "vision_use_head"),
+        BOOLEAN,
+    ),
 }  # fmt: skip
 TRANSFORMERS_NO_EFFECT = {
     "architectures", "model_type", "id2label", "label2id", "num_labels", "problem_type", "dtype", "torch_dtype",
@@ -91,7 +106,7 @@ TRANSFORMERS_NO_EFFECT = {
 def build_network(config: dict[str, Any], name: str) -> nn.Module:
     """A network with random weights, in eval mode, on torch's default device; ``PresetError`` if none is made."""
     try:
-        with torch.random.fork_rng(devices=[]), _quiet():
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
             return (_timm if "architecture" in config else _transformers)(config).eval()
     except PresetError:
         raise
@@ -105,28 +120,30 @@ def bounded_outline(config: dict[str, Any], image_size: int, name: str) -> tuple
     with torch.device("meta"):
         module = build_network(config, name)
         count = sum(parameter.numel() for parameter in module.parameters())
-        if num_bytes_of(module) > limits.MAX_NETWORK_BYTES:
+        tensors = (*module.parameters(), *module.buffers())
+        if sum(tensor.numel() * tensor.element_size() for tensor in tensors) > limits.MAX_NETWORK_BYTES:
             raise PresetError(f"this model takes more than {limits.MAX_NETWORK_BYTES >> 30} GB: choose a smaller one.")
         shape, has_mask = outline(module, image_size)
     limits.check_network(shape)
     return shape, has_mask, count
 
 
-def num_bytes_of(module: nn.Module) -> int:
-    """Memory of a network's parameters and buffers, also of one on the meta device."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in (*module.parameters(), *module.buffers()))
-
-
 def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str, Any], name: str) -> nn.Module:
     """The network with its weights; ``CheckpointError`` names the first tensor that has no counterpart of its shape."""
     if "architecture" in config:
-        differing = _differences(module.state_dict(), tensors)
+        wanted = {name: tensor.shape for name, tensor in module.state_dict().items()}
+        differing = sorted(
+            {name for name, _ in wanted.items() ^ {name: x.shape for name, x in tensors.items()}.items()}
+        )
         if not differing:
             module.load_state_dict(tensors)
     else:
         prefixes = TOWERS.get(str(config["model_type"]), ("",))
         tensors = {key: tensor for key, tensor in tensors.items() if key.startswith(prefixes)}
-        with _quiet(), _without_progress_bar():  # transformers renames the tensors of older files itself
+        with (
+            warnings.catch_warnings(action="ignore"),
+            _without_progress_bar(),
+        ):  # transformers renames the tensors of older files itself
             loader: Any = type(module)
             module, found = loader.from_pretrained(
                 None,
@@ -146,41 +163,28 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str
     return module.eval().requires_grad_(False)
 
 
-def _differences(wanted: dict[str, Tensor], found: dict[str, Tensor]) -> list[str]:
-    return sorted(
-        name
-        for name in wanted.keys() | found.keys()
-        if name not in wanted or name not in found or wanted[name].shape != found[name].shape
-    )
-
-
 def _timm(config: dict[str, Any]) -> nn.Module:
     import timm
 
     fields = Fields(config, "config.json", nullable=True)
-    architecture = fields.string("architecture").partition(".")[0]
+    architecture = fields.get("architecture", TEXT).partition(".")[0]
     if architecture not in _timm_architectures():
         raise PresetError(
             f"timm's {quote(architecture)} is not supported, because it is no Vision Transformer: see docs/models.md."
         )
     given = fields.nested("model_args", nullable=False)
     arguments: dict[str, Any] = {}
-    for key in given.values:
-        if key in INTEGERS:
-            arguments[key] = given.integer(key, "reg" not in key, INTEGERS[key])
-        elif key in NUMBERS:
-            arguments[key] = None if given.values[key] is None else given.number(key, 0, NUMBERS[key])
-        elif key in FLAGS:
-            arguments[key] = given.boolean(key, False)
-        elif key in CHOICES:
-            arguments[key] = given.choice(key, CHOICES[key], None)
+    for key, value in given.values.items():
+        if key in FIELDS:
+            is_default = value is None and key in ("mlp_ratio", "init_values")
+            arguments[key] = None if is_default else given.get(key, FIELDS[key])
         elif key not in NO_EFFECT:
             raise PresetError(f"this {architecture} is not supported, because it was created with {quote(key)}.")
     if "global_pool" in fields and "global_pool" not in arguments:
-        arguments["global_pool"] = fields.choice("global_pool", CHOICES["global_pool"], None)
+        arguments["global_pool"] = fields.get("global_pool", FIELDS["global_pool"])
     cfg = fields.nested("pretrained_cfg")
-    count = fields.integer("num_classes", 0, limits.MAX_CLASSES, None)
-    arguments["num_classes"] = cfg.integer("num_classes", 0, limits.MAX_CLASSES, 1000) if count is None else count
+    count = fields.get("num_classes", CLASS_COUNT, None)
+    arguments["num_classes"] = cfg.get("num_classes", CLASS_COUNT, 1000) if count is None else count
     if "img_size" in given:
         arguments["img_size"] = given.sizes("img_size", 2)
     if timm.models.model_entrypoint(architecture).__module__.rpartition(".")[2] in DYNAMIC:
@@ -199,7 +203,7 @@ def _transformers(config: dict[str, Any]) -> nn.Module:
     fields = Fields(config, "config.json")
     if "model_type" not in fields:
         raise PresetError("its config.json has neither timm's architecture nor transformers' model_type.")
-    kind = fields.string("model_type")
+    kind = fields.get("model_type", TEXT)
     if kind not in CLASSES:
         known = ", ".join(sorted(CLASSES))
         raise PresetError(f"a model of type {quote(kind)} is not supported: of transformers only {known} are.")
@@ -207,18 +211,18 @@ def _transformers(config: dict[str, Any]) -> nn.Module:
         raise PresetError("this model gives several labels at once, not one class: choose another model.")
     import transformers
 
-    named = [name for name in fields.strings("architectures") if name in CLASSES[kind]]
+    named = [name for name in fields.texts("architectures") if name in CLASSES[kind]]
     network = getattr(transformers, named[0] if named else CLASSES[kind][0])
     if kind in TOWERS:
         arguments = _arguments(network.config_class, fields.nested("vision_config"))
         if "projection_dim" in fields:
-            arguments["projection_dim"] = fields.integer("projection_dim", 1, limits.MAX_CLASSES)
+            arguments["projection_dim"] = fields.get("projection_dim", TRANSFORMERS_FIELDS["projection_dim"])
     else:
         arguments = _arguments(network.config_class, fields)
-        if labels := fields.numbered_strings("id2label"):
+        if labels := fields.numbered_texts("id2label"):
             arguments["num_labels"] = len(labels)
         elif "num_labels" in fields:
-            arguments["num_labels"] = fields.integer("num_labels", 0, limits.MAX_CLASSES)
+            arguments["num_labels"] = fields.get("num_labels", CLASS_COUNT)
     made = network.config_class(**arguments)
     made._attn_implementation = "sdpa"
     return network(made)
@@ -240,14 +244,8 @@ def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
             if height != width:
                 raise PresetError(f"this model is not supported, because its {key} is not square.")
             arguments[key] = height
-        elif key in TRANSFORMERS_INTEGERS:
-            arguments[key] = fields.integer(key, "register" not in key, TRANSFORMERS_INTEGERS[key])
-        elif key in TRANSFORMERS_NUMBERS:
-            arguments[key] = fields.number(key, 0, TRANSFORMERS_NUMBERS[key])
-        elif key in TRANSFORMERS_FLAGS:
-            arguments[key] = fields.boolean(key, False)
-        elif key == "hidden_act":
-            arguments[key] = fields.choice(key, ACTIVATIONS, None)
+        elif key in TRANSFORMERS_FIELDS:
+            arguments[key] = fields.get(key, TRANSFORMERS_FIELDS[key])
         else:
             raise PresetError(f"this model is not supported, because its config.json sets {quote(key)}.")
     return arguments
@@ -265,10 +263,3 @@ def _without_progress_bar() -> Iterator[None]:
     finally:
         if was_enabled:
             logging.enable_progress_bar()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the libraries' own warnings; what matters is raised."""
-    with warnings.catch_warnings(action="ignore"):
-        yield

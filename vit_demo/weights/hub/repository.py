@@ -4,8 +4,6 @@ Two formats are read: timm's ``config.json`` with an architecture and its ``pret
 ``config.json`` with a ``preprocessor_config.json`` beside it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -21,15 +19,7 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
-from vit_demo.weights.hub.download import (
-    REPOSITORY,
-    REVISION,
-    MissingFileError,
-    Progress,
-    commit_of,
-    fetch,
-    is_cached,
-)
+from vit_demo.weights.hub.download import REPOSITORY, REVISION, MissingFileError, Progress, fetch, is_cached
 from vit_demo.weights.hub.json_fields import read_json_object
 from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors
 from vit_demo.weights.hub.preprocessing import parse_preprocessing
@@ -88,7 +78,7 @@ def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Pre
     repo, _, revision = name.partition("@")
     most = limits.MAX_JSON_BYTES
     config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
-    commit = commit_of(config)  # all files come from one commit, even if the branch moves meanwhile
+    commit = config.parent.name  # all files come from one commit, even if the branch moves meanwhile
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
         with suppress(MissingFileError):  # timm writes none
             fetch(repo, PREPROCESSOR_FILE, commit, progress, trusted=trusted, max_bytes=most)
@@ -151,16 +141,14 @@ def _with_structure(preset: Preset, folder: Path) -> Preset:
     config = replace(network.config, num_classes=preset.config.num_classes)
     sizes = preset.patch_sizes
     if hasattr(network.module, "set_input_size"):
-        sizes = tuple(p for p in offered_patch_sizes(config.image_size, config.patch_size) if _is_offered(preset, p))
+        sizes = offered_patch_sizes(config.image_size, config.patch_size)
+    if not preset.trusted:  # a public page has limits
+        sizes = tuple(
+            p
+            for p in sizes
+            if p <= limits.MAX_VISITOR_PATCH and limits.is_affordable(preset.config, p, has_mask=preset.has_mask)
+        )
     return replace(preset, config=config, structure=network.structure, patch_sizes=sizes)
-
-
-def _is_offered(preset: Preset, patch_size: int) -> bool:
-    """Whether a patch size is within the limits of a public page, if a visitor chose the model there."""
-    is_small = patch_size <= limits.MAX_VISITOR_PATCH and limits.is_affordable(
-        preset.config, patch_size, has_mask=preset.has_mask
-    )
-    return preset.trusted or is_small
 
 
 @torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
@@ -233,14 +221,9 @@ def _no_weights_message(name: str) -> str:
 
 def _unique_labels(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
     """A sanitized, unique name for each output, because requests name a class by its label."""
-    named = (
-        [sanitize(label, limits.MAX_LABEL_LENGTH) for label in labels]
-        if len(labels) == num_classes
-        else [""] * num_classes
-    )
-    named = [label or f"class {i}" for i, label in enumerate(named)]
-    counts = Counter(named)
-    taken = set(named)
+    labels = labels if len(labels) == num_classes else ("",) * num_classes
+    named = [sanitize(label, limits.MAX_LABEL_LENGTH) or f"class {i}" for i, label in enumerate(labels)]
+    counts, taken = Counter(named), set(named)
     for i, label in enumerate(named):
         if counts[label] > 1:
             while label in taken:

@@ -1,7 +1,5 @@
 """Makes untrusted text safe to show: one line, no invisible characters, bounded length."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from vit_demo.weights.limits import MAX_QUOTE_LENGTH

@@ -4,8 +4,6 @@ Separate, so that private repositories that the operator downloaded are not serv
 visitor can fill the disk.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading
@@ -27,15 +25,11 @@ _reserved: dict[object, int] = {}
 """Size of each file that is being downloaded."""
 
 
-def folder() -> Path:
-    """``VIT_DEMO_VISITOR_CACHE``, or ``vit_demo-visitors`` beside the Hub's cache."""
+def folder(trusted: bool = False) -> Path:
+    """``VIT_DEMO_VISITOR_CACHE``, or ``vit_demo-visitors`` beside the Hub's cache; that of the operator if trusted."""
     chosen = os.environ.get("VIT_DEMO_VISITOR_CACHE")
-    return Path(chosen) if chosen else operator_folder().with_name("vit_demo-visitors")
-
-
-def operator_folder() -> Path:
-    """The Hub's cache of the operator of this process."""
-    return Path(os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE)
+    cache = Path(os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE)
+    return cache if trusted else Path(chosen) if chosen else cache.with_name("vit_demo-visitors")
 
 
 @contextmanager

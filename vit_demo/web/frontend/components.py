@@ -1,0 +1,126 @@
+"""The page's two components in `gr.HTML`: everything a visitor chooses, and the stage.
+
+The page gets a result once and draws from it; it requests only the traces of blocks and the maps that need the model.
+`COMPONENT/main.js` starts a component. The inputs have no value: `shared/pageState.js` owns the state of the page, and
+whenever picture, model, patch size or fit change, `inputs/results.js` requests one result and gives it to the stage.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import gradio as gr
+from starlette.responses import Response
+
+import vit_demo.web.guard.replacements  # noqa: F401
+from vit_demo.methods import METHODS
+from vit_demo.web import settings
+from vit_demo.web.catalog.example_digits import DIGITS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, to_dict
+from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries, starting_points
+from vit_demo.web.frontend.assets import FOLDER, read, read_styles
+from vit_demo.web.frontend.constants import constants, method_entries
+from vit_demo.web.frontend.modules import load_script
+from vit_demo.web.requests.packing import HEADERS
+from vit_demo.web.requests.tour import step_code
+
+OnRequest = Callable[[Any], Awaitable[bytes]]
+"""From the fields of a request to its reply, as ``packing.pack`` makes it. The page repeats a request about a result
+until the reply holds it or an error; see ``web/requests/poll.py``."""
+
+
+class RequestHTML(gr.HTML):
+    """``gr.HTML`` without Gradio's own style, with ``server.request(fields)`` in its JavaScript."""
+
+    def __init__(self, *, on_request: OnRequest, **kwargs: Any) -> None:
+        """Makes the component.
+
+        Args:
+            on_request: Handles a request of the component.
+            **kwargs: What `gr.HTML` takes besides.
+        """
+
+        # One function for each component, because Gradio marks the function it gets. Its name is that in JavaScript.
+        async def request(fields: Any) -> Response:
+            return Response(await on_request(fields), media_type="application/json", headers=HEADERS)
+
+        super().__init__(server_functions=[request], apply_default_css=False, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:  # type: ignore[override]
+        """Returns the properties for the browser, without the server functions, which are not JSON."""
+        config = super().get_config()
+        for name in config["server_fns"]:
+            config.pop(name, None)
+        return config
+
+
+class Inputs(RequestHTML):
+    """Tabs, drawing pad, photo input, model menu, patch size.
+
+    Args:
+        digits_preset: The model of the drawing tab when the page opens.
+        opening_digit: The example digit on the paper when the page opens.
+        **kwargs: `on_request`, and what `gr.HTML` takes besides its templates, such as `elem_id`.
+    """
+
+    def __init__(self, *, digits_preset: str, opening_digit: int = 7, **kwargs: Any) -> None:
+        template = read("inputs/inputs.html")
+        for part in ("pad/pad", "inputs/photo", "inputs/model"):
+            template = template.replace(f"<!-- {part} -->", read(f"{part}.html").strip())
+        styles = ("shared/palette", "shared/widgets", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad")
+        super().__init__(
+            html_template=template,
+            css_template=read_styles(*(f"{name}.css" for name in styles)),
+            js_on_load=load_script(
+                "inputs",
+                constants=constants(),
+                models=menu_entries(),
+                defaults={"digits": digits_preset, "photos": default_photo_preset(), "digit": opening_digit},
+                offer=LARGE_PHOTO_PRESET,
+                customModels=settings.custom_models_allowed(),
+                digits=DIGITS,
+                examples=[to_dict(photo) for photo in EXAMPLE_PHOTOS.values()],
+            ),
+            **kwargs,
+        )
+
+
+class Stage(RequestHTML):
+    """The picture under its heatmap, the prediction, and every view of it.
+
+    Args:
+        value: What it shows when the page opens: a `ResultPayload`, an `EmptyPayload` or None.
+        **kwargs: As of `Inputs`.
+    """
+
+    def __init__(self, value: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            value=value,
+            html_template=read("stage/stage.html"),
+            css_template=stylesheet(),
+            js_on_load=load_script(
+                "stage",
+                constants=constants(),
+                registered=method_entries(METHODS.values()),
+                viewNames=view_names(),
+                stepCode=step_code(),
+                startingPoints=starting_points(),
+                examples=[{"name": photo.name, "title": photo.title} for photo in EXAMPLE_PHOTOS.values()],
+            ),
+            **kwargs,
+        )
+
+    def api_info(self) -> dict[str, Any]:
+        """Describes the value for callers of the API."""
+        return {"type": "object", "description": "Everything the page shows of one result"}
+
+
+def view_names() -> list[str]:
+    """The views: folders of `stage/views/` with a module `view.js`, and a style sheet `view.css` where it needs one."""
+    return sorted(path.parent.name for path in (FOLDER / "stage" / "views").glob("*/view.js"))
+
+
+def stylesheet() -> str:
+    """The colours of the page, the style of the stage, then that of each view."""
+    views = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("stage/views/*/view.css"))
+    names = ["shared/palette.css", "shared/widgets.css", "stage/stage.css", "stage/controls.css"]
+    return read_styles(*names, *views)
