@@ -2,10 +2,12 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from vit_demo import Trace
 from vit_demo.web.catalog.menu import model_entry
-from vit_demo.weights import PRESETS, load_model
+from vit_demo.weights import PRESETS
+from vit_demo.weights.checkpoints import load_model
 
 BUNDLED = [name for name, preset in PRESETS.items() if preset.source == "bundled"]
 
@@ -19,10 +21,13 @@ def test_what_the_menu_counts_is_what_the_network_does(name: str) -> None:
         model = load_model(preset, size["size"])
         images = torch.zeros(1, model.config.in_channels, preset.image_size, preset.image_size)
         with torch.no_grad(), Trace() as trace:
+            model(images, patch_size=size["size"])  # resamples the kernel, once
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
             model(images, patch_size=size["size"])
         tokens = trace.q[0].shape[2]
         assert size["tokens"] == tokens and isinstance(size["side"], int)
         assert size["side"] ** 2 + model.config.num_prefix_tokens == tokens
+        assert 2 * size["operations"] == counter.get_total_flops()
         assert f"{size['side']} × {size['side']} patches" in size["text"] and f"*{tokens} tokens*" in size["text"]
         assert size["accuracy"] is None or f"Right on {size['accuracy']:.1f}" in size["accuracy_text"]
     assert entry["num_blocks"] == len(trace.q) and entry["num_classes"] == len(preset.labels)
