@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vit_demo import methods
     from vit_demo.inference.engine import Engine
     from vit_demo.inference.exploration import Exploration
-    from vit_demo.inference.explore import explore
+    from vit_demo.inference.explore import explore, explore_batch
     from vit_demo.model import ViT
     from vit_demo.trace import Trace, TracedViT
     from vit_demo.weights import Preset
@@ -47,6 +47,7 @@ __all__ = [
     "Trace",
     "__version__",
     "explore",
+    "explore_batch",
     "load",
     "methods",
     "presets",
@@ -58,6 +59,7 @@ _HOMES = {
     "Preset": "vit_demo.weights",
     "Trace": "vit_demo.trace",
     "explore": "vit_demo.inference.explore",
+    "explore_batch": "vit_demo.inference.explore",
 }
 """Where the names live that are imported on first use."""
 

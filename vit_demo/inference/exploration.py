@@ -177,6 +177,7 @@ class Exploration:
 
     # Of the tokens of the patches; one more forward pass.
     logit_lens = patch_features.logit_lens
+    tokens = patch_features.block_tokens
     similarity = patch_features.similarity
     pca = patch_features.pca
     kmeans = patch_features.kmeans

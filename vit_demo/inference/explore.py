@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -85,6 +85,30 @@ def explore(
     if labels is not None or transform is not None or isinstance(image, Tensor):
         raise InputError("Tensors, labels= and transform= are for networks in memory: pass one as the model.")
     return get_engine(device).explore(image, chosen, patch_size, fit)
+
+
+def explore_batch(
+    images: Iterable[images.ImageSource | Tensor],
+    model: str | os.PathLike[str] | nn.Module | None = None,
+    patch_size: int | None = None,
+    **options: Any,
+) -> Iterator[Exploration]:
+    """Runs many images through one model, one after the other, so that memory holds one result at a time.
+
+    Args:
+        images: As ``image`` of ``explore``, each.
+        model: As in ``explore``.
+        patch_size: As in ``explore``.
+        **options: Further arguments of ``explore``.
+
+    Yields:
+        The result of each image, in their order.
+
+    Raises:
+        InputError: What ``explore`` raises, when it comes to that image.
+    """
+    for image in images:
+        yield explore(image, model, patch_size, **options)
 
 
 def preprocessing_of(module: nn.Module) -> Preprocessing:

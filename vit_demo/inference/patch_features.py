@@ -40,8 +40,16 @@ def patch_tokens(ex: Exploration) -> features.PatchTokens:
     return found
 
 
-def block_tokens(ex: Exploration, block: int) -> NDArray[np.float32]:
-    """The tokens ``[N, D]`` after a block, of the patches in the sequence."""
+def block_tokens(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
+    """The tokens of the patches after a block and the final norm: float32 ``[N, D]``, row by row, without dropped ones.
+
+    Args:
+        ex: The result.
+        block: From 0; negative from the end.
+
+    Raises:
+        InputError: If there is no such block.
+    """
     return patch_tokens(ex).tokens[depth_after(ex, block)].numpy()
 
 
