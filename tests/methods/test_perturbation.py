@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vit_demo.methods import libra_fullgrad, local_surrogate, occlusion
+from vit_demo.methods import attnlrp, libra_fullgrad, local_surrogate, occlusion
 from vit_demo.methods.gaussian_process import log_evidence, posterior_mean
 from vit_demo.methods.local_surrogate import class_score, random_subsets
 from vit_demo.methods.ranks import ranks, spearman
@@ -141,7 +141,7 @@ def test_the_evidence_weighs_levels_of_noise_as_the_likelihood_does() -> None:
 def test_noise_is_not_attributed_and_a_true_hint_is_used() -> None:
     generator = torch.Generator().manual_seed(2)
     places, attributions = grid_places(10), torch.randn(100, generator=generator)
-    present = torch.zeros(80, 100).scatter(1, random_subsets(100, 80, 0.25, seed=2), 1.0)
+    present = random_subsets((10, 10), torch.arange(100), 80, 0.25, seed=2).float()
     noise, group = torch.randn(80, generator=generator), torch.zeros(80, dtype=torch.long)
     least_squares = torch.linalg.lstsq(present - present.mean(0), (noise - noise.mean())[:, None], driver="gelsd")
     found = posterior_mean(present, noise, group, places, torch.empty(0, 100))
@@ -155,15 +155,26 @@ def test_noise_is_not_attributed_and_a_true_hint_is_used() -> None:
     assert hinted > 0.98 > without > 0.5 and misled > without - 0.1
 
 
-def test_subsets_have_one_size_no_patch_twice_and_follow_their_seed() -> None:
-    chosen = random_subsets(30, 500, 0.25, seed=3)
-    assert chosen.shape == (500, 8)
-    assert all(len(set(row)) == 8 for row in chosen.tolist())
-    assert torch.equal(chosen, random_subsets(30, 500, 0.25, seed=3))
-    assert not torch.equal(chosen, random_subsets(30, 500, 0.25, seed=4))
-    counts = chosen.flatten().bincount(minlength=30)
+def test_subsets_have_one_size_and_follow_their_seed() -> None:
+    patches = torch.arange(30)
+    chosen = random_subsets((5, 6), patches, 500, 0.25, seed=3)
+    assert chosen.shape == (500, 30) and chosen.sum(1).tolist() == [8] * 500
+    assert torch.equal(chosen, random_subsets((5, 6), patches, 500, 0.25, seed=3))
+    assert not torch.equal(chosen, random_subsets((5, 6), patches, 500, 0.25, seed=4))
+    counts = chosen.sum(0)
     assert counts.min() > 80 and counts.max() < 190  # 133 each on average
-    assert random_subsets(2, 5, 0.25, seed=0).shape == (5, 1)
+    assert random_subsets((1, 2), torch.arange(2), 5, 0.25, seed=0).sum(1).tolist() == [1] * 5
+
+
+def test_every_second_subset_consists_of_regions_also_where_patches_were_dropped() -> None:
+    def neighbours_alike(chosen: torch.Tensor) -> float:
+        return float((chosen[:, :, 1:] == chosen[:, :, :-1]).float().mean())
+
+    chosen = random_subsets((12, 12), torch.arange(144), 400, 0.5, seed=0).unflatten(1, (12, 12))
+    assert neighbours_alike(chosen[::2]) == pytest.approx(0.5, abs=0.02) and neighbours_alike(chosen[1::2]) > 0.65
+    right = torch.arange(144).view(12, 12)[:, 6:].flatten()
+    some = random_subsets((12, 12), right, 400, 0.5, seed=0).unflatten(1, (12, 6))
+    assert neighbours_alike(some[1::2]) > 0.65, "regions follow the grid, not the place in the sequence"
 
 
 def test_local_surrogate_scores_quarters_and_halves_and_uses_a_hint(network: Network, monkeypatch) -> None:
@@ -177,15 +188,19 @@ def test_local_surrogate_scores_quarters_and_halves_and_uses_a_hint(network: Net
     monkeypatch.setattr(sys.modules[local_surrogate.__module__], "posterior_mean", remember)
     options = {"budget": 51, "kept_patches": kept_patches}
     found = local_surrogate(model, images, 2, **options, progress=lambda *counts: reported.append(counts))
-    assert reported == [(17, 51), (34, 51), (51, 51)]
+    assert reported == [(17, 51), (51, 51)]  # by size
     present, scores, group, places, hints = given[0]
     assert present.sum(1).tolist() == [2] * 17 + [4] * 34 and group.tolist() == [0] * 17 + [1] * 17 + [2] * 17
     there = [kept_patches[:, row.bool()] for row in present]
     log_p = torch.cat([model(images, kept_patches=patches).log_softmax(1)[:, 2] for patches in there])
     torch.testing.assert_close(scores, class_score(log_p))
     assert (4 * places).tolist() == [[i // 4, i % 4] for i in kept_patches[0].tolist()]
-    shares = libra_fullgrad(model, images, 2, kept_patches=kept_patches).flatten()[kept_patches[0]]
-    torch.testing.assert_close(hints, ranks(shares)[None])
+    maps = (
+        libra_fullgrad(model, images, 2, kept_patches=kept_patches),
+        libra_fullgrad(model, images, 2, kept_patches=kept_patches, with_values=False),
+        attnlrp(model, images, 2, kept_patches=kept_patches),
+    )
+    torch.testing.assert_close(hints[0], sum(ranks(one.flatten()[kept_patches[0]]) for one in maps) / 3)
     importance, hint = posterior_mean(*given[0]).double().numpy(), hints[0].double().numpy()
     expected = importance + importance.std() / 4 * (hint - hint.mean()) / hint.std()
     np.testing.assert_allclose(found.flatten()[kept_patches[0]], expected, atol=1e-5)

@@ -37,16 +37,11 @@ def norm_attention(
     ``|| sum_h A_h[i, j] v_h[j] W_h ||`` with W the output projection (and block scale), of what token j
     adds to token i.
 
-    Args:
-        model: In eval mode.
-        images: ``[B, C, height, width]``, normalised.
-        block: Block, counted from 0; negative from the end.
-        query: Index of the token i in the sequence; None for the mean over all tokens.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
+    ``query`` is the index of the token i in the sequence, None for the mean over all tokens; ``block`` counts from 0,
+    negative from the end. Other parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[B, rows, cols]`` float32, at least 0, in the unit of the tokens.
+        Values of at least 0, in the unit of the tokens.
     """
     trace = Recording()
     model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
