@@ -60,15 +60,6 @@ class Faithfulness:
         """The mean over the random orders; NaN without any."""
         return self._mean_area(self.random_insertion)
 
-    @property
-    def orders_beaten(self) -> tuple[int, int]:
-        """How many random orders the map beats, in deletion and in insertion."""
-        deletion, insertion = self.deletion_area, self.insertion_area
-        return (
-            sum(deletion < self._area(curve) for curve in self.random_deletion),
-            sum(insertion > self._area(curve) for curve in self.random_insertion),
-        )
-
     def _area(self, curve: NDArray[np.float32]) -> float:
         widths, heights = np.diff(self.fractions), (curve[1:] + curve[:-1]) / 2
         return float((widths * heights).sum())

@@ -163,7 +163,7 @@ class _Search:
     def _reduced(self, found: list[int]) -> tuple[list[int], bool]:
         """Removes from a set what can be removed; whether that is all."""
         settled = set[int]()  # what could not be left out of a larger set
-        size = max(1, -(-3 * len(found) // self._left))  # of the groups that are tried
+        size = max(1, len(found) // 8)  # of the groups that are tried, large ones first
         while len(found) > 1:
             tried = [patch for patch in reversed(found) if patch not in settled]
             groups = [tried[i : i + size] for i in range(0, len(tried), size)]
