@@ -35,8 +35,7 @@ where it ended.
 
 ## Areas
 
-Deletion, where lower is better, and insertion, where higher is better. Methods of many passes were measured on fewer
-images.
+Deletion, where lower is better, and insertion, where higher is better, and the number of images.
 
 {areas}
 """

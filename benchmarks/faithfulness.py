@@ -27,7 +27,7 @@ from PIL import Image
 from torch import Tensor
 from tqdm import tqdm
 
-from benchmarks.attention import machine, peak
+from benchmarks.attention import peak
 from benchmarks.board import Record, document, plot
 from benchmarks.board_methods import maps
 from vit_demo import load
@@ -122,7 +122,8 @@ def measure_memory(folder: Path, methods: Collection[str], store: Path) -> None:
     """Adds what is missing of the methods' peaks of memory on the pretrained network; Linux only."""
     done = {one["method"] for one in read(store) if "megabytes" in one}
     missing = [method for method in methods if method not in done]
-    with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:  # a process for each: memory that is free is reused
+    # A process for each, because memory that another has freed is reused; forked before this one has used any.
+    with get_context("fork").Pool(1, maxtasksperchild=1) as pool:
         for method, megabytes in zip(missing, pool.imap(partial(peak_of, folder), missing), strict=True):
             append(store, {"network": PRETRAINED, "method": method, "megabytes": megabytes})
 
@@ -131,7 +132,7 @@ def peak_of(folder: Path, method: str) -> float:
     """By how much a method's peak of memory exceeds that of a plain pass, in megabytes."""
     model, images = network_and_images(PRETRAINED, folder)
     pixels = next(images)
-    with quick(), torch.no_grad():
+    with quick():
         plain = peak(model, pixels)
         return max(0.0, peak(lambda one: maps()[method](model, one, 0), pixels) - plain)
 
@@ -159,13 +160,14 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, help="folder into which faithfulness.md and its plot are written")
     arguments = parser.parse_args()
     methods = dict.fromkeys(["random", *arguments.methods])  # which all others are compared with
-    for name in arguments.networks:
-        measure(name, arguments.data, arguments.count, methods, arguments.store)
+    torch.set_num_threads(1)
     if arguments.memory:
         measure_memory(arguments.data, methods, arguments.store)
+    for name in arguments.networks:
+        measure(name, arguments.data, arguments.count, methods, arguments.store)
     records = read(arguments.store)
     text = document(records, arguments.networks)
-    print(machine(), text, sep="\n\n")
+    print(text)
     if arguments.docs:
         plot(records, arguments.networks, arguments.docs / "images" / "faithfulness.svg")
         (arguments.docs / "faithfulness.md").write_text(text)

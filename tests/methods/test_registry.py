@@ -56,4 +56,4 @@ def test_the_defaults_are_those_of_the_functions():
     defaults = {name: {o.name: o.default for o in method.options} for name, method in METHODS.items()}
     assert defaults["attention"] == {"block": -1, "head": None, "query": None, "direction": "from"}
     assert defaults["occlusion"] == {"window": 1} and defaults["attnlrp"] == {}
-    assert defaults["local_surrogate"] == {"budget": 348, "seed": 0, "with_hint": True}
+    assert defaults["local_surrogate"] == {"budget": 384, "seed": 0, "with_hint": True}

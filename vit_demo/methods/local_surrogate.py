@@ -4,23 +4,20 @@ A few hundred times, a random quarter or half of the patches enters the sequence
 regression then attributes the class's score to the patches that were present. A quarter of the tokens takes less than
 a quarter of the time, and a ViT is robust to missing patches (Naseer et al., 2021, https://arxiv.org/abs/2105.10497),
 so the scores are those of inputs that the network handles well, without grey squares. The attributions are a Gaussian
-process over the grid; see ``gaussian_process``. The ranks of cheap maps serve as a hint at its shape and are added with
-a small weight at the end.
+process over the grid; see ``gaussian_process``. The ranks of Libra FullGrad+ serve as a hint at its shape and are added
+with a small weight at the end.
 
 Related: LIME (Ribeiro et al., 2016) greys out superpixels, RISE (Petsiuk et al., 2018) uses soft masks.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.gaussian_process import posterior_mean
 from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.libra_fullgrad import libra_fullgrad
@@ -32,9 +29,6 @@ from vit_demo.trace import TracedViT
 KEEP_RATIOS = (0.25, 0.5, 0.5)
 """Shares of the patches that stay, each for an equal part of the budget. Few patches show what suffices for the class,
 more show what it needs, which is harder to estimate."""
-
-HINTS = (libra_fullgrad, partial(libra_fullgrad, with_values=False), attnlrp)
-"""The mean of their ranks is the hint; by rank, because a few large values would decide."""
 
 HINT_WEIGHT = 0.25
 """Weight of the hint beside the estimate, both in standard deviations. It improved deletion and insertion on photos set
@@ -59,7 +53,7 @@ def local_surrogate(
     images: Tensor,
     target: int,
     *,
-    budget: int = 348,
+    budget: int = 384,
     seed: int = 0,
     with_hint: bool = True,
     against: int | None = None,
@@ -69,7 +63,7 @@ def local_surrogate(
 ) -> Tensor:
     """What the presence of each patch contributes to a class, estimated from hundreds of random subsets.
 
-    ``budget`` is the number of subsets, ``seed`` determines them, ``with_hint`` uses the hint. With
+    ``budget`` is the number of subsets, ``seed`` determines them, ``with_hint`` uses Libra FullGrad+ as a hint. With
     ``against`` the score is the difference of both logits. Other parameters as in ``vit_demo.methods``.
 
     Returns:
@@ -85,7 +79,7 @@ def local_surrogate(
     group = torch.cat([torch.full_like(part, index) for index, part in enumerate(parts)])
     present = torch.cat(
         [
-            random_subsets(grid, patches.cpu(), len(part), ratio, seed * len(KEEP_RATIOS) + index)
+            random_subsets(len(patches), len(part), ratio, seed * len(KEEP_RATIOS) + index)
             for index, (ratio, part) in enumerate(zip(KEEP_RATIOS, parts, strict=True))
         ]
     ).to(images.device)
@@ -93,8 +87,8 @@ def local_surrogate(
     log_p = log_probabilities(model, images, target, present, **options, progress=progress)
     hints = torch.empty(0, len(patches), dtype=torch.float32)
     if with_hint:
-        maps = (method(model, images, target, **options).flatten()[patches] for method in HINTS)
-        hints = torch.stack([ranks(values) for values in maps]).mean(0, keepdim=True)
+        shares = libra_fullgrad(model, images, target, **options)
+        hints = ranks(shares.flatten()[patches])[None]  # by rank, because a few large values would decide
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
     # A difference of logits is unbounded on both sides, so it needs no transformation.
     score = class_score(log_p) if against is None else _standardised(log_p)
@@ -104,27 +98,11 @@ def local_surrogate(
     return scatter_to_grid(attribution[None], grid, kept_patches)
 
 
-def random_subsets(grid: tuple[int, int], patches: Tensor, budget: int, ratio: float, seed: int) -> Tensor:
-    """Random subsets of patches, all of ``max(1, ratio * K)``; every second of them consists of regions.
-
-    Single patches change the score little, a region of them more; but regions alone would not tell neighbours apart.
-
-    Args:
-        grid: Rows and columns.
-        patches: ``[K]``: which patches of the grid there are.
-        budget: Number of subsets.
-        ratio: How many of the patches are in each.
-        seed: Of the random numbers.
-
-    Returns:
-        bool ``[budget, K]``.
-    """
+def random_subsets(count: int, budget: int, ratio: float, seed: int) -> Tensor:
+    """``budget`` random subsets of ``count`` patches, all of ``max(1, ratio * count)``: bool ``[budget, count]``."""
     generator = torch.Generator().manual_seed(seed)
-    coarse = torch.randn(budget, 1, *(-(-side // 2) for side in grid), generator=generator, dtype=torch.float32)
-    regions = F.interpolate(coarse, grid, mode="bicubic", align_corners=True).flatten(1)[:, patches]
-    regions[::2] = 0
-    values = regions + 0.5 * torch.randn(budget, len(patches), generator=generator, dtype=torch.float32)
-    return values.argsort(1).argsort(1) < max(1, round(ratio * len(patches)))
+    size = max(1, round(ratio * count))
+    return torch.rand(budget, count, generator=generator, dtype=torch.float32).argsort(1).argsort(1) < size
 
 
 def _standardised(values: Tensor) -> Tensor:
