@@ -44,7 +44,6 @@ SENTENCES = (
     "inference/jobs.py",
     "inference/patch_features.py",
     "inference/steps.py",
-    "weights/accuracy.py",
     "weights/hub/download.py",
     "weights/hub/json_fields.py",
     "weights/hub/network.py",

@@ -31,8 +31,7 @@ def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
 def find_device(name: str | torch.device) -> torch.device:
     """A device of this machine by its name, such as ``"cpu"``, ``"mps"``, ``"cuda"`` or ``"cuda:1"``.
 
-    Raises:
-        InputError: If there is none.
+    ``InputError`` if there is none.
     """
     import torch  # here, because the other checks do without it
 

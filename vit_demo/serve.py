@@ -59,17 +59,11 @@ def app(options: Options) -> Application:
     Ray reads the annotation to convert the arguments of ``serve run``, so annotations of this module are not strings.
     """
     resources = {"num_cpus": options.model_cpus, "num_gpus": options.model_gpus}
-    models = Models.options(ray_actor_options=resources, **_replicas(options))  # type: ignore[attr-defined]
-    return Page.options(num_replicas=options.pages).bind(models.bind())  # type: ignore[attr-defined]
-
-
-def _replicas(options: Options) -> dict[str, Any]:
-    """How many model replicas there are, or within which bounds their number follows the load."""
-    if options.models:
-        return {"num_replicas": options.models}
     bounds = {"min_replicas": 1, "max_replicas": options.max_models}
     pace = {"target_ongoing_requests": 4, "upscale_delay_s": 5, "downscale_delay_s": 120}
-    return {"autoscaling_config": bounds | pace}
+    replicas = {"num_replicas": options.models} if options.models else {"autoscaling_config": bounds | pace}
+    models = Models.options(ray_actor_options=resources, **replicas)  # type: ignore[attr-defined]
+    return Page.options(num_replicas=options.pages).bind(models.bind())  # type: ignore[attr-defined]
 
 
 @serve.deployment(max_ongoing_requests=32, health_check_period_s=5, health_check_timeout_s=30)

@@ -36,6 +36,13 @@ def tokens_after(ex, block):
         return model.norm(x)[0, 1:].double().numpy(), x[0, 1:].norm(dim=1).numpy()
 
 
+def test_tokens_of_several_pictures_are_those_of_a_plain_loop(three, eight):
+    results = vit_demo.explore_batch([example_picture(3), example_picture(8)], "digits-tiny", patch_size=4)
+    for result, expected in zip(results, (three, eight), strict=True):
+        np.testing.assert_allclose(result.tokens(2), tokens_after(expected, 2)[0], atol=1e-4)
+        np.testing.assert_array_equal(result.tokens(), result.tokens(5))
+
+
 def test_similarity_is_the_cosine_of_the_tokens(three, eight):
     own, others = tokens_after(three, 2)[0], tokens_after(eight, 2)[0]
     query = own[1 * 7 + 4]

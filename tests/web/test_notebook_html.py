@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import vit_demo
+from vit_demo.web import notebook
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.frontend.components import FOLDER, view_names
-from vit_demo.web.notebook import show
-from vit_demo.web.notebook.show import MAX_BYTES, document
+from vit_demo.web.notebook import MAX_BYTES, document
 
 
 def unpacked(html):
@@ -34,11 +34,11 @@ def drawing():
 
 
 def test_views_that_need_the_server_are_left_out():
-    assert {"about", "headGrid", "predictions"} <= set(show.views()) < set(view_names())
-    bundled = {view for view in view_names() if f'modules["stage/views/{view}/view.js"] =' in show.script()}
-    assert bundled == set(show.views())
+    assert {"about", "headGrid", "predictions"} <= set(notebook.views()) < set(view_names())
+    bundled = {view for view in view_names() if f'modules["stage/views/{view}/view.js"] =' in notebook.script()}
+    assert bundled == set(notebook.views())
     assert ".findings" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()
-    assert ".findings" not in show.stylesheet() and ".cells" in show.stylesheet()
+    assert ".findings" not in notebook.stylesheet() and ".cells" in notebook.stylesheet()
 
 
 def test_every_block_of_the_default_digit_fits(drawing):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from vit_demo.web.catalog.menu import EVERYDAY_PHOTOS, accuracy_note, bundled_accuracy
 from vit_demo.weights import PRESETS
-from vit_demo.weights.accuracy import EVERYDAY_PHOTOS, accuracy_note, bundled_accuracy
 from vit_demo.weights.checkpoints import BUNDLED as CHECKPOINT_FOLDER
 from vit_demo.weights.checkpoints import read_record
 

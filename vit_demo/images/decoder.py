@@ -55,7 +55,9 @@ def decode(data: bytes) -> Image.Image:
             raise
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             raise ImageError(NOT_A_PICTURE) from error
-        check_size(image.size, _max_pixels(image))
+        most = limits.MAX_WEBP_PIXELS if image.format == "WEBP" else limits.MAX_COLOUR_PIXELS
+        is_light = image.format in ("JPEG", "MPO") or image.mode in ("1", "L")
+        check_size(image.size, limits.MAX_PIXELS if is_light else most)
         if image.format in ("JPEG", "MPO"):
             if _has_more_scans_than(limits.MAX_JPEG_SCANS, data):
                 raise ImageError(TOO_COMPLEX)
@@ -78,12 +80,6 @@ def check_size(size: tuple[int, int], max_pixels: int = limits.MAX_PIXELS) -> No
 def too_many_pixels(max_pixels: int) -> str:
     """The error message for a picture with more pixels than that."""
     return f"The picture has more than {max_pixels / 1e6:g} million pixels: save a smaller copy and send that."
-
-
-def _max_pixels(image: Image.Image) -> int:
-    if image.format in ("JPEG", "MPO") or image.mode in ("1", "L"):
-        return limits.MAX_PIXELS
-    return limits.MAX_WEBP_PIXELS if image.format == "WEBP" else limits.MAX_COLOUR_PIXELS
 
 
 def _added_formats(data: bytes) -> tuple[str, ...]:

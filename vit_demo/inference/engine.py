@@ -28,8 +28,7 @@ from vit_demo.inference.forward import (
     forward_with_trace,
     report_to,
     retry_with_less_memory,
-    to_cpu,
-    to_device,
+    run_on,
 )
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
 from vit_demo.inference.job import Job, report
@@ -223,9 +222,7 @@ class Engine:
                 model = load_model(preset, patch_size).to(device)
             elif forked:
                 model = model.to(device)  # no other thread uses it there
-            there = [to_device(value, device) for value in arguments]
-            named = {name: to_device(value, device) for name, value in options.items()}
-            return to_cpu(function(model, *there, patch_size=patch_size, **named))
+            return run_on(model, device, function, arguments, {**options, "patch_size": patch_size})
 
         forked = needs_zero_gpu(preset.num_parameters_at(patch_size))
         return retry_with_less_memory(attempt, best_device(forked=True) if forked else self.device)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from vit_demo import images, inference, metrics, render
+from vit_demo.defaults import Direction
 from vit_demo.errors import InputError
 from vit_demo.inference import heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
@@ -21,11 +23,7 @@ from vit_demo.methods import Progress, find_method
 from vit_demo.trace import Recording
 from vit_demo.weights import Preset
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 T = TypeVar("T")
-Direction = Literal["from", "to"]
 Query = tuple[int, int] | None
 Label = str | int | None
 
@@ -176,8 +174,8 @@ class Exploration:
     target = sequence.class_index
 
     # Of the tokens of the patches; one more forward pass.
+    tokens = patch_features.tokens
     logit_lens = patch_features.logit_lens
-    tokens = patch_features.block_tokens
     similarity = patch_features.similarity
     pca = patch_features.pca
     kmeans = patch_features.kmeans
@@ -198,7 +196,9 @@ class Exploration:
         Raises:
             InputError: If there is no such patch, or none would be left.
         """
-        dropped = sequence.merge_dropped(self, patches)
+        dropped = tuple(sorted({*self.dropped, *(sequence.check_patch(self, patch) for patch in patches)}))
+        if len(dropped) == self.grid[0] * self.grid[1]:
+            raise InputError("At least one patch must stay.")
         if dropped == self.dropped:
             return self
         new = replace(self, dropped=dropped)

@@ -15,9 +15,10 @@ from vit_demo import images
 from vit_demo.accelerator import device_name
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.images import ImageSource
 from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import report_to, retry_with_less_memory, to_cpu, to_device
+from vit_demo.inference.forward import report_to, retry_with_less_memory, run_on
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.inference.limits import job_bytes
 from vit_demo.model import ViT
@@ -35,7 +36,7 @@ _numbers = itertools.count(1)
 
 
 def explore(
-    image: images.ImageSource | Tensor,
+    image: ImageSource | Tensor,
     model: str | os.PathLike[str] | nn.Module | None = None,
     patch_size: int | None = None,
     device: str | None = None,
@@ -88,7 +89,7 @@ def explore(
 
 
 def explore_batch(
-    images: Iterable[images.ImageSource | Tensor],
+    images: Iterable[ImageSource | Tensor],
     model: str | os.PathLike[str] | nn.Module | None = None,
     patch_size: int | None = None,
     **options: Any,
@@ -140,7 +141,7 @@ def preprocessing_of(module: nn.Module) -> Preprocessing:
 
 def explore_module(
     engine: Engine,
-    image: images.ImageSource | Tensor,
+    image: ImageSource | Tensor,
     module: nn.Module,
     patch_size: int | None = None,
     fit: Fit = "crop",
@@ -156,7 +157,8 @@ def explore_module(
     known = preprocessing_of(module)
     pixels, picture = _given(image, transform)
     size = known.image_size if pixels is None else pixels.shape[2]
-    channels = _channels(module) if pixels is None else pixels.shape[0]
+    convolutions = (one.in_channels for one in module.modules() if isinstance(one, nn.Conv2d))
+    channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
     can_resize = isinstance(module, ViT) or hasattr(module, "set_input_size")
     network = adapt(module, size, patch_size=None if can_resize else patch_size, in_channels=channels)
     if patch_size is not None:
@@ -192,9 +194,7 @@ def _run(
         options["progress"] = partial(report_to, options["progress"])
 
     def attempt(_: torch.device) -> T:
-        there = [to_device(value, network.device) for value in arguments]
-        named = {name: to_device(value, network.device) for name, value in options.items()}
-        return to_cpu(function(network, *there, patch_size=network.patch_size, **named))
+        return run_on(network, network.device, function, arguments, {**options, "patch_size": network.patch_size})
 
     def work() -> T:
         return retry_with_less_memory(attempt, torch.device("cpu"))  # which stays where it is
@@ -203,7 +203,7 @@ def _run(
     return engine.jobs.run(None, work, "slow" if slow else "photos", nbytes)
 
 
-def _given(image: images.ImageSource | Tensor, transform: Transform | None) -> tuple[Tensor | None, Image.Image | None]:
+def _given(image: ImageSource | Tensor, transform: Transform | None) -> tuple[Tensor | None, Image.Image | None]:
     """The network's input, or else the picture that becomes it."""
     if isinstance(image, Tensor):
         pixels = image
@@ -225,10 +225,6 @@ def _to_picture(pixels: Tensor) -> Image.Image:
     x = (x - x.min()) / (x.max() - x.min()).clamp_min(1e-6)
     x = x if len(x) == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
     return Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
-
-
-def _channels(module: nn.Module) -> int:
-    return next((one.in_channels for one in module.modules() if isinstance(one, nn.Conv2d)), 3)
 
 
 def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Sequence[str] | None) -> Preset:

@@ -70,9 +70,13 @@ def to_cpu(value: Any) -> Any:
     return value
 
 
-def to_device(value: Any, device: torch.device) -> Any:
-    """Moves a tensor to a device; leaves anything else."""
-    return value.to(device) if isinstance(value, Tensor) else value
+def run_on(
+    model: TracedViT, device: torch.device, function: Callable[..., Any], arguments: tuple, options: dict[str, Any]
+) -> Any:
+    """Runs a function on a network, with tensors on the network's device, and its result as of ``to_cpu``."""
+    there = [value.to(device) if isinstance(value, Tensor) else value for value in (*arguments, *options.values())]
+    count = len(arguments)
+    return to_cpu(function(model, *there[:count], **dict(zip(options, there[count:], strict=True))))
 
 
 def report_to(progress: Progress | None, done: int, total: int) -> None:

@@ -1,17 +1,12 @@
 """The limits of jobs and caches: how much may run at once, be queued, and be kept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
 from vit_demo.resources import memory_limit
+from vit_demo.weights import Preset
 from vit_demo.weights.limits import mask_bytes
-
-if TYPE_CHECKING:
-    from vit_demo.weights import Preset
 
 GRACE = 5.0
 """Seconds for which a job goes on after it was last polled or waited for."""

@@ -40,12 +40,15 @@ def patch_tokens(ex: Exploration) -> features.PatchTokens:
     return found
 
 
-def block_tokens(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
-    """The tokens of the patches after a block and the final norm: float32 ``[N, D]``, row by row, without dropped ones.
+def tokens(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
+    """The tokens of the patches after a block and the final norm, row by row, without dropped patches.
 
     Args:
         ex: The result.
         block: From 0; negative from the end.
+
+    Returns:
+        float32 ``[N, D]``.
 
     Raises:
         InputError: If there is no such block.
@@ -75,8 +78,8 @@ def similarity(
         InputError: If there is no such patch or block, or the other model is another.
     """
     target = _same_model(ex, other) if other is not None else ex
-    token = block_tokens(ex, block)[patch_index(ex, query)]
-    return _to_grid(target, features.similarity(token, block_tokens(target, block)))
+    token = tokens(ex, block)[patch_index(ex, query)]
+    return _to_grid(target, features.similarity(token, tokens(target, block)))
 
 
 def pca(
@@ -100,10 +103,10 @@ def pca(
         InputError: If there is no such block, a token has fewer numbers, or the other model is another.
     """
     both = [ex] if other is None else [ex, _same_model(ex, other)]
-    tokens = np.concatenate([block_tokens(each, block) for each in both])
-    if not 1 <= whole_number(components, "The number of components") <= tokens.shape[1]:
-        raise InputError(f"The number of components must be from 1 to {tokens.shape[1]}, the width of a token.")
-    scores = features.pca(tokens, max(components, features.MAIN_COMPONENTS) if remove_background else components)
+    fitted = np.concatenate([tokens(each, block) for each in both])
+    if not 1 <= whole_number(components, "The number of components") <= fitted.shape[1]:
+        raise InputError(f"The number of components must be from 1 to {fitted.shape[1]}, the width of a token.")
+    scores = features.pca(fitted, max(components, features.MAIN_COMPONENTS) if remove_background else components)
     if remove_background:
         edges = np.concatenate([edge_patches(each) for each in both])
         scores = features.pca(scores, components, features.foreground(scores[:, 0], edges))
@@ -127,7 +130,7 @@ def kmeans(ex: Exploration, k: int, block: int = -1, seed: int = 0) -> NDArray[n
         raise InputError(f"Segments need at least {features.MIN_SEGMENTS} patches, and only {most} is left.")
     if not features.MIN_SEGMENTS <= whole_number(k, "The number of segments") <= most:
         raise InputError(f"The number of segments must be from {features.MIN_SEGMENTS} to {most} here.")
-    points = features.reduce_tokens(block_tokens(ex, block)).main
+    points = features.reduce_tokens(tokens(ex, block)).main
     labels = features.kmeans(points, features.choose_seeds(points, seed=seed)[:k])
     return np.nan_to_num(_to_grid(ex, labels.astype(np.float32)), nan=-1).astype(np.int64)
 

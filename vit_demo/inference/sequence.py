@@ -13,7 +13,7 @@ from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -69,14 +69,6 @@ def query_token(ex: Exploration, block: int, head: int | None, query: Query) -> 
     return ex.trace.num_prefix_tokens + patch_index(ex, query)
 
 
-def merge_dropped(ex: Exploration, patches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The patches that are dropped once these are, too; at least one must stay."""
-    dropped = tuple(sorted({*ex.dropped, *(check_patch(ex, patch) for patch in patches)}))
-    if len(dropped) == ex.grid[0] * ex.grid[1]:
-        raise InputError("At least one patch must stay.")
-    return dropped
-
-
 def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
     """A map as an array of numbers in the shape of the grid."""
     try:
@@ -91,8 +83,7 @@ def as_map(ex: Exploration, values: ArrayLike) -> NDArray[np.float32]:
 def class_index(ex: Exploration, label: Label = None) -> int:
     """The index of a class by its label or index; of the predicted class for None.
 
-    Raises:
-        LabelError: If there is no such class.
+    ``LabelError`` if there is no such class.
     """
     name = ex.preset.name
     if not ex.preset.config.num_classes:
@@ -112,8 +103,7 @@ def class_index(ex: Exploration, label: Label = None) -> int:
 def other_class(ex: Exploration, target: int | None, against: Label) -> int:
     """The index of the class that another is compared with.
 
-    Raises:
-        LabelError: If there is no such class, or it is the same.
+    ``LabelError`` if there is no such class, or it is the same.
     """
     index = class_index(ex, against)
     if index == target:

@@ -44,7 +44,7 @@ def _pi_matrix(old: int, new: int) -> Tensor:
         return torch.linalg.pinv(resize_t.double()).float()  # [new^2, old^2]
 
 
-def _without_autocast(device: torch.device) -> AbstractContextManager[object]:
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Turns the caller's autocast off, so that a cached kernel has the precision of the stored one."""
     available = torch.amp.is_autocast_available(device.type)
     return torch.autocast(device.type, enabled=False) if available else nullcontext()
@@ -58,7 +58,7 @@ def resample_patch_embed(kernel: Tensor, patch_size: int) -> Tensor:
     if kernel.shape[-1] == patch_size:
         return kernel
     matrix = _pi_matrix(kernel.shape[-1], patch_size).to(kernel.device)
-    with _without_autocast(kernel.device):
+    with without_autocast(kernel.device):
         resampled = kernel.float().flatten(2) @ matrix.T  # [D, C, p^2] -> [D, C, new^2]
     return resampled.unflatten(2, (patch_size, patch_size)).to(kernel.dtype)
 

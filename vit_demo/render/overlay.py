@@ -52,9 +52,7 @@ def ink_on_paper(image: Image.Image) -> Image.Image:
     return Image.fromarray((WHITE_OF_PAPER + (BLACK_OF_INK - WHITE_OF_PAPER) * shares).round().astype(np.uint8))
 
 
-def contact_sheet(
-    image: Image.Image, maps: NDArray[np.floating], *, cell: int = 112, gap: int = 6, alpha: float = 0.75
-) -> Image.Image:
+def contact_sheet(image: Image.Image, maps: NDArray[np.floating], *, cell: int = 112, gap: int = 6) -> Image.Image:
     """Overlays of maps ``[blocks, heads, rows, cols]``, heads as rows and blocks as columns, each to its maximum."""
     blocks, heads = maps.shape[:2]
     first = overlay(image, maps[0, 0], display_size=cell)
@@ -62,6 +60,6 @@ def contact_sheet(
     sheet = Image.new("RGB", (blocks * width + gap, heads * height + gap), "white")
     for block in range(blocks):
         for head in range(heads):
-            picture = overlay(image, maps[block, head], alpha=alpha, display_size=cell)
+            picture = overlay(image, maps[block, head], alpha=0.75, display_size=cell)
             sheet.paste(picture, (gap + block * width, gap + head * height))
     return sheet

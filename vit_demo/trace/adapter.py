@@ -39,9 +39,7 @@ def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, 
         return _adapt(module, image_size, patch_size, in_channels)
 
 
-def outline(
-    module: nn.Module, image_size: int, patch_size: int | None = None, in_channels: int = 3
-) -> tuple[ViTConfig, bool]:
+def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
     """The shape of a network, and whether its attention has a mask; costs nothing on the meta device.
 
     What the head reads is not found in this way: the field ``pool`` says nothing.
@@ -49,7 +47,7 @@ def outline(
     Raises:
         PresetError: As ``adapt``.
     """
-    probe, config, *_ = _probe(module, image_size, patch_size, in_channels)
+    probe, config, *_ = _probe(module, image_size, None, 3)
     return config, probe.has_mask
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -57,16 +58,17 @@ class Pass(AttentionMode):
         blocks: list[Any] = network.blocks
         records_tokens = recording is not None and recording.record_tokens
         if self._kept is not None or records_tokens:
-            self._before(network.module.get_submodule(network.structure.entry), self._enter)
-            self._after(network.module.get_submodule(network.structure.exit), self._leave)
+            entry, end = map(network.module.get_submodule, (network.structure.entry, network.structure.exit))
+            self._hook(partial(entry.register_forward_pre_hook, with_kwargs=True), self._enter)
+            self._hook(end.register_forward_hook, lambda _, output: self._leave(output))
         if records_tokens and network.shows_tokens:
             for block in blocks:
-                self._after(block, self._note)
+                self._hook(block.register_forward_hook, lambda _, output: self._note(output))
         if self._is_watched:
             super().__enter__()
         elif recording is not None:
             for block in blocks:
-                self._handles.append(block.attn.attend.register_forward_pre_hook(self._record))
+                self._hook(block.attn.attend.register_forward_pre_hook, lambda args: recording.add(*args))
         return self
 
     def __exit__(self, *raised: Any) -> None:
@@ -102,21 +104,13 @@ class Pass(AttentionMode):
         whole = out.new_zeros(*q.shape[:3], out.shape[3])
         return whole.scatter(2, rows.expand(len(out), out.shape[1], -1, out.shape[3]), out)
 
-    def _before(self, module: nn.Module, hook: Callable[..., Any]) -> None:
-        def in_thread(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return hook(args, kwargs) if threading.get_ident() == self._thread else None
+    def _hook(self, register: Callable[..., RemovableHandle], hook: Callable[..., Any]) -> None:
+        """Registers a hook of a module that runs in this thread alone."""
 
-        self._handles.append(module.register_forward_pre_hook(in_thread, with_kwargs=True))
+        def in_thread(_: nn.Module, *given: Any) -> Any:
+            return hook(*given) if threading.get_ident() == self._thread else None
 
-    def _after(self, module: nn.Module, hook: Callable[[Any], Any]) -> None:
-        def in_thread(_: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
-            return hook(output) if threading.get_ident() == self._thread else None
-
-        self._handles.append(module.register_forward_hook(in_thread))
-
-    def _record(self, _: nn.Module, args: tuple[Tensor, Tensor, Tensor]) -> None:
-        if self._recording is not None and threading.get_ident() == self._thread:
-            self._recording.add(*args)
+        self._handles.append(register(in_thread))
 
     def _enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         x = args[0] if args else kwargs["hidden_states"]

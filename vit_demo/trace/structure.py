@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -51,18 +51,13 @@ class Structure:
 
 
 def logits_of(output: Any) -> Tensor:
-    """The logits ``[B, K]``, or the pooled vector, in what a network returns.
-
-    Raises:
-        PresetError: If there is none.
-    """
+    """The logits ``[B, K]``, or the pooled vector, in what a network returns; ``PresetError`` if there is none."""
     found = output if isinstance(output, Tensor) else next((output[n] for n in OUTPUTS if n in output), None)
     if not isinstance(found, Tensor) or found.dim() != 2:
         raise PresetError("This network gives no logits [B, K]: wrap it in a module that does.")
     return found
 
 
-@dataclass
 class Probe(AttentionMode):
     """One pass of a network, with the module in which each attention happened.
 
@@ -75,18 +70,12 @@ class Probe(AttentionMode):
         pools: Whether one query attends to all tokens at the end (attention pooling).
     """
 
-    paths: list[str] = field(default_factory=list)
-    shapes: list[torch.Size] = field(default_factory=list)
-    projections: dict[int, str] = field(default_factory=dict)
-    tokens: dict[str, tuple[Tensor, Any]] = field(default_factory=dict)
-    pools: bool = False
-    has_mask: bool = False
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._stack: list[str] = []
-        self._names: dict[int, str] = {}
-        self.modules: dict[str, nn.Module] = {}
+        self.paths, self.shapes, self._stack = list[str](), list[torch.Size](), list[str]()
+        self.projections, self._names = dict[int, str](), dict[int, str]()
+        self.tokens, self.modules = dict[str, tuple[Tensor, Any]](), dict[str, nn.Module]()
+        self.pools = self.has_mask = False
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Notes where it happens."""
@@ -175,8 +164,7 @@ def find_blocks(probe: Probe) -> tuple[list[str], str, str]:
 def find_patch_size(module: nn.Module, image_size: int, num_tokens: int) -> int:
     """The side of the patches: that of the first convolution whose stride is its kernel, else from the tokens.
 
-    Raises:
-        PresetError: If no number of tokens before the patches makes these a square.
+    ``PresetError`` if no number of tokens before the patches makes these a square.
     """
     for one in module.modules():
         if isinstance(one, nn.Conv2d) and one.kernel_size == one.stride and one.kernel_size[0] > 1:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vit_demo.errors import PresetError
+from vit_demo.model.resample import without_autocast
 from vit_demo.trace.attention_mode import AttentionMode, fold
 from vit_demo.trace.structure import NOT_SEEN
 
@@ -67,11 +66,7 @@ class Trace(AttentionMode):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Ends the recording.
-
-        Raises:
-            PresetError: If no attention was seen, and nothing else was raised.
-        """
+        """Ends the recording; ``PresetError`` if no attention was seen, and nothing else was raised."""
         super().__exit__(kind, error, traceback)
         for handle in self._handles:
             handle.remove()
@@ -101,6 +96,5 @@ class Trace(AttentionMode):
 
 def attention(q: Tensor, k: Tensor) -> Tensor:
     """``softmax(q k^T / sqrt(d))`` in float32."""
-    kind = q.device.type
-    with torch.autocast(kind, enabled=False) if torch.amp.is_autocast_available(kind) else nullcontext():
+    with without_autocast(q.device):
         return (q.float() * q.shape[-1] ** -0.5 @ k.float().mT).softmax(-1)

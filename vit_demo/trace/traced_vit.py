@@ -176,8 +176,7 @@ class TracedViT(nn.Module):
     def resized(self, patch_size: int) -> TracedViT:
         """The network with another patch size: one of timm as a copy, by its own resampling (``set_input_size``).
 
-        Raises:
-            PresetError: If the network cannot change its patch size.
+        ``PresetError`` if the network cannot change its patch size.
         """
         if patch_size == self.patch_size:
             return self

@@ -48,7 +48,7 @@ def build_page() -> gr.Blocks:
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
         add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
         example = initial_stage(preset, parse.example_source(f"digit-{OPENING_DIGIT}"))
-        gr.HTML(header(), elem_id="header")
+        gr.HTML(HEADER.format(device=get_engine().device_name), elem_id="header")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="inputs", min_width=260):
                 Inputs(on_request=handle, digits_preset=preset.name, opening_digit=OPENING_DIGIT, elem_id="choices")
@@ -56,11 +56,6 @@ def build_page() -> gr.Blocks:
                 Stage(example, on_request=handle, elem_id="stage")
         gr.HTML(footer(), elem_id="footer")
     return page
-
-
-def header() -> str:
-    """The header: name, what this is, device, menu of languages, switch of the theme."""
-    return HEADER.format(device=get_engine().device_name)
 
 
 def footer() -> str:

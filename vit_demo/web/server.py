@@ -29,7 +29,7 @@ from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
 from vit_demo.web.frontend import head, modules
-from vit_demo.web.frontend.theme import style, theme
+from vit_demo.web.frontend.assets import read_styles
 from vit_demo.web.guard import replacements, session_queues, uploads
 from vit_demo.web.guard.compression import Compression
 from vit_demo.web.guard.security import Guard
@@ -142,8 +142,8 @@ def asgi_app() -> FastAPI:
         app,
         page,
         "/",
-        theme=theme(),
-        css=style(),
+        theme=head.theme(),
+        css=read_styles("page.css"),
         ssr_mode=False,
         mcp_server=mcp.install(),
         max_file_size=MAX_PICTURE_BYTES,

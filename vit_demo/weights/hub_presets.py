@@ -2,7 +2,7 @@
 
 Those with a ``revision`` are pinned to a commit: one that at least two unrelated public projects also pin or, for
 FlexiViT-B, that the Hub's page lists with these weights. For the others none was found. The figures in the notes are
-top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``accuracy``.
+top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``web/catalog/menu.py``.
 """
 
 from typing import Any

@@ -81,8 +81,7 @@ def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
 async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
     """Awaits the result of an event, and cancels its work as soon as nobody waits for it.
 
-    Raises:
-        InputError: If it is cancelled, or takes too long.
+    ``InputError`` if it is cancelled, or takes too long.
     """
     task, started = asyncio.ensure_future(work), time.monotonic()
     try:

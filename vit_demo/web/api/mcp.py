@@ -82,8 +82,7 @@ class ToolServer(GradioMCPServer):
     ) -> tuple[str, list[Any], dict[str, str], BlockFunction]:
         """Counts the call until its task ends, and forwards nothing of the caller but the address.
 
-        Raises:
-            InputError: If too many calls are under way: each waits in memory, before it is an event of the queue.
+        ``InputError`` if too many calls are under way: each waits in memory, before it is an event of the queue.
         """
         task, request = asyncio.current_task(), self.mcp_server.request_context.request
         assert task is not None and request is not None, "each call of a tool has a task, and comes over HTTP"

@@ -45,11 +45,7 @@ def method_name(value: Any) -> str:
 
 
 def dropped_patches(value: Any) -> list[tuple[int, int]]:
-    """Patches by row and column.
-
-    Raises:
-        InputError: If it is not a list of them.
-    """
+    """Patches by row and column; ``InputError`` if it is no list of them."""
     pairs: list[Any] = value if isinstance(value, list) else []
     whole = 0 < len(pairs) <= MAX_DROPPED and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
     if not whole:

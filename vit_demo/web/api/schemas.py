@@ -140,11 +140,7 @@ class MethodEntry(TypedDict):
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type, without references.
-
-    Args:
-        kind: A class of this module, or a type made of them.
-    """
+    """The JSON schema of a class of this module, or of a type made of them, without references."""
     schema = TypeAdapter(kind).json_schema()
     definitions = schema.pop("$defs", {})
 

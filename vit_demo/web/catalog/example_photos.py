@@ -78,11 +78,6 @@ EXAMPLE_PHOTOS = {
 """In the order of the page; the first is there when the photo tab is opened."""
 
 
-def to_dict(photo: ExamplePhoto) -> dict[str, str]:
-    """What the page shows of an example: its picture is served at ``examples/NAME.webp``."""
-    return {"name": photo.name, "title": photo.title, "source": photo.source, "licence": photo.licence}
-
-
 def routes(prefix: str) -> list[Route]:
     """Where the pictures are served, below a prefix; the application that serves the page must have these routes."""
     return [Route(f"{prefix}/examples/{{size}}/{{name}}.webp", _serve)]

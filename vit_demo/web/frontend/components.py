@@ -15,7 +15,7 @@ import vit_demo.web.guard.replacements  # noqa: F401
 from vit_demo.methods import METHODS
 from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import DIGITS
-from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, to_dict
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries, starting_points
 from vit_demo.web.frontend.assets import FOLDER, read, read_styles
 from vit_demo.web.frontend.constants import constants, method_entries
@@ -78,7 +78,10 @@ class Inputs(RequestHTML):
                 offer=LARGE_PHOTO_PRESET,
                 customModels=settings.custom_models_allowed(),
                 digits=DIGITS,
-                examples=[to_dict(photo) for photo in EXAMPLE_PHOTOS.values()],
+                examples=[
+                    {name: getattr(photo, name) for name in ("name", "title", "source", "licence")}
+                    for photo in EXAMPLE_PHOTOS.values()
+                ],
             ),
             **kwargs,
         )

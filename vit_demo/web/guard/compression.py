@@ -2,8 +2,8 @@
 
 import gzip
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import brotli
 from starlette.datastructures import Headers, MutableHeaders
@@ -58,14 +58,9 @@ def _is_positive(weight: str) -> bool:
         return False
 
 
-@dataclass
-class _Response:
-    start: Message = field(default_factory=dict)
-    body: bytes = b""
-
-    async def send(self, send: Send) -> None:
-        await send({**self.start, "headers": list(self.start["headers"])})
-        await send({"type": "http.response.body", "body": self.body})
+async def _send(start: Message, body: bytes, send: Send) -> None:
+    await send({**start, "headers": list(start["headers"])})
+    await send({"type": "http.response.body", "body": body})
 
 
 class Compression:
@@ -80,7 +75,7 @@ class Compression:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._assets: ByteCache[_Response] = ByteCache(ASSET_CACHE_BYTES, lambda response: len(response.body))
+        self._assets: ByteCache[tuple[Message, bytes]] = ByteCache(ASSET_CACHE_BYTES, lambda kept: len(kept[1]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request; see ASGI."""
@@ -91,31 +86,30 @@ class Compression:
             return await self._app(scope, receive, send)
         encoding = accepted_encoding(headers)
         if is_asset and (kept := self._assets.get((path, encoding))) is not None:
-            return await kept.send(send)
-        response = _Response()
+            return await _send(*kept, send)
+        start, body = dict[str, Any](), b""
 
         async def collect(message: Message) -> None:
+            nonlocal start, body
             if message["type"] == "http.response.start":
-                response.start = message
+                start = dict(message)
             elif message["type"] == "http.response.body":
-                response.body += message.get("body", b"")
+                body += message.get("body", b"")
             if message["type"] != "http.response.body" or message.get("more_body"):
                 return
-            sent = MutableHeaders(raw=list(response.start["headers"]))
-            is_file = is_asset and response.start["status"] == 200 and "set-cookie" not in sent
+            sent = MutableHeaders(raw=list(start["headers"]))
+            is_file = is_asset and start["status"] == 200 and "set-cookie" not in sent
             if is_file:
                 sent["cache-control"] = FOREVER
             is_text = sent.get("content-type", "").startswith(TEXT_TYPES)
             if encoding and is_text:
-                body = response.body
-                level = ASSET_LEVELS[encoding]
-                response.body = compress(body, encoding, level) if is_asset else compressed(body, encoding)
-                sent["content-encoding"], sent["content-length"] = encoding, str(len(response.body))
+                body = compress(body, encoding, ASSET_LEVELS[encoding]) if is_asset else compressed(body, encoding)
+                sent["content-encoding"], sent["content-length"] = encoding, str(len(body))
                 sent.add_vary_header("accept-encoding")
-            response.start = {**response.start, "headers": sent.raw}
+            start["headers"] = sent.raw
             if is_file:
-                self._assets.put((path, encoding), response)
-            await response.send(send)
+                self._assets.put((path, encoding), (start, body))
+            await _send(start, body, send)
 
         plain = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
         await self._app({**scope, "headers": plain}, receive, collect)

@@ -1,8 +1,10 @@
 """How much each address may upload, and how often it may send something."""
 
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
+
+from cachetools import LRUCache
 
 from vit_demo.web.guard.bodies import RequestRefused
 
@@ -24,15 +26,12 @@ class Quota:
         addresses: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._nbytes, self._seconds, self._addresses, self._clock = nbytes, seconds, addresses, clock
-        self._used: OrderedDict[str, deque[tuple[float, int]]] = OrderedDict()
+        self._nbytes, self._seconds, self._clock = nbytes, seconds, clock
+        self._used: LRUCache[str, deque[tuple[float, int]]] = LRUCache(addresses)
 
     def spend(self, address: str, nbytes: int) -> None:
         """Counts an upload; raises ``RequestRefused`` if it is more than the quota allows."""
         used = self._used.setdefault(address, deque())
-        self._used.move_to_end(address)
-        if len(self._used) > self._addresses:
-            self._used.popitem(last=False)
         now = self._clock()
         while used and used[0][0] < now - self._seconds:
             used.popleft()
@@ -65,8 +64,8 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._step, self._burst, self._longest = 1 / per_second, burst, longest
-        self._addresses, self._clock = addresses, clock
-        self._next: OrderedDict[str, float] = OrderedDict()  # when the next request of each may begin
+        self._clock = clock
+        self._next: LRUCache[str, float] = LRUCache(addresses)  # when the next request of each may begin
 
     def wait(self, address: str) -> float:
         """How many seconds the request that has come must wait; ``RequestRefused`` if that is too long."""
@@ -75,9 +74,6 @@ class Pace:
         if begin - now > self._longest:
             raise RequestRefused(429, "You send too many requests: wait a few seconds, then go on more slowly.")
         self._next[address] = begin + self._step
-        self._next.move_to_end(address)
-        if len(self._next) > self._addresses:
-            self._next.popitem(last=False)
         return max(0.0, begin - now)
 
 

@@ -1,5 +1,162 @@
 """A result in a notebook: the stage of the page in one piece of HTML, without a server. Does not import Gradio."""
 
-from vit_demo.web.notebook.show import to_html
+import base64
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
 
-__all__ = ["to_html"]
+from vit_demo.errors import InputError
+from vit_demo.inference.exploration import Exploration
+from vit_demo.methods import METHODS, Method
+from vit_demo.web.catalog.method_docs import method_html
+from vit_demo.web.frontend.assets import FOLDER, bundle, read_styles, sources
+from vit_demo.web.frontend.constants import constants, method_entries
+from vit_demo.web.requests.payload import block_payload, encode, result_payload, source_of
+
+HERE = Path(__file__).parent
+START, VIEWS = "stage/main.js", "stage/views/"
+
+_OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
+
+MAX_BYTES = 320_000
+"""Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit, if any."""
+
+MAX_PARAMETERS = 10_000_000
+"""Maps that take a pass of the network each are computed for smaller networks only, so that no notebook waits long."""
+
+NUM_CLASSES = 5
+"""Classes whose maps are computed now."""
+
+IN_BROWSER = ("attention", "rollout")
+"""The methods that the stage computes itself, from the trace."""
+
+FRAME = (
+    '<iframe title="vit_demo" sandbox="allow-scripts" style="width: 100%; height: 700px; border: 0" srcdoc="{}">'
+    "</iframe>"
+)
+
+
+def to_html(result: Exploration) -> str:
+    """The stage of the page with this result: it reacts to the pointer, and makes no request.
+
+    Returns:
+        A frame whose document holds everything. It cannot reach the notebook around it.
+    """
+    return _framed(document(result))
+
+
+def _framed(page: str) -> str:
+    return FRAME.format(escape(page))
+
+
+def document(result: Exploration) -> str:
+    """The document of the frame, with as many blocks' traces as ``MAX_BYTES`` allows."""
+    replies = dict(_replies(result))
+    content: dict[str, Any] = {
+        "script": script(),
+        "start": START,
+        "value": {**result_payload(result, source_of(result), NUM_CLASSES), "run": "1", "trace": {}},
+        "replies": replies,
+        "constants": {
+            "constants": constants(),
+            "registered": method_entries(_offered(result)),
+            "viewNames": views(),
+        },
+    }
+    room = (MAX_BYTES - len(_framed(_page(content)).encode())) * 3 // 4  # base64
+    for block in reversed(range(result.trace.num_blocks)):
+        trace = block_payload(result, block)
+        room -= len(gzip.compress(json.dumps(trace).encode(), 6))
+        if room < 0:
+            break
+        content["value"]["trace"][str(block)] = trace
+    return _page(content)
+
+
+def _offered(result: Exploration) -> list[Method]:
+    """The methods whose maps the browser computes, or that are quick enough to be computed now."""
+    is_small = result.preset.num_parameters <= MAX_PARAMETERS
+    return [
+        method
+        for method in METHODS.values()
+        if (result.labels or not method.class_specific)
+        and (method.cost == "trace" or (is_small and not method.is_slow))
+    ]
+
+
+def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What the server would reply, by the request: maps for the shown classes and each block, and documentation."""
+    for method in _offered(result):
+        with suppress(InputError):  # an installation without documents
+            yield _key(kind="method_docs", method=method.name), {"result": {"html": method_html(method.name)}}
+        if method.name in IN_BROWSER:
+            continue
+        fields: list[dict[str, int]] = [{}]
+        if method.class_specific:
+            fields = [{"label": result.labels.index(label)} for label, _ in result.top(NUM_CLASSES)]
+        elif method.offers("block"):
+            fields = [{"block": block} for block in range(result.trace.num_blocks)]
+        for chosen in fields:
+            options: dict[str, Any] = {"block": chosen["block"]} if "block" in chosen else {}
+            values = result.heatmap(method.name, chosen.get("label"), **options)
+            yield _key(kind="map", method=method.name, **chosen), {"result": {"map": encode(values)}}
+
+
+def _key(**fields: Any) -> str:
+    """The key of a request, as ``keyOf`` of start.js computes it."""
+    return json.dumps(sorted(fields.items()), separators=(",", ":"))
+
+
+def _page(content: dict[str, Any]) -> str:
+    packed = gzip.compress(json.dumps(content).encode(), 9, mtime=0)
+    style = f"#stage {{\n{stylesheet()}\n}}\n{_read('notebook.css')}"
+    page = _read("page.html")
+    for name, text in {
+        "STYLE": style,
+        "STAGE": (FOLDER / "stage" / "stage.html").read_text(encoding="utf-8"),
+        "SCRIPT": _read("start.js"),
+        "BUNDLE": base64.b64encode(packed).decode("ascii"),
+    }.items():
+        page = page.replace(name, text, 1)
+    return page
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8")
+
+
+@cache
+def views() -> tuple[str, ...]:
+    """The views that work without a server: those whose module exports ``offline = true``."""
+    return tuple(_view_of(path) for path, source in sources().items() if _is_view(path) and _OFFLINE.search(source))
+
+
+@cache
+def script() -> str:
+    """One module with the stage, these views and all that they need."""
+    offline = {path: source for path, source in sources().items() if not _is_view(path) or _view_of(path) in views()}
+    return bundle(offline, [START])
+
+
+@cache
+def stylesheet() -> str:
+    """The style of the stage and of the views in the bundle."""
+    first = FOLDER / "stage" / "stage.css"
+    others = sorted(path for path in first.parent.glob("*.css") if path != first)
+    of_views = [path for name in views() if (path := first.parent / "views" / name / "view.css").is_file()]
+    shared = [FOLDER / "shared" / name for name in ("palette.css", "widgets.css")]
+    return read_styles(*(str(path.relative_to(FOLDER)) for path in (*shared, first, *others, *of_views)))
+
+
+def _is_view(path: str) -> bool:
+    return path.startswith(VIEWS)
+
+
+def _view_of(path: str) -> str:
+    return path.removeprefix(VIEWS).partition("/")[0]

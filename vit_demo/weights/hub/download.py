@@ -104,7 +104,8 @@ def fetch(
             f"{FALLBACK}."
         )
     if not trusted:
-        visitor_cache.mark_used(path)
+        with suppress(OSError):  # the cache goes by times of modification: not every file system records reads
+            os.utime(path)
     return path
 
 

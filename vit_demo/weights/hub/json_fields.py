@@ -63,8 +63,7 @@ class Fields:
     def get(self, key: str, kind: Kind, default: Any = REQUIRED) -> Any:
         """The value of a field, or the default of one that is missing.
 
-        Raises:
-            PresetError: If it is of another kind, or missing without a default.
+        ``PresetError`` if it is of another kind, or missing without a default.
         """
         if key in self.values and not kind.accepts(self.values[key]):
             raise PresetError(f"the {key} in its {self.file} must be {kind.wanted}, not {quote(self.values[key])}.")

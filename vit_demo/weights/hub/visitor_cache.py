@@ -9,7 +9,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,12 +63,6 @@ def reserve_space(repo: str, commit: str, size: int) -> Iterator[None]:
         finally:
             with _lock:
                 del _reserved[ticket]
-
-
-def mark_used(path: Path) -> None:
-    """Records the use of a file in its modification time, because not every file system records reads."""
-    with suppress(OSError):
-        os.utime(path)
 
 
 def _evict_until_fits(size: int) -> None:
