@@ -14,7 +14,6 @@ import {
 import { questionOf } from "../../vit_demo/web/frontend/stage/views/steps/quiz.js";
 import { STEPS } from "../../vit_demo/web/frontend/stage/views/steps/texts.js";
 import {
-  createStepData,
   decodeNumbers,
   factsOf,
   NUM_STEPS,
@@ -212,31 +211,6 @@ test("choices that do not exist in a result are replaced", () => {
 test("a token belongs to its patch", () => {
   assert.equal(patchOfToken(result, 0), -1);
   assert.equal(patchOfToken(result, 1), 1, "patch 0 is dropped");
-});
-
-test("numbers are requested once, kept by result, and again after a failure", async () => {
-  const sent = [];
-  const replies = [{ error: "Try again." }, { result: { weights: "AACAPw==" } }];
-  const data = createStepData(
-    async (fields) => {
-      sent.push(fields);
-      return replies[Math.min(sent.length, 2) - 1];
-    },
-    () => {},
-  );
-  const about = { source: "a picture" };
-  assert.equal(data.get(about, "steps_block", { query: null, block: 1 }), null);
-  await new Promise(setImmediate);
-  assert.equal(data.get(about, "steps_block", { query: null, block: 1 }), null);
-  assert.equal(data.error(about), "Try again.");
-  assert.equal(sent.length, 1);
-  data.retry();
-  data.get(about, "steps_block", { query: null, block: 1 });
-  await new Promise(setImmediate);
-  assert.equal(data.error(about), "");
-  assert.deepEqual([...data.get(about, "steps_block", { query: null, block: 1 }).weights], [1]);
-  assert.deepEqual(sent[1], { kind: "steps_block", query: null, block: 1, source: "a picture" });
-  assert.equal(sent.length, 2);
 });
 
 test("colours: positive and negative numbers, an input as it was, a filter around grey", () => {

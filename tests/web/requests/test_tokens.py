@@ -112,7 +112,7 @@ def test_too_many_patches_get_a_sentence(three, monkeypatch):
     assert "too many patches" in complete({**sent, "other": three[1]})["error"]
 
 
-@pytest.mark.parametrize(("preset", "patch_size", "most"), [("digits-small", 2, 60_000), ("photos-tiny", 12, 35_000)])
+@pytest.mark.parametrize(("preset", "patch_size", "most"), [("digits-small", 2, 64_000), ("photos-tiny", 12, 36_000)])
 def test_the_reply_stays_small(preset, patch_size, most):
     result = vit_demo.explore(example_picture(7).convert("RGB"), preset, patch_size)
     assert len(json.dumps(tokens.token_payload([result], 5))) < most

@@ -31,6 +31,13 @@ export function pixelCanvas(pixels, width, height) {
   return canvas;
 }
 
+/** Resolves to the image at an address. */
+export async function loadImage(src) {
+  const image = make("img", { src });
+  await image.decode();
+  return image;
+}
+
 /** Returns `listen(name, callback)` for events of the whole document, for as long as the element is on the page. */
 export function documentEvents(element) {
   const stopped = new AbortController();

@@ -22,13 +22,12 @@ export const examplesOf = (isDrawing, photos) =>
  * `exampleNow()` is the name of the example on the stage, if it is one; `onChoose(second)` gets null, {example} or {own}, an
  * id; `onNews(sentence)` what becomes of an upload.
  *
- * `get(second, result)` returns what a choice means beside a result, {id, source}, or null if it means nothing there, as a
+ * `get(second, result)` returns what a choice means beside a result, {source}, or null if it means nothing there, as a
  * photo does beside a drawing. `show(second, result)` shows it in the menu.
  */
 export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
   const owned = []; // {id, name, source, isDrawing}
   const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
-  const sources = new Map(); // from the name of an example to {id, source}, the same each time
   let shown = null; // the result that the menu is for
   let second = null;
 
@@ -80,9 +79,8 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
       return entry?.isDrawing === result.pixelated ? entry : null;
     }
     const name = choice?.example;
-    if (!examplesOf(result.pixelated, photos).some(([each]) => each === name)) return null;
-    if (!sources.has(name)) sources.set(name, { id: name, source: { example: name } });
-    return sources.get(name);
+    const isOffered = examplesOf(result.pixelated, photos).some(([each]) => each === name);
+    return isOffered ? { source: { example: name } } : null;
   }
 
   function show(choice, result) {

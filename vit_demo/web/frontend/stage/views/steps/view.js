@@ -2,13 +2,14 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
+import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
 import { createQuiz, questionOf } from "./quiz.js";
 import { STEPS } from "./texts.js";
-import { createStepData, factsOf, NUM_STEPS, positionSimilarity, settleTour } from "./tour.js";
+import { decodeNumbers, factsOf, NUM_STEPS, positionSimilarity, settleTour } from "./tour.js";
 
 export const order = 70;
 
@@ -44,7 +45,7 @@ const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
 
 export function create(card, { request, change, stepCode }) {
   const find = (selector) => card.querySelector(selector);
-  const data = createStepData(request, () => change({}));
+  const replies = createReplyCache(request, () => change({}));
   const paint = createPainter(card);
   const quiz = createQuiz(find(".quiz"), revealAnswer);
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
@@ -58,7 +59,7 @@ export function create(card, { request, change, stepCode }) {
   let written = ""; // the figure that is on the page
 
   function choose(part) {
-    data.retry();
+    replies.retry();
     tour = { ...tour, ...part }; // at once, so that keys pressed before the next frame count
     change({ tour });
   }
@@ -75,35 +76,33 @@ export function create(card, { request, change, stepCode }) {
     else change({});
   }
 
-  /** Which numbers a step needs, and whether all of them are here. */
-  function numbersFor(result) {
-    const { step, patch, block, head, fromClassToken } = tour;
-    const needs = NEEDS[step];
-    const numbers = {
-      patch: needs.includes("patch") ? data.get(result, "steps_patch", { query: patch }) : null,
-      block: needs.includes("block")
-        ? data.get(result, "steps_block", { query: fromClassToken ? null : patch, block, head })
-        : null,
-    };
-    return { ...numbers, complete: needs.every((need) => numbers[need]) };
+  const numbersOf = (result, fields) => replies.get(result, fields, decodeNumbers);
+
+  /** What a step needs besides the reply of kind "steps", if anything. */
+  function replyFor(result, { step, patch, block, head, fromClassToken }) {
+    if (NEEDS[step] === "patch") return numbersOf(result, { kind: "steps_patch", query: patch });
+    const query = fromClassToken ? null : patch;
+    return NEEDS[step] === "block" ? numbersOf(result, { kind: "steps_block", query, block, head }) : null;
   }
 
   function draw({ result, choices }) {
-    const shared = data.get(result, "steps");
-    setText(find(".error"), data.error(result));
-    card.classList.toggle("refused", !shared && data.error(result) !== "");
-    if (!shared) return;
+    const first = numbersOf(result, { kind: "steps" });
+    const shared = first.value;
+    card.classList.toggle("refused", first.error !== "");
+    if (!shared) return setText(find(".error"), first.error);
     tour = settleTour(choices.tour, result, shared);
     const facts = factsOf(result, shared.network);
-    const { patch, block, complete } = numbersFor(result);
-    setText(find(".error"), data.error(result));
+    const reply = replyFor(result, tour);
+    const isWaiting = reply?.value === null;
+    setText(find(".error"), reply?.error ?? "");
     writeWords(facts);
-    card.classList.toggle("loading", !complete);
-    find(".detail").inert = !complete; // a click would answer the question of the step before
-    if (!complete) return waitFor(result);
-    const state = { result, facts, shared, patch, block, tour, paint, choose };
+    card.classList.toggle("loading", isWaiting);
+    find(".detail").inert = isWaiting; // a click would answer the question of the step before
+    if (isWaiting) return waitFor(reply);
+    const state = { result, facts, shared, tour, paint, choose, ...(reply && { [NEEDS[tour.step]]: reply.value }) };
+    const question = questionOf(tour.step, state);
     const revealed = quiz.show(result, tour.step, () => questionOf(state.tour.step, state));
-    showPicture(state, revealed, questionOf(tour.step, state));
+    showPicture(state, revealed, question);
     const theme = getComputedStyle(card).getPropertyValue("--plus");
     const key = JSON.stringify([result.run, tour, revealed, theme, currentLanguage()]);
     if (key === written) return;
@@ -112,8 +111,8 @@ export function create(card, { request, change, stepCode }) {
   }
 
   /** Until its numbers are here, a step shows the figure of before, dimmed; if they failed, none. */
-  function waitFor(result) {
-    if (!data.error(result)) return;
+  function waitFor({ error }) {
+    if (!error) return;
     find(".figure").replaceChildren();
     find(".quiz").hidden = true;
     written = "";
@@ -205,7 +204,7 @@ export function create(card, { request, change, stepCode }) {
     go(KEYS[key](tour.step));
   });
 
-  return { show, draw, retry: data.retry };
+  return { show, draw, retry: replies.retry };
 }
 
 /** Like `setText`, with space for the longest text of the tour kept by the style sheet. */
@@ -227,7 +226,7 @@ function writeShapes(host, ends) {
 // What each step shows beside the picture. A figure is a function of the tour's state that returns the nodes to show.
 
 /**
- * The figures in the order of the steps. The state is {result, facts, shared, patch, block, tour, revealed, paint,
+ * The figures in the order of the steps. The state is {result, facts, shared, patch or block, tour, revealed, paint,
  * choose}: `patch` and `block` are the replies about the chosen patch and block, `paint` a painter of painting.js,
  * `choose(part)` changes the tour.
  */
@@ -242,8 +241,8 @@ const FIGURES = [
   classesFigure,
 ];
 
-/** What a step needs besides the reply of kind "steps". */
-const NEEDS = [[], ["patch"], ["patch"], ["block"], ["block"], ["block"], [], []];
+/** The reply that a step needs besides that of kind "steps": about the chosen patch, or the block. */
+const NEEDS = [null, "patch", "patch", "block", "block", "block", null, null];
 
 /** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
 function replaceNodes(host, nodes) {
