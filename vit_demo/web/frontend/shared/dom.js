@@ -134,8 +134,6 @@ export function slider(input, id, format, onChange) {
     set(value, most = input.max) {
       input.max = most;
       input.value = value;
-      const range = Math.max(1, input.max - input.min);
-      input.style.setProperty("--filled", `${(100 * (value - input.min)) / range}%`);
       setText(host.querySelector("span"), format(value));
       input.setAttribute("aria-valuetext", format(value));
     },
