@@ -63,7 +63,7 @@ def test_what_does_not_fit_gets_a_sentence_and_nothing_else_is_lost(build: Page)
     build.get_by_text("A width of 192 cannot be shared equally by 5 heads").wait_for()
     assert build.get_by_role("button", name="Copy as Python").is_disabled()
     heads.fill("")
-    build.get_by_text("The number of heads must be a whole number").wait_for()
+    build.get_by_text("Heads: enter a whole number from 1 to 512.").wait_for()
     heads.press_sequentially("6")
     build.wait_for_function("document.querySelector('.build .problem').innerText === ''")
     assert total(build, "Parameters") == "5,717,416"

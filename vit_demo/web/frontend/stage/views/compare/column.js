@@ -1,6 +1,6 @@
 // One column of a comparison: its choices, its picture, and what is known about it.
 
-import { make, setProgress, setText } from "../../../shared/dom.js";
+import { make, makeOptions, setProgress, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
@@ -61,25 +61,16 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     shown = next;
     const { choices, number, models, result, error, progress, canRemove } = next;
     element.setAttribute("aria-label", translate("Column {number}", { number }));
-    fill(
-      selects.preset,
-      models.map(({ name, title }) => [name, title]),
-      choices.preset,
-    );
     const sizes = models.find(({ name }) => name === choices.preset)?.sizes ?? [{ size: choices.patchSize }];
-    fill(
-      selects.patchSize,
-      sizes.map(({ size }) => [size, `${size} px`]),
-      choices.patchSize,
-    );
-    fill(
-      selects.method,
-      Object.entries(methods).map(([name, { label }]) => [name, label]),
-      choices.method,
-    );
     const classes = (result?.predictions ?? []).map(({ index, label }) => [index, label]);
     classes.sort(([, one], [, other]) => one.localeCompare(other));
-    fill(selects.label, [[null, translate("predicted class")], ...classes], choices.label);
+    const options = {
+      preset: models.map(({ name, title }) => [name, title]),
+      patchSize: sizes.map(({ size }) => [size, `${size} px`]),
+      method: Object.entries(methods).map(([name, { label }]) => [name, label]),
+      label: [[null, translate("predicted class")], ...classes],
+    };
+    for (const [name, select] of Object.entries(selects)) fill(select, options[name], choices[name]);
     selects.label.disabled = !methods[choices.method].classSpecific;
     selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
     find(".remove").hidden = !canRemove;
@@ -143,9 +134,7 @@ function fill(select, options, value) {
   const key = JSON.stringify(options);
   if (select.dataset.key !== key) {
     select.dataset.key = key;
-    select.replaceChildren(
-      ...options.map(([each, textContent]) => make("option", { value: JSON.stringify(each), textContent })),
-    );
+    select.replaceChildren(...makeOptions(options.map(([each, words]) => [JSON.stringify(each), words])));
   }
   select.value = JSON.stringify(value);
 }

@@ -124,26 +124,33 @@ export function create(card, { request, methods, curves, change }) {
     change({ compare: chosen });
   }
 
-  /** Loads a column's result, if it is another one, and its map; what was shown stays until then. */
-  async function load(column) {
+  /** Changes a column by what `work(options)` resolves to, unless something else is computed for it meanwhile. */
+  async function compute(column, work) {
     const token = {};
-    Object.assign(column, { token, areas: null, error: "", progress: { share: null } });
-    schedule();
     const isCurrent = () => column.token === token;
     const onProgress = (share) => {
       column.progress = { share };
       schedule();
     };
-    const result = await resultOf(column, { isCurrent, onProgress });
+    Object.assign(column, { token, error: "" });
+    onProgress(null);
+    const found = await work({ isCurrent, onProgress });
     if (!isCurrent()) return;
-    const hasClass = result.predictions?.some(({ index }) => index === column.choices.label);
-    if (!hasClass) column.choices = { ...column.choices, label: null }; // another model's, or of another picture
-    const { choices } = column;
-    const map = result.error ? null : await mapOf(choices, result, { isCurrent, onProgress });
-    if (!isCurrent()) return;
-    const error = result.error ?? map.error ?? "";
-    Object.assign(column, error ? { error } : { result, map }, { progress: null });
+    Object.assign(column, found, { progress: null });
     schedule();
+  }
+
+  /** Loads a column's result, if it is another one, and its map; what was shown stays until then. */
+  function load(column) {
+    column.areas = null;
+    return compute(column, async (options) => {
+      const result = await resultOf(column, options);
+      if (result.error || !options.isCurrent()) return { error: result.error };
+      const hasClass = result.predictions.some(({ index }) => index === column.choices.label);
+      if (!hasClass) column.choices = { ...column.choices, label: null }; // another model's, or of another picture
+      const map = await mapOf(column.choices, result, options);
+      return map.error ? { error: map.error } : { result, map };
+    });
   }
 
   async function resultOf({ choices, result }, options) {
@@ -156,41 +163,26 @@ export function create(card, { request, methods, curves, change }) {
     return reply.result.empty ? { error: reply.result.message } : openResult(reply.result);
   }
 
-  async function mapOf({ method, label }, result, options) {
-    const { classSpecific, map } = methods[method];
+  async function mapOf(choices, result, options) {
+    const { classSpecific, map } = methods[choices.method];
     if (classSpecific && !result.predictions.length) {
       return { error: english("This model has no classes: choose another method.") };
     }
-    const view = { method, block: result.numBlocks - 1, head: -1, direction: "from", query: null, pinned: null, label };
-    if (map) return map(result, view);
-    const fields = mapFields(methods, result, view);
+    if (map) return map(result, defaultView(choices, result));
+    const fields = mapFields(methods, result, defaultView(choices, result));
     const reply = await request({ kind: "map", source: result.source, ...fields }, options);
     return reply?.result ? decodeFloat32(reply.result.map) : { error: reply?.error ?? "" };
   }
 
-  async function measure() {
-    await Promise.all(columns.map(measureOne));
-  }
-
-  async function measureOne(column) {
-    const token = {};
-    Object.assign(column, { token, progress: { share: null } });
-    schedule();
-    const isCurrent = () => column.token === token;
-    const { choices, result } = column;
-    const view = { ...choices, block: result.numBlocks - 1, head: -1, direction: "from", pinned: null };
-    const onProgress = (share) => {
-      column.progress = { share };
-      schedule();
-    };
-    const fields = { ...mapFields(methods, result, view), baseline: "mean" };
-    const reply = await curves.ofMap(result, fields, { isCurrent, onProgress });
-    if (!isCurrent()) return;
-    const { deletion, insertion } = reply?.result ?? {};
-    const found = reply?.result ? { deletion: deletion.area, insertion: insertion.area } : null;
-    Object.assign(column, { areas: found, error: reply?.error ?? "", progress: null });
-    schedule();
-  }
+  const measure = (column) =>
+    compute(column, async (options) => {
+      const { choices, result } = column;
+      const fields = mapFields(methods, result, defaultView(choices, result));
+      const reply = await curves.ofMap(result, { ...fields, baseline: "mean" }, options);
+      if (!reply?.result) return { areas: null, error: reply?.error ?? "" };
+      const { deletion, insertion } = reply.result;
+      return { areas: { deletion: deletion.area, insertion: insertion.area } };
+    });
 
   /** Loads the menu, again if the stage shows a model that was not there before. */
   async function loadModels(preset) {
@@ -241,7 +233,12 @@ export function create(card, { request, methods, curves, change }) {
     chosen = null;
     begin();
   });
-  find(".measure").addEventListener("click", measure);
+  find(".measure").addEventListener("click", () => columns.map(measure));
   new ResizeObserver(schedule).observe(card);
   return { show, draw };
 }
+
+/** What a column shows: the last block, the mean of its heads, from the class token. */
+const defaultView = ({ method, label }, { numBlocks }) => {
+  return { method, block: numBlocks - 1, head: -1, direction: "from", query: null, pinned: null, label };
+};

@@ -1,6 +1,6 @@
 // The second picture of the features: an example, a photo of the visitor's own, or the picture on the stage, kept for the next.
 
-import { make } from "../../../shared/dom.js";
+import { make, makeOptions } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { createRequestIds } from "../../../shared/requests.js";
 
@@ -96,17 +96,11 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
     const key = JSON.stringify([options, result.pixelated, currentLanguage()]);
     if (select.dataset.key !== key) {
       select.dataset.key = key;
-      const group = make(
-        "optgroup",
-        { label: english("Examples") },
-        ...examplesOf(result.pixelated, photos).map(optionOf),
-      );
-      select.replaceChildren(...options.map(optionOf), group);
+      const examples = makeOptions(examplesOf(result.pixelated, photos));
+      select.replaceChildren(...makeOptions(options), make("optgroup", { label: english("Examples") }, ...examples));
     }
     select.value = optionFor(second);
   }
 
   return { get, show };
 }
-
-const optionOf = ([value, textContent]) => make("option", { value, textContent });

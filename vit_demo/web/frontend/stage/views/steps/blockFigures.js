@@ -1,10 +1,10 @@
 // Steps 4 to 6: one head, all heads, and the MLP, for one token in one block.
 
-import { make } from "../../../shared/dom.js";
+import { make, makeOptions, track } from "../../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { formatProbability, formatShare, percent, placeOf, relation } from "../../format.js";
 import { heatCanvas } from "../../heatmapColours.js";
-import { arithmetic, bracketed, captioned, choiceButton, hint, largest, moreTerms, short, track } from "./painting.js";
+import { arithmetic, bracketed, captioned, choiceButton, hint, largest, moreTerms, short } from "./painting.js";
 import { readBy } from "./texts.js";
 import { lengthOf, patchOfToken } from "./tour.js";
 
@@ -86,13 +86,11 @@ function headControls(facts, tour, choose) {
 }
 
 function select(key, title, count, value, onChange) {
-  const options = Array.from({ length: count }, (_, i) =>
-    make("option", { value: i, textContent: translate("{value} of {all}", { value: i + 1, all: count }) }),
-  );
-  const control = make("select", {}, ...options);
+  const words = (_, i) => [i, translate("{value} of {all}", { value: i + 1, all: count })];
+  const onchange = () => onChange(control.selectedIndex);
+  const control = make("select", { onchange }, ...makeOptions(Array.from({ length: count }, words)));
   control.selectedIndex = value;
   control.dataset.key = key;
-  control.addEventListener("change", () => onChange(control.selectedIndex));
   return make("label", {}, title, control);
 }
 

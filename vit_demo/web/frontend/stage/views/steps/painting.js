@@ -97,10 +97,6 @@ export function choiceButton(key, isChosen, onclick, properties, ...children) {
   return button;
 }
 
-/** A share, 0 to 1, as a bar. */
-export const track = (share) =>
-  make("span", { className: "track" }, make("i", { style: `width: ${100 * Math.max(0, share)}%` }));
-
 export const bracketed = (value) => (value < 0 ? `(${short(value)})` : short(value));
 
 /** The end of a sum of which so many terms are not written; "" for none. */
