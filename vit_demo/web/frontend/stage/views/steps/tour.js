@@ -1,8 +1,7 @@
 // What the tour is about: the network's shape, and the choices that fit it.
 
 import { decodeBytes, decodeFloat16, decodeFloat32 } from "../../result.js";
-
-export const NUM_STEPS = 8;
+import { NUM_STEPS } from "./texts.js";
 
 /** The shape of the network behind a result; `network` is that of the reply of kind "steps". */
 export function factsOf(result, network) {

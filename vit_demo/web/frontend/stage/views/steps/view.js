@@ -8,8 +8,8 @@ import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
 import { createQuiz, questionOf } from "./quiz.js";
-import { STEPS } from "./texts.js";
-import { decodeNumbers, factsOf, NUM_STEPS, positionSimilarity, settleTour } from "./tour.js";
+import { NUM_STEPS, titleOf, wordsOf } from "./texts.js";
+import { decodeNumbers, factsOf, positionSimilarity, settleTour } from "./tour.js";
 
 export const order = 70;
 
@@ -26,7 +26,7 @@ export const html = `
       </div>
     </div>
     <h3 class="title"></h3>
-    <div class="sentences"></div>
+    <div class="sentences"><p></p></div>
     <p class="error" role="alert"></p>
     <div class="body">
       <div class="seen"></div>
@@ -50,9 +50,7 @@ export function create(card, { request, change, stepCode }) {
   const quiz = createQuiz(find(".quiz"), revealAnswer);
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
   const dots = Array.from({ length: NUM_STEPS }, (_, step) => {
-    const dot = make("button", { type: "button", textContent: step + 1 });
-    dot.addEventListener("click", () => go(step));
-    return dot;
+    return make("button", { type: "button", onclick: () => go(step) }, String(step + 1));
   });
   find(".dots").append(...dots);
   let tour = null; // the choices of the page, settled
@@ -120,21 +118,19 @@ export function create(card, { request, change, stepCode }) {
 
   function writeWords(facts) {
     const { step } = tour;
-    const { title, sentences, before, after } = STEPS[step];
-    const words = { step: step + 1, all: NUM_STEPS, title: translate(title) };
+    const { sentences, before, after } = wordsOf(step, facts);
+    const words = { step: step + 1, all: NUM_STEPS, title: titleOf(step) };
     setText(find("h2"), translate("Step {step} of {all}", words));
-    setText(find(".title"), title);
-    writeParagraph(find(".sentences"), sentences(facts).join(" "));
+    setText(find(".title"), words.title);
+    setText(find(".sentences p"), sentences.join(" "));
     dots.forEach((dot, i) => {
       dot.classList.toggle("done", i < step);
-      const label = { step: i + 1, title: translate(STEPS[i].title) };
-      dot.setAttribute("aria-label", translate("Step {step}: {title}", label));
-      if (i === step) dot.setAttribute("aria-current", "step");
-      else dot.removeAttribute("aria-current");
+      dot.ariaLabel = translate("Step {step}: {title}", { step: i + 1, title: titleOf(i) });
+      dot.ariaCurrent = i === step ? "step" : null;
     });
     find(".previous").disabled = step === 0;
     setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
-    writeShapes(find(".shapes"), [before(facts), after(facts)]);
+    writeShapes(find(".shapes"), [before, after]);
     if (find(".code").dataset.step !== String(step)) {
       find(".code").dataset.step = step;
       find(".code").replaceChildren(...codeNodes(stepCode[step]));
@@ -205,12 +201,6 @@ export function create(card, { request, change, stepCode }) {
   });
 
   return { show, draw, retry: replies.retry };
-}
-
-/** Like `setText`, with space for the longest text of the tour kept by the style sheet. */
-function writeParagraph(host, text) {
-  if (!host.firstElementChild) host.append(make("p"));
-  setText(host.firstElementChild, text);
 }
 
 function writeShapes(host, ends) {
