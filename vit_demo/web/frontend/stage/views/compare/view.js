@@ -2,6 +2,7 @@
 
 import { setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
+import { menuModels } from "../../../shared/pageState.js";
 import { mapFields } from "../../onDemand.js";
 import { decodeFloat32, openResult } from "../../result.js";
 import {
@@ -37,7 +38,6 @@ export const html = `
 export function create(card, { request, methods, curves, change }) {
   const find = (selector) => card.querySelector(selector);
   let whole = null; // the result that the stage shows
-  let models = null; // those of the menu, and one of the visitor's own that the stage shows
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
   let hovered = null; // {patch, result}
   let chosen = null; // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
@@ -82,8 +82,10 @@ export function create(card, { request, methods, curves, change }) {
 
   /** The models for the visitor's picture; one that is chosen is always among them. */
   function offered({ preset }) {
-    const task = models?.find(({ name }) => name === whole.source.preset)?.task;
-    return (models ?? []).filter((model) => model.name === preset || (model.on_machine && model.task === task));
+    const models = menuModels.latest();
+    const task = models.get(whole.source.preset)?.task;
+    const isOffered = (model) => model.name === preset || (model.on_machine && model.task === task);
+    return [...models.values()].filter(isOffered);
   }
 
   function addColumn(choices) {
@@ -112,7 +114,7 @@ export function create(card, { request, methods, curves, change }) {
   }
 
   function choose(column, part) {
-    const model = "preset" in part && models.find(({ name }) => name === part.preset);
+    const model = menuModels.latest().get(part.preset);
     column.choices = model ? withModel(column.choices, model) : { ...column.choices, ...part };
     load(column);
     publish();
@@ -184,24 +186,15 @@ export function create(card, { request, methods, curves, change }) {
       return { areas: { deletion: deletion.area, insertion: insertion.area } };
     });
 
-  /** Loads the menu, again if the stage shows a model that was not there before. */
-  async function loadModels(preset) {
-    const isKnown = ({ name, on_machine: isHere }) => name === preset && isHere;
-    if (models?.some(isKnown)) return;
-    models = (await request({ kind: "models" }))?.result?.models ?? models;
-    if (!models || models.some(isKnown)) return;
-    const own = (await request({ kind: "model", name: preset }))?.result;
-    if (own) models = [...models.filter(({ name }) => name !== preset), { ...own, on_machine: true }];
-  }
-
   /** Begins again with the picture on the stage; columns that the visitor has chosen are kept for a new picture. */
-  async function begin() {
-    if (!isOpen || !whole) return;
-    const asked = whole;
-    const { preset } = asked.source;
-    await loadModels(preset);
-    if (whole !== asked) return;
-    const sizes = models?.find(({ name }) => name === preset)?.sizes.map(({ size }) => size) ?? [];
+  function begin() {
+    if (!isOpen || !whole || !menuModels.latest().size) return;
+    const { preset } = whole.source;
+    const sizes =
+      menuModels
+        .latest()
+        .get(preset)
+        ?.sizes.map(({ size }) => size) ?? [];
     const next = offeredColumns(chosen, offered({ preset }), methods) ?? firstColumns(whole.source, sizes, "attention");
     for (const column of [...columns]) removeColumn(column);
     hovered = null;
@@ -235,6 +228,7 @@ export function create(card, { request, methods, curves, change }) {
   });
   find(".measure").addEventListener("click", () => columns.map(measure));
   new ResizeObserver(schedule).observe(card);
+  menuModels.subscribe(card, begin); // the stage may be first
   return { show, draw };
 }
 

@@ -260,7 +260,7 @@ export function create(group, { request, change, upload, examples }) {
 
   function retry() {
     replies.retry();
-    docs.load();
+    docs.retry();
   }
 
   function draw(drawing) {
