@@ -56,12 +56,6 @@ test("frequent classes have colours of their own, the rest share grey; doubt is 
   assert.deepEqual(colours.at(-1).slice(0, 3), chips.at(-1).colour);
 });
 
-test("the palette's colours differ", () => {
-  for (const [i, one] of PALETTE.entries()) {
-    for (const other of PALETTE.slice(i + 1)) assert.ok(Math.hypot(...one.map((value, j) => value - other[j])) > 40);
-  }
-});
-
 test("every mode has two sentences and a reading", () => {
   const result = { numBlocks: 6, hasClassToken: true, pool: "cls" };
   const tokens = { ...baseTokens(), outliers: new Set([1]) };

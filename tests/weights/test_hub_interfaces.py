@@ -25,14 +25,7 @@ from vit_demo.web.requests.payload import payload
 from vit_demo.weights import PRESETS, find_preset, is_on_machine
 
 from ..asynchronous import run
-from ..replies import handle
-
-
-def complete(sent):
-    """Sends a request until its result is there, as the page does."""
-    while "done" in (reply := handle(sent)):
-        pass
-    return reply
+from ..replies import complete, handle
 
 
 @pytest.fixture

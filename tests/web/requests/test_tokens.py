@@ -14,7 +14,7 @@ from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.parse import ResultRequest, drawing_source
 from vit_demo.web.requests.payload import data_url, source_of
 
-from ...replies import handle
+from ...replies import complete
 
 
 def explored(digit, preset="digits-tiny", patch_size=4):
@@ -31,14 +31,6 @@ def three():
 @pytest.fixture(scope="module")
 def eight():
     return explored(8)
-
-
-def complete(sent):
-    for _ in range(500):
-        reply = handle(sent)
-        if "done" not in reply:
-            return reply
-    raise AssertionError("no result")
 
 
 def numbers(reply, name, kind="<f4"):
