@@ -31,7 +31,7 @@ from vit_demo.web.requests.payload import block_payload, data_url, payload
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import run
-from ...replies import forget, handle
+from ...replies import complete, forget, handle
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +48,6 @@ def result(request_of):
 @pytest.fixture(scope="module")
 def source(result, request_of):
     return payload(result, request_of)["source"]
-
-
-def complete(sent):
-    """Sends a request until its result is there, as the page does."""
-    for _ in range(500):
-        reply = handle(sent)
-        if "done" not in reply:
-            return reply
-    raise AssertionError("no result")
 
 
 def send(source, kind, **details):
