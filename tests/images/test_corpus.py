@@ -20,12 +20,12 @@ import json, pathlib, resource, sys, time, types
 for name, folder in (("vit_demo", "vit_demo"), ("vit_demo.images", "vit_demo/images")):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [folder]
-from vit_demo.images import decoder, limits
+from vit_demo.images import decoder
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-resource.setrlimit(resource.RLIMIT_AS, (limits.MAX_DECODER_MEMORY,) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (decoder.MAX_DECODER_MEMORY,) * 2)
 outcomes, idle = {}, peak()
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
     started = time.process_time()

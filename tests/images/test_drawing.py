@@ -12,7 +12,7 @@ from PIL import Image
 
 from vit_demo.errors import ImageError
 from vit_demo.images import decode_drawing
-from vit_demo.images.limits import MAX_DRAWING_CHARACTERS, MAX_DRAWING_SIDE
+from vit_demo.images.reading import MAX_DRAWING_CHARACTERS, MAX_DRAWING_SIDE
 from vit_demo.images.rgb import to_rgb
 
 PREFIX = "data:image/png;base64,"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.memory import num_bytes
+from vit_demo.model.resample import num_bytes
 from vit_demo.trace import Recording, TracedViT
 
 BATCH, TOKENS, WIDTH = 3, 17, 24

@@ -1,18 +1,23 @@
-"""The tokens of every depth, and what the head makes of them (the logit lens; nostalgebraist, 2020)."""
+"""The tokens of every depth, what the head makes of them (logit lens; nostalgebraist, 2020), and the few longest."""
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
-from vit_demo.model.memory import num_bytes
 from vit_demo.model.pooling import pooled_slices
+from vit_demo.model.resample import num_bytes
 from vit_demo.trace import Recording, TracedViT
 
 READ_AT_ONCE = 64
 """Patches that an adapted network's head reads in one pass, each a sequence of its own."""
+
+LEAST_RATIO = 2.0
+"""An outlier is at least this many times as long as the median token."""
 
 
 class PatchTokens(NamedTuple):
@@ -105,3 +110,25 @@ def check_tokens(trace: Recording) -> None:
     """Checks that the tokens of every depth were seen; ``InputError`` if they were not."""
     if len(trace.tokens) <= trace.num_blocks:
         raise InputError("The tokens between the blocks of this network cannot be seen: its blocks are no modules.")
+
+
+def norm_outliers(norms: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Which tokens are outliers: far longer than the rest.
+
+    Large networks turn a few patches of little content into memory for the whole image, whose tokens are many times as
+    long and get much attention ("Vision Transformers Need Registers", Darcet et al., 2023,
+    https://arxiv.org/abs/2309.16588; attention sinks). That paper reads a threshold off the histogram of each model.
+    Here one rule serves all: a token is an outlier if its norm exceeds Tukey's outer fence, the third quartile plus
+    three interquartile ranges, and is at least twice the median.
+
+    Args:
+        norms: Of any shape; NaN where there is no token.
+
+    Returns:
+        bool, of the same shape.
+    """
+    present = norms[~np.isnan(norms)]
+    if not present.size:
+        return np.zeros(norms.shape, bool)
+    low, median, high = np.quantile(present, (0.25, 0.5, 0.75))
+    return np.nan_to_num(norms) > max(high + 3 * (high - low), LEAST_RATIO * median)

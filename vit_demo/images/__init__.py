@@ -1,11 +1,12 @@
 """From untrusted image files to input tensors: decoding within limits, then preprocessing of digits and photos."""
 
+from vit_demo.images.decoder import MAX_PIXELS
 from vit_demo.images.digit_preprocess import MNIST_MEAN, MNIST_STD, digit_to_tensor, to_mnist
 from vit_demo.images.geometry import Geometry, model_view
 from vit_demo.images.ink import is_drawing
-from vit_demo.images.limits import MAX_PIXELS, MAX_SIDE
 from vit_demo.images.photo_preprocess import check_photo, is_plain, preprocess
 from vit_demo.images.reading import ImageSource, decode_drawing, decode_image, read_image
+from vit_demo.images.rgb import MAX_SIDE
 
 __all__ = [
     "MAX_PIXELS",

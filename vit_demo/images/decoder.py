@@ -1,7 +1,8 @@
 """The program of the decoding process: an image file on stdin, upright RGB pixels or an error message on stdout.
 
 It runs under resource limits of the kernel, because a decoder cannot be interrupted from within, and a file of a few
-kilobytes can make some decoders allocate gigabytes or run for minutes. `reading` starts it.
+kilobytes can make some decoders allocate gigabytes or run for minutes. `reading` starts it. The limits on pixels and scans refuse most
+decompression bombs before that, with a message that gives the reason.
 """
 
 import io
@@ -12,8 +13,28 @@ import warnings
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.images import limits
-from vit_demo.images.rgb import to_rgb
+from vit_demo.images.rgb import MAX_SIDE, to_rgb
+
+MAX_DIMENSION = 65_535
+"""Longest side of a picture before it is reduced, in pixels: the limit of JPEG."""
+
+MAX_PIXELS = 100_000_000
+"""Pixels of a JPEG, which is decoded at a fraction of its size, or of a grey picture, at one byte per pixel."""
+
+MAX_COLOUR_PIXELS = 37_500_000
+"""Pixels of a picture with colour, transparency or more than 8 bits of grey, at four bytes per pixel."""
+
+MAX_WEBP_PIXELS = 25_000_000
+"""Pixels of a WebP, whose decoder holds four copies of the picture."""
+
+MAX_JPEG_SCANS = 100
+"""Scans of a JPEG. A progressive one has about ten, and each of them covers the whole picture."""
+
+MAX_DECODER_MEMORY = 640_000_000
+"""Address space of the decoding process, in bytes."""
+
+MAX_CPU_SECONDS = 2.5
+"""CPU time of the decoding process, in seconds. A 24-megapixel PNG, the slowest ordinary picture, takes about 1."""
 
 # Decoders that only decode. Pillow has more; some start other programs (EPS), some are seldom tested.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")
@@ -50,31 +71,31 @@ def decode(data: bytes) -> Image.Image:
         try:
             image = Image.open(io.BytesIO(data), formats=(*FORMATS, *_added_formats(data)))
         except Image.DecompressionBombError as error:
-            raise ImageError(too_many_pixels(limits.MAX_PIXELS)) from error
+            raise ImageError(too_many_pixels(MAX_PIXELS)) from error
         except MemoryError:
             raise
         except Exception as error:  # decoders raise nearly anything on hostile bytes
             raise ImageError(NOT_A_PICTURE) from error
-        most = limits.MAX_WEBP_PIXELS if image.format == "WEBP" else limits.MAX_COLOUR_PIXELS
+        most = MAX_WEBP_PIXELS if image.format == "WEBP" else MAX_COLOUR_PIXELS
         is_light = image.format in ("JPEG", "MPO") or image.mode in ("1", "L")
-        check_size(image.size, limits.MAX_PIXELS if is_light else most)
+        check_size(image.size, MAX_PIXELS if is_light else most)
         if image.format in ("JPEG", "MPO"):
-            if _has_more_scans_than(limits.MAX_JPEG_SCANS, data):
+            if _has_more_scans_than(MAX_JPEG_SCANS, data):
                 raise ImageError(TOO_COMPLEX)
-            scale = min(1.0, limits.MAX_SIDE / max(image.size))
+            scale = min(1.0, MAX_SIDE / max(image.size))
             # Decodes at 1/2, 1/4 or 1/8 of the size, never below the size given.
             image.draft(None, (round(image.width * scale), round(image.height * scale)))
         return to_rgb(image)
 
 
-def check_size(size: tuple[int, int], max_pixels: int = limits.MAX_PIXELS) -> None:
+def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
     """Checks a picture's (width, height); `ImageError` if it is empty or too large."""
     if min(size) < 1:
         raise ImageError("The picture has no pixels: choose another one.")
     if size[0] * size[1] > max_pixels:
         raise ImageError(too_many_pixels(max_pixels))
-    if max(size) > limits.MAX_DIMENSION:
-        raise ImageError(f"A side of the picture has more than {limits.MAX_DIMENSION} pixels: send a smaller copy.")
+    if max(size) > MAX_DIMENSION:
+        raise ImageError(f"A side of the picture has more than {MAX_DIMENSION} pixels: send a smaller copy.")
 
 
 def too_many_pixels(max_pixels: int) -> str:
@@ -112,8 +133,8 @@ def _set_resource_limits() -> None:
         import resource
         import signal
 
-        for kind, limit in ((resource.RLIMIT_AS, limits.MAX_DECODER_MEMORY), (resource.RLIMIT_CORE, 0)):
+        for kind, limit in ((resource.RLIMIT_AS, MAX_DECODER_MEMORY), (resource.RLIMIT_CORE, 0)):
             _, hard = resource.getrlimit(kind)
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(kind, (limit, limit))
-        signal.setitimer(signal.ITIMER_PROF, limits.MAX_CPU_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, MAX_CPU_SECONDS)

@@ -10,7 +10,10 @@ from PIL import Image
 from vit_demo.defaults import Fit
 from vit_demo.errors import ImageError, PresetError
 from vit_demo.images.geometry import Box, Geometry
-from vit_demo.images.limits import MAX_SIDE, MIN_PHOTO_SIDE
+from vit_demo.images.rgb import MAX_SIDE
+
+MIN_PHOTO_SIDE = 16
+"""Shortest side of a photo, in pixels: one with fewer has fewer pixels than a single patch of most models."""
 
 PLAIN_DEVIATION = 0.02
 """Standard deviation of normalised pixels below which a picture is one plain colour: a few of 255 levels."""

@@ -23,14 +23,19 @@ from PIL import Image
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError
 from vit_demo.images.decoder import NOT_A_PICTURE, OK, REFUSED, TOO_COMPLEX, check_size
-from vit_demo.images.limits import (
-    MAX_DECODE_SECONDS,
-    MAX_DRAWING_CHARACTERS,
-    MAX_DRAWING_SIDE,
-    MAX_SIDE,
-    MAX_WAIT_SECONDS,
-)
-from vit_demo.images.rgb import DAMAGED, to_rgb
+from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
+
+MAX_DECODE_SECONDS = 10.0
+"""Elapsed time of the decoding process, in seconds; more than CPU time if the machine is busy."""
+
+MAX_WAIT_SECONDS = 20.0
+"""Time that a picture may wait for others to be decoded, in seconds."""
+
+MAX_DRAWING_CHARACTERS = 1_000_000
+"""Length of a drawing's data URL; the pad sends a PNG of a few hundred pixels per side."""
+
+MAX_DRAWING_SIDE = 2048
+"""Longest side of a drawing's canvas, in pixels."""
 
 _HERE = Path(__file__).parent
 
@@ -104,7 +109,7 @@ def _environment() -> dict[str, str]:
 
 
 def decode_image(data: bytes) -> Image.Image:
-    """Decodes an untrusted picture file (PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF, HEIC or PPM), within `limits`.
+    """Decodes an untrusted picture file (PNG, JPEG, WebP, GIF, BMP, TIFF, AVIF, HEIC or PPM), within limits.
 
     The EXIF orientation is applied, transparency is blended over white, 16-bit and floating-point values are scaled to
     8 bits, and of an animation the first frame is taken. Large pictures are reduced to a longest side of `MAX_SIDE`.

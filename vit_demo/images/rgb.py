@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.images.limits import MAX_SIDE
 
 if TYPE_CHECKING:
     import numpy as np
+
+MAX_SIDE = 2048
+"""Longest side of a decoded picture, in pixels; larger ones are reduced."""
 
 DAMAGED = "The picture is damaged, incomplete or too complex: save it again or choose another one."
 

@@ -5,7 +5,7 @@ Everything is derived from the stored tensors, never from an earlier result, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import TypeVar
@@ -13,8 +13,6 @@ from typing import TypeVar
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-
-from vit_demo.model.memory import num_bytes
 
 S = TypeVar("S", bound=Hashable)
 
@@ -76,6 +74,15 @@ def resample_pos_embed(positions: Tensor, grid: tuple[int, int], num_prefix_toke
     image = patches.unflatten(1, (side, side)).permute(0, 3, 1, 2)  # [1, g*g, D] -> [1, D, g, g]
     image = _resize(image, grid).to(positions.dtype)
     return torch.cat([prefix, image.flatten(2).transpose(1, 2)], dim=1)  # [1, num_prefix_tokens + rows*cols, D]
+
+
+def num_bytes(tensors: Iterable[Tensor]) -> int:
+    """Bytes of the memory that some tensors keep alive.
+
+    A view keeps the whole storage that it is a part of, so whole storages count, each once.
+    """
+    storages = (tensor.untyped_storage() for tensor in tensors)
+    return sum({(storage.device, storage.data_ptr()): storage.nbytes() for storage in storages}.values())
 
 
 class SizeCache:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from vit_demo.model.memory import num_bytes
+from vit_demo.model.resample import num_bytes
 
 
 @dataclass

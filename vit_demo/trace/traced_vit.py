@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from vit_demo.errors import PresetError
 from vit_demo.model import ViT
 from vit_demo.model.config import ViTConfig
-from vit_demo.model.memory import num_bytes
+from vit_demo.model.resample import num_bytes
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.recording import Recording
 from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
