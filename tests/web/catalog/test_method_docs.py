@@ -68,8 +68,17 @@ def test_a_method_links_to_its_first_row_of_the_board():
         assert link in method_html(method, method_docs.BOARD) and link not in method_html(method)
         assert html.count(f'id="{method}"') == 1
         first = html[html.index(f'id="{method}"') :]
-        assert re.match(rf'id="{method}">\s*<td>(<code>)?{method}(</code>)?</td>\s*<td>0\.', first)
+        assert re.match(rf'id="{method}">\s*<td>(<code>)?{method}(</code>)?</td>\s*<td>-?\d', first)
     assert "faithfulness" not in method_html(method_docs.FEATURES, method_docs.BOARD)
+
+
+def test_anchors_of_the_file_are_rows_on_the_page(monkeypatch):
+    table = (
+        """| method | gain |\n|---|---|\n| <a id="rollout"></a>rollout | 0.1 |\n| <a id="edges"></a>edges | 0.0 |\n"""
+    )
+    monkeypatch.setattr(method_docs, "read_document", lambda name: table)
+    html = re.sub(r"\s", "", method_docs.board_html())
+    assert '<trid="rollout"><td>rollout</td><td>0.1</td></tr><tr><td>edges</td>' in html and "lt;" not in html
 
 
 def test_a_method_that_is_not_on_the_board_links_to_its_beginning(monkeypatch):
