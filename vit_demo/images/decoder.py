@@ -1,8 +1,8 @@
 """The program of the decoding process: an image file on stdin, upright RGB pixels or an error message on stdout.
 
 It runs under resource limits of the kernel, because a decoder cannot be interrupted from within, and a file of a few
-kilobytes can make some decoders allocate gigabytes or run for minutes. `reading` starts it. The limits on pixels and scans refuse most
-decompression bombs before that, with a message that gives the reason.
+kilobytes can make some decoders allocate gigabytes or run for minutes. `reading` starts it. The limits on pixels and
+scans refuse most decompression bombs before that, with a message that gives the reason.
 """
 
 import io
