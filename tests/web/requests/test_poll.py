@@ -438,3 +438,28 @@ def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, empty_replies
     preset = PRESETS[source["preset"]]
     one = forward_bytes(preset, source["patch_size"])
     assert needed == {preset.task: 3 * one, "slow": 8 * one}
+
+
+@pytest.mark.parametrize(
+    ("kind", "details", "pool"),
+    [
+        ("map", {"method": "relevance"}, "digits"),
+        ("map", {"method": "occlusion"}, "slow"),
+        ("logit_lens", {}, "digits"),
+        ("randomization", {"method": "relevance"}, "slow"),
+        ("random_order", {"baseline": "mean", "seed": 1}, "slow"),
+        ("smallest_set", {"wanted": "enough"}, "slow"),
+    ],
+)
+def test_work_of_many_passes_never_delays_digits(monkeypatch, source, kind, details, pool):
+    jobs, pools = get_engine().jobs, []
+    submit_job = jobs.submit
+
+    def submit(key, work, pool, nbytes=0):
+        pools.append(pool)
+        return submit_job(key, work, pool, nbytes)
+
+    monkeypatch.setattr(jobs, "submit", submit)
+    forget(poll._replies)
+    handle({"kind": kind, "source": source, **details})
+    assert pools[0] == pool
