@@ -129,5 +129,5 @@ def plot(records: list[Record], networks: Sequence[str], path: Path) -> None:
         panel.set_title(network)
         panel.axvline(0, color="grey", linewidth=0.5)
         panel.set_xlabel("insertion − deletion")
-    panels[0].legend(loc="lower right")
+    panels[-1].legend(loc="upper left")
     figure.savefig(path)
