@@ -8,17 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.cli.output import json_values, map_progress, prediction_json, print_line, progress_bar, write_file
-from vit_demo.cli.parser import (
-    PRESET_HELP,
-    Commands,
-    add_command,
-    add_picture_options,
-    against,
-    chosen_methods,
-    names,
-    whole_numbers,
-)
+from vit_demo.cli import output, parser
 from vit_demo.cli.pictures import find_pictures
 from vit_demo.errors import InputError, PresetError
 
@@ -34,7 +24,7 @@ UNIT = "times the mean"
 """Unit of the sheet's colours: the values of different methods and patch sizes have no common one."""
 
 
-def add(commands: Commands) -> None:
+def add(commands: parser.Commands) -> None:
     """Adds the command."""
     examples = [
         "seven.png",
@@ -42,17 +32,17 @@ def add(commands: Commands) -> None:
         "photo.jpg --patch-size 12 --method attention,rollout,relevance --label lion --out out",
     ]
     description = "explain one picture under several presets, patch sizes and methods"
-    command = add_command(commands, "compare", run, description, examples)
+    command = parser.add_command(commands, "compare", run, description, examples)
     command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
     command.add_argument(
-        "--preset", type=names, action="extend", metavar="P[,P]",
-        help=f"names from `presets`, repositories of the Hub as org/name, or folders {PRESET_HELP}",
+        "--preset", type=parser.names, action="extend", metavar="P[,P]",
+        help=f"names from `presets`, repositories of the Hub as org/name, or folders {parser.PRESET_HELP}",
     )  # fmt: skip
     command.add_argument(
-        "--patch-size", type=whole_numbers, action="extend", metavar="N[,N]",
+        "--patch-size", type=parser.whole_numbers, action="extend", metavar="N[,N]",
         help="in pixels (of one preset all its sizes, of several the default of each)",
     )  # fmt: skip
-    add_picture_options(command)
+    parser.add_picture_options(command)
     command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the sheet (out)")
     command.add_argument("--json", action="store_true", help="print JSON with the maps, not the table")
 
@@ -66,29 +56,31 @@ def run(options: argparse.Namespace) -> None:
     from vit_demo.inference.engine import get_engine
     from vit_demo.inference.inputs import default_preset
 
-    methods = chosen_methods(options)
+    methods = parser.chosen_methods(options)
     image = read_image(picture.read())
     chosen = options.preset or [default_preset(image)]
     presets = {name: get_engine().prepare(name).result() for name in chosen}
     combinations = [(name, size) for name in presets for size in _patch_sizes(presets, name, options.patch_size)]
     results: list[Exploration] = []
     maps: list[list[NDArray[np.float32]]] = []
-    with progress_bar(len(combinations) * len(methods)) as bar:
+    with output.progress_bar(len(combinations) * len(methods)) as bar:
         for name, size in combinations:
             result = get_engine().explore(image, name, size, options.fit)
             first = len(results) * len(methods)
             results.append(result)
             maps.append([])
             for method in methods:
-                progress = map_progress(bar, f"{name}, {size} px", first + len(maps[-1]))
-                maps[-1].append(result.heatmap(method.name, options.label, progress, against=against(options, method)))
+                progress = output.map_progress(bar, f"{name}, {size} px", first + len(maps[-1]))
+                maps[-1].append(
+                    result.heatmap(method.name, options.label, progress, against=parser.against(options, method))
+                )
     path = options.out / f"{picture.stem}-compare.png"
-    write_file(path, _sheet(results, methods, maps))
+    output.write_file(path, _sheet(results, methods, maps))
     if options.json:
-        print_line(json.dumps([_to_json(*one, methods) for one in zip(results, maps, strict=True)]))
+        output.print_line(json.dumps([_to_json(*one, methods) for one in zip(results, maps, strict=True)]))
     else:
-        print_line(_table(results, methods, maps))
-    print_line(str(path), sys.stderr if options.json else sys.stdout)
+        output.print_line(_table(results, methods, maps))
+    output.print_line(str(path), sys.stderr if options.json else sys.stdout)
 
 
 def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None) -> list[int]:
@@ -151,6 +143,6 @@ def _sheet(results: list[Exploration], methods: list[Method], maps: list[list[ND
 def _to_json(result: Exploration, values: list[NDArray[np.float32]], methods: list[Method]) -> dict[str, Any]:
     named = zip(methods, values, strict=True)
     return {
-        **prediction_json(result),
-        "maps": {method.name: {"unit": method.unit, "values": json_values(one)} for method, one in named},
+        **output.prediction_json(result),
+        "maps": {method.name: {"unit": method.unit, "values": output.json_values(one)} for method, one in named},
     }

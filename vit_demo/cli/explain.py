@@ -7,30 +7,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from vit_demo.cli.output import (
-    json_values,
-    make_folder,
-    map_progress,
-    prediction_json,
-    print_line,
-    progress_bar,
-    write_file,
-)
-from vit_demo.cli.parser import (
-    PRESET_HELP,
-    Commands,
-    add_command,
-    add_map_options,
-    add_picture_options,
-    against,
-    chosen_methods,
-    map_options,
-)
+from vit_demo.cli import output, parser
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
 
 
-def add(commands: Commands) -> None:
+def add(commands: parser.Commands) -> None:
     """Adds the command."""
     examples = [
         "photo.jpg",
@@ -40,17 +22,17 @@ def add(commands: Commands) -> None:
         "'photos/**/*.jpg' --json > photos.jsonl",
         "- --label lion --against 'tabby cat' --method relevance < photo.jpg",
     ]
-    command = add_command(commands, "explain", run, "classify pictures and draw their heatmaps", examples)
+    command = parser.add_command(commands, "explain", run, "classify pictures and draw their heatmaps", examples)
     command.add_argument(
         "images", nargs="+", metavar="IMAGE", help="a picture file, a folder, a pattern, or - for standard input"
     )
     command.add_argument(
         "--preset", metavar="P",
-        help=f"a name from `presets`, a repository of the Hub as org/name, or a folder {PRESET_HELP}",
+        help=f"a name from `presets`, a repository of the Hub as org/name, or a folder {parser.PRESET_HELP}",
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
-    add_picture_options(command)
-    add_map_options(command)
+    parser.add_picture_options(command)
+    parser.add_map_options(command)
     command.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for the pictures (out; none with --json or --html)"
     )
@@ -66,17 +48,17 @@ def run(options: argparse.Namespace) -> bool:
     pictures = find_pictures(options.images)
     out = options.out or (None if options.json or options.html else Path("out"))
     if out is not None:
-        make_folder(out)
+        output.make_folder(out)
     from vit_demo.cli.report import Report
     from vit_demo.inference.engine import get_engine
 
-    methods = chosen_methods(options)
-    choices = map_options(options, methods)
+    methods = parser.chosen_methods(options)
+    choices = parser.map_options(options, methods)
     if options.preset is not None:  # otherwise each picture has its own
         get_engine().prepare(options.preset).result().check_patch_size(options.patch_size)
     report, known = Report(), dict[str, tuple[str, ...]]()
     failed, goes_on = False, out is not None or options.html is not None
-    with progress_bar(len(pictures) * len(methods)) as bar:
+    with output.progress_bar(len(pictures) * len(methods)) as bar:
         for number, picture in enumerate(pictures):
             try:
                 result = get_engine().explore(picture.read(), options.preset, options.patch_size, options.fit)
@@ -88,14 +70,14 @@ def run(options: argparse.Namespace) -> bool:
             label = result.labels[result.target(options.label)] if result.labels else None
             maps = list[ExplainedMap]()
             for method, chosen in zip(methods, choices, strict=True):
-                progress = map_progress(bar, picture.name, number * len(methods) + len(maps))
-                other = against(options, method)
+                progress = output.map_progress(bar, picture.name, number * len(methods) + len(maps))
+                other = parser.against(options, method)
                 values = result.heatmap(method.name, options.label, progress, against=other, **chosen)
                 maps.append(ExplainedMap(method, chosen, values, other))
             explained = Explained(picture, result, maps, label)
             paths = write_pictures(explained, out, options.query) if out is not None else []
             if options.json:
-                print_line(json.dumps(to_json(explained, paths)), goes_on=goes_on)
+                output.print_line(json.dumps(to_json(explained, paths)), goes_on=goes_on)
             else:
                 print_text(explained, paths, with_name=len(pictures) > 1)
             known[result.preset.name] = result.preset.few_labels
@@ -105,8 +87,8 @@ def run(options: argparse.Namespace) -> bool:
         print_known(known)
     if options.html:
         # A file name may hold bytes that are no text.
-        write_file(options.html, report.html().encode(errors="backslashreplace"))
-        print_line(str(options.html), sys.stderr if options.json else sys.stdout)
+        output.write_file(options.html, report.html().encode(errors="backslashreplace"))
+        output.print_line(str(options.html), sys.stderr if options.json else sys.stdout)
     return failed
 
 
@@ -123,7 +105,7 @@ def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | 
     paths = []
     for name, picture in named.items():
         paths.append(folder / f"{explained.picture.stem}-{name}.png")
-        write_file(paths[-1], picture)
+        output.write_file(paths[-1], picture)
     return paths
 
 
@@ -137,7 +119,7 @@ def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> N
     if with_name:
         lines.insert(0, f"{explained.picture.name}")
         lines.append("")
-    print_line("\n".join(lines), goes_on=True)
+    output.print_line("\n".join(lines), goes_on=True)
 
 
 def print_known(known: dict[str, tuple[str, ...]]) -> None:
@@ -145,7 +127,7 @@ def print_known(known: dict[str, tuple[str, ...]]) -> None:
     for name, labels in known.items():
         if labels:
             sentence = f"{name} knows {len(labels)} classes and takes anything else for one of them: "
-            print_line(textwrap.fill(f"{sentence}{', '.join(labels)}.", 120), goes_on=True)
+            output.print_line(textwrap.fill(f"{sentence}{', '.join(labels)}.", 120), goes_on=True)
 
 
 def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
@@ -153,7 +135,7 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
     result = explained.result
     return {
         "image": explained.picture.name,
-        **prediction_json(result),
+        **output.prediction_json(result),
         "is_confident": result.is_confident,
         "labels": list(result.preset.few_labels),
         "maps": {
@@ -162,7 +144,7 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
                 "label": explained.label if one.method.class_specific else None,
                 "against": one.against,
                 "options": one.options,
-                "values": json_values(one.values),
+                "values": output.json_values(one.values),
             }
             for one in explained.maps
         },
@@ -173,6 +155,6 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
 def report_failure(picture: Picture, error: InputError, as_json: bool, *, alone: bool, goes_on: bool) -> None:
     """Prints why a picture could not be used; with ``--json`` in the output, too."""
     where = "" if alone else f"{picture.name}: "
-    print_line(f"vit_demo: {where}{error}", sys.stderr)
+    output.print_line(f"vit_demo: {where}{error}", sys.stderr)
     if as_json:
-        print_line(json.dumps({"image": picture.name, "error": str(error)}), goes_on=goes_on)
+        output.print_line(json.dumps({"image": picture.name, "error": str(error)}), goes_on=goes_on)

@@ -20,16 +20,9 @@ from vit_demo import images
 from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_gpu
 from vit_demo.checks import find_device, path_or_name
 from vit_demo.errors import InputError
+from vit_demo.inference import forward
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import (
-    Backend,
-    Call,
-    forward_with_trace,
-    report_to,
-    retry_with_less_memory,
-    run_on,
-)
 from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
@@ -51,7 +44,7 @@ class Engine:
         backend: Where networks run; None for this process.
     """
 
-    def __init__(self, device: str | None = None, backend: Backend | None = None) -> None:
+    def __init__(self, device: str | None = None, backend: forward.Backend | None = None) -> None:
         self.device = find_device(device) if device else best_device()
         # Another process that computes counts its memory itself.
         self.jobs = JobRunner(backend.pools, sys.maxsize) if backend else JobRunner(POOLS)
@@ -161,7 +154,7 @@ class Engine:
             size = (1, preset.config.in_channels, preset.image_size, preset.image_size)
             blank = torch.zeros(size, dtype=torch.float32)
             try:
-                self.run_on_model(preset, preset.default_patch_size, forward_with_trace, blank)
+                self.run_on_model(preset, preset.default_patch_size, forward.forward_with_trace, blank)
             except InputError as error:
                 logging.getLogger(__name__).error("The preset %s cannot be used: %s", name, error)
 
@@ -194,11 +187,11 @@ class Engine:
         """
         forks = needs_zero_gpu(preset.num_parameters_at(patch_size))
         if "progress" in options:
-            options["progress"] = None if forks or self._backend else partial(report_to, options["progress"])
+            options["progress"] = None if forks or self._backend else partial(forward.report_to, options["progress"])
 
         def work() -> T:
             if self._backend is not None:
-                return self._backend.execute(Call(preset, patch_size, function, arguments, options, slow))
+                return self._backend.execute(forward.Call(preset, patch_size, function, arguments, options, slow))
             self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)
@@ -222,10 +215,10 @@ class Engine:
                 model = load_model(preset, patch_size).to(device)
             elif forked:
                 model = model.to(device)  # no other thread uses it there
-            return run_on(model, device, function, arguments, {**options, "patch_size": patch_size})
+            return forward.run_on(model, device, function, arguments, {**options, "patch_size": patch_size})
 
         forked = needs_zero_gpu(preset.num_parameters_at(patch_size))
-        return retry_with_less_memory(attempt, best_device(forked=True) if forked else self.device)
+        return forward.retry_with_less_memory(attempt, best_device(forked=True) if forked else self.device)
 
     def _where(self, preset: Preset, patch_size: int, device: torch.device) -> str:
         """Where a pass ran, in words, and why if it is not the engine's device."""

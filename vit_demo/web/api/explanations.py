@@ -9,42 +9,8 @@ from PIL import Image
 from vit_demo.features import norm_outliers
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
+from vit_demo.web.api import parameters, schemas
 from vit_demo.web.api.endpoints import REQUIRED, endpoint
-from vit_demo.web.api.parameters import (
-    Against,
-    Block,
-    ByPatch,
-    Col,
-    DroppedPatches,
-    Head,
-    Label,
-    MethodName,
-    NumSegments,
-    OtherPicture,
-    PresetName,
-    QueryCol,
-    QueryRow,
-    RemoveBackground,
-    Row,
-)
-from vit_demo.web.api.schemas import (
-    Areas,
-    BeforeAndAfter,
-    Classified,
-    Components,
-    Confidence,
-    Explained,
-    ExplainedImage,
-    Heatmap,
-    Lengths,
-    LogitLens,
-    MethodEntry,
-    Predicted,
-    Prediction,
-    PresetEntry,
-    Segments,
-    Values,
-)
 from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.requests import parse
 from vit_demo.weights import PRESETS
@@ -54,16 +20,18 @@ OPTIONS = ("block", "head", "query")
 
 
 @endpoint
-def presets() -> list[PresetEntry]:
+def presets() -> list[schemas.PresetEntry]:
     """Lists the models: name, title, task, classes, image and patch sizes, size of the network.
 
     Returns:
         One object for each; "labels" are its classes if these are at most 100, otherwise see labels.
     """
-    fields = [name for name in PresetEntry.__annotations__ if name not in ("labels", "num_labels", "patch_sizes")]
+    fields = [
+        name for name in schemas.PresetEntry.__annotations__ if name not in ("labels", "num_labels", "patch_sizes")
+    ]
     return [
         cast(
-            PresetEntry,
+            schemas.PresetEntry,
             {
                 **{name: getattr(preset, name) for name in fields},
                 "num_labels": len(preset.labels),
@@ -76,7 +44,7 @@ def presets() -> list[PresetEntry]:
 
 
 @endpoint
-async def labels(preset: PresetName) -> list[str]:
+async def labels(preset: parameters.PresetName) -> list[str]:
     """Lists all classes of a model, also of one that knows more than 100.
 
     Returns:
@@ -87,20 +55,23 @@ async def labels(preset: PresetName) -> list[str]:
 
 
 @endpoint
-def methods() -> list[MethodEntry]:
+def methods() -> list[schemas.MethodEntry]:
     """Lists the explanation methods: name, title, whether they are class-specific, cost, unit, options of explain.
 
     Returns:
         One object a method.
     """
     return [
-        cast(MethodEntry, {**method.to_dict(), "options": [o.to_dict() for o in method.options if o.name in OPTIONS]})
+        cast(
+            schemas.MethodEntry,
+            {**method.to_dict(), "options": [o.to_dict() for o in method.options if o.name in OPTIONS]},
+        )
         for method in METHODS.values()
     ]
 
 
 @endpoint
-def predict(result: Exploration) -> Predicted:
+def predict(result: Exploration) -> schemas.Predicted:
     """Classifies a picture with a Vision Transformer.
 
     Returns:
@@ -113,13 +84,13 @@ def predict(result: Exploration) -> Predicted:
 
 def requested_map(
     result: Exploration,
-    method: MethodName = "attention",
-    block: Block = -1,
-    head: Head = -1,
-    row: QueryRow = -1,
-    col: QueryCol = -1,
-    label: Label = "",
-    against: Against = "",
+    method: parameters.MethodName = "attention",
+    block: parameters.Block = -1,
+    head: parameters.Head = -1,
+    row: parameters.QueryRow = -1,
+    col: parameters.QueryCol = -1,
+    label: parameters.Label = "",
+    against: parameters.Against = "",
 ) -> NDArray[np.float32]:
     """The map that explain and overlay are asked for."""
     options = {
@@ -133,7 +104,7 @@ def requested_map(
 
 
 @endpoint(like=requested_map)
-def explain(result: Exploration, method: str, label: str | None, **options: Any) -> Heatmap:
+def explain(result: Exploration, method: str, label: str | None, **options: Any) -> schemas.Heatmap:
     """Computes one heatmap over the patches of a picture.
 
     Block, head, row and column are ignored by methods without these options.
@@ -157,8 +128,8 @@ def overlay(result: Exploration, method: str, **options: Any) -> Image.Image:
 
 @endpoint
 def explain_image(
-    result: Exploration, method: MethodName = "relevance", label: Label = ""
-) -> tuple[ExplainedImage, Image.Image]:
+    result: Exploration, method: parameters.MethodName = "relevance", label: parameters.Label = ""
+) -> tuple[schemas.ExplainedImage, Image.Image]:
     """Classifies a picture and shows which parts of it the prediction rests on, in one call.
 
     Returns:
@@ -168,7 +139,7 @@ def explain_image(
         anything else for one of them, sometimes with high confidence.
     """
     values = result.heatmap(method, label)
-    found: ExplainedImage = {
+    found: schemas.ExplainedImage = {
         **_predicted(result),
         **_heatmap(method, values),
         "explained": label or _first(result),
@@ -177,7 +148,7 @@ def explain_image(
 
 
 @endpoint
-def logit_lens(result: Exploration, patches: ByPatch = False) -> LogitLens:
+def logit_lens(result: Exploration, patches: parameters.ByPatch = False) -> schemas.LogitLens:
     """Predicts the class after each block of the network, of the whole picture or of each patch (logit lens).
 
     Returns:
@@ -191,7 +162,7 @@ def logit_lens(result: Exploration, patches: ByPatch = False) -> LogitLens:
 
 
 @endpoint
-def drop_patches(result: Exploration, patches: DroppedPatches = REQUIRED) -> BeforeAndAfter:
+def drop_patches(result: Exploration, patches: parameters.DroppedPatches = REQUIRED) -> schemas.BeforeAndAfter:
     """Predicts again with some patches removed from the sequence, to test what the prediction needs.
 
     Returns:
@@ -202,8 +173,11 @@ def drop_patches(result: Exploration, patches: DroppedPatches = REQUIRED) -> Bef
 
 @endpoint(slow=True)
 def faithfulness(
-    result: Exploration, method: MethodName = "relevance", label: Label = "", against: Against = ""
-) -> Areas:
+    result: Exploration,
+    method: parameters.MethodName = "relevance",
+    label: parameters.Label = "",
+    against: parameters.Against = "",
+) -> schemas.Areas:
     """Measures whether a heatmap is faithful, by deletion and insertion, beside random orders of the patches.
 
     Returns:
@@ -222,11 +196,11 @@ def faithfulness(
 @endpoint
 def similarity(
     result: Exploration,
-    block: Block = -1,
-    row: Row = 0,
-    col: Col = 0,
-    other: OtherPicture = None,
-) -> Values:
+    block: parameters.Block = -1,
+    row: parameters.Row = 0,
+    col: parameters.Col = 0,
+    other: parameters.OtherPicture = None,
+) -> schemas.Values:
     """Compares the token of one patch with those of all patches, by cosine similarity.
 
     Returns:
@@ -238,10 +212,10 @@ def similarity(
 @endpoint
 def pca(
     result: Exploration,
-    block: Block = -1,
-    remove_background: RemoveBackground = False,
-    other: OtherPicture = None,
-) -> Components:
+    block: parameters.Block = -1,
+    remove_background: parameters.RemoveBackground = False,
+    other: parameters.OtherPicture = None,
+) -> schemas.Components:
     """Computes the first three principal components of the patches' tokens, often shown as red, green and blue.
 
     Returns:
@@ -254,7 +228,7 @@ def pca(
 
 
 @endpoint
-def kmeans(result: Exploration, block: Block = -1, k: NumSegments = 5) -> Segments:
+def kmeans(result: Exploration, block: parameters.Block = -1, k: parameters.NumSegments = 5) -> schemas.Segments:
     """Divides a picture into segments of patches with similar tokens, by k-means.
 
     Returns:
@@ -265,7 +239,7 @@ def kmeans(result: Exploration, block: Block = -1, k: NumSegments = 5) -> Segmen
 
 
 @endpoint
-def norms(result: Exploration, block: Block = -1) -> Lengths:
+def norms(result: Exploration, block: parameters.Block = -1) -> schemas.Lengths:
     """Measures the length of each patch's token, and finds those that are far longer than the rest.
 
     Returns:
@@ -275,11 +249,11 @@ def norms(result: Exploration, block: Block = -1) -> Lengths:
     return {**_on_grid(values), "outliers": np.argwhere(norm_outliers(values)).tolist()}
 
 
-def _heatmap(method: str, values: NDArray[np.float32]) -> Explained:
+def _heatmap(method: str, values: NDArray[np.float32]) -> schemas.Explained:
     return {**_on_grid(values), "method": method, "class_specific": find_method(method).class_specific}
 
 
-def _on_grid(values: NDArray[np.floating]) -> Values:
+def _on_grid(values: NDArray[np.floating]) -> schemas.Values:
     rows, cols = values.shape
     return {"map": values.tolist(), "rows": rows, "cols": cols}
 
@@ -289,14 +263,14 @@ def _first(result: Exploration) -> str:
     return next((label for label, _ in result.top(1)), "")
 
 
-def _prediction(result: Exploration) -> Prediction:
+def _prediction(result: Exploration) -> schemas.Prediction:
     confidences = _confidences(result.top(5))
     return {"label": _first(result), "is_confident": result.is_confident, "confidences": confidences}
 
 
-def _predicted(result: Exploration) -> Classified:
+def _predicted(result: Exploration) -> schemas.Classified:
     return {**_prediction(result), "preset": result.preset.name, "labels": list(result.preset.few_labels)}
 
 
-def _confidences(pairs: list[tuple[str, float]]) -> list[Confidence]:
+def _confidences(pairs: list[tuple[str, float]]) -> list[schemas.Confidence]:
     return [{"label": label, "confidence": probability} for label, probability in pairs]

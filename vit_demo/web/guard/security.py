@@ -17,17 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
-from vit_demo.web.guard.bodies import (
-    BODY_TIMEOUT_SECONDS,
-    MAX_EVENT_BYTES,
-    RequestRefused,
-    UnfinishedBodies,
-    check_body,
-    content_length,
-    event_size,
-    read_body,
-    receive_before,
-)
+from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
 from vit_demo.web.guard.headers import check_address, clean_headers, client_address, is_local
 from vit_demo.web.guard.quota import FileCounter, Pace, Quota
@@ -96,7 +86,7 @@ class Guard:
         self._checks = EventChecks(page)
         self._quota = Quota(UPLOAD_QUOTA_BYTES)
         self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
-        self._unfinished = UnfinishedBodies()
+        self._unfinished = bodies.UnfinishedBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuses a request, or passes it on."""
@@ -128,10 +118,10 @@ class Guard:
             name = stream_name(scope, path)
             with streams.listening(name) if name else nullcontext():
                 await self._app(scope, receive, send_guarded)
-        except (RequestRefused, OSError) as error:
-            if not isinstance(error, RequestRefused) and not has_failed:
+        except (bodies.RequestRefused, OSError) as error:
+            if not isinstance(error, bodies.RequestRefused) and not has_failed:
                 raise
-            refusal = error if isinstance(error, RequestRefused) else RequestRefused(507, NOT_STORED)
+            refusal = error if isinstance(error, bodies.RequestRefused) else bodies.RequestRefused(507, NOT_STORED)
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status)
             await response(scope, receive, send_guarded)
         except RuntimeError as error:
@@ -149,9 +139,9 @@ class Guard:
             await asyncio.sleep(self._pace.wait(address))
         if path.rstrip("/") == "/upload":
             return self._upload(scope, receive, address)
-        with self._unfinished.room(address, event_size(scope)):
-            body = await read_body(scope, receive)
-        data = check_body(body)
+        with self._unfinished.room(address, bodies.event_size(scope)):
+            body = await bodies.read_body(scope, receive)
+        data = bodies.check_body(body)
         self._checks.check_session(data)
         if path.startswith("/component_server"):
             self._checks.check_call(data)
@@ -174,20 +164,22 @@ class Guard:
 
     def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
         """The body of an upload, whose length and number of files count against the quota of its sender."""
-        length = content_length(scope)
+        length = bodies.content_length(scope)
         if not length:
-            raise RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
+            raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
         if not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
-            raise RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
-        if length > MAX_PICTURE_BYTES + MAX_EVENT_BYTES:
-            raise RequestRefused(413, f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy.")
+            raise bodies.RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
+        if length > MAX_PICTURE_BYTES + bodies.MAX_EVENT_BYTES:
+            raise bodies.RequestRefused(
+                413, f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
+            )
         self._quota.spend(address, length)
         scope["query_string"] = b""  # Gradio would remember an upload_id until somebody asks for its progress
-        deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
+        deadline = time.monotonic() + bodies.BODY_TIMEOUT_SECONDS
         files = FileCounter()
 
         async def receive_in_time() -> Message:
-            message = await receive_before(receive, deadline)
+            message = await bodies.receive_before(receive, deadline)
             self._quota.spend(address, UPLOAD_FILE_BYTES * files.count(message.get("body", b"")))
             return message
 
