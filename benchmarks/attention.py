@@ -120,11 +120,11 @@ def peak_megabytes(case: str, tokens: int) -> float:
     """By how much a case's peak memory exceeds that of a plain forward pass; called in a separate process."""
     model, images = build(tokens)
     run = PEAK_CASES[case](model)
-    plain = _peak(model, images)
-    return _peak(run, images) - plain
+    plain = peak(model, images)
+    return peak(run, images) - plain
 
 
-def _peak(run: Run, images: Tensor) -> float:
+def peak(run: Run, images: Tensor) -> float:
     """The highest resident memory of this process during one call, in megabytes.
 
     Linux keeps it as VmHWM, which can be reset to what is resident now; ``getrusage`` would include the peak of the

@@ -56,34 +56,18 @@ def ours_rollout(model: TracedViT) -> Run:
     return run
 
 
-def ours_relevance(model: TracedViT) -> Run:
-    """Forward, backward and the class relevance of the predicted class."""
-    return lambda images: relevance(model, images)
+def ours(method: Callable[[TracedViT, Tensor], Tensor]) -> Callable[[TracedViT], Run]:
+    """The passes of a method, and its map, of the predicted class if it depends on one."""
+    return lambda model: lambda images: method(model, images)
 
 
-def ours_attnlrp(model: TracedViT) -> Run:
-    """Forward, backward by the rules of AttnLRP, and the map of the predicted class."""
-    return lambda images: attnlrp(model, images)
+def ours_many(method: Callable[..., Tensor]) -> Callable[..., Run]:
+    """A method of many passes with its defaults, of the predicted class."""
 
+    def build(model: TracedViT, progress: Progress | None = None) -> Run:
+        return lambda images: method(model, images, int(model(images).argmax()), progress=progress)
 
-def ours_libra_fullgrad(model: TracedViT) -> Run:
-    """Forward, backward by the rules of LibraGrad, and the map of the predicted class."""
-    return lambda images: libra_fullgrad(model, images)
-
-
-def ours_norm_attention(model: TracedViT) -> Run:
-    """The forward pass, and the norm-based attention of the class token in the last block."""
-    return lambda images: norm_attention(model, images)
-
-
-def ours_occlusion(model: TracedViT, progress: Progress | None = None) -> Run:
-    """Occlusion of the predicted class: one pass per patch."""
-    return lambda images: occlusion(model, images, int(model(images).argmax()), progress=progress)
-
-
-def ours_local_surrogate(model: TracedViT, progress: Progress | None = None) -> Run:
-    """The local surrogate with its default budget."""
-    return lambda images: local_surrogate(model, images, int(model(images).argmax()), progress=progress)
+    return build
 
 
 class EnoughPassesError(Exception):
@@ -270,18 +254,18 @@ CASES: dict[str, Callable[[TracedViT], Run]] = {
     "ours, with a trace": ours_traced,
     "ours, with class-token maps of all blocks": ours_class_token_maps,
     "ours, with rollout": ours_rollout,
-    "ours, with relevance": ours_relevance,
-    "ours, with AttnLRP": ours_attnlrp,
-    "ours, with Libra FullGrad+": ours_libra_fullgrad,
-    "ours, with norm-based attention": ours_norm_attention,
+    "ours, with relevance": ours(relevance),
+    "ours, with AttnLRP": ours(attnlrp),
+    "ours, with Libra FullGrad+": ours(libra_fullgrad),
+    "ours, with norm-based attention": ours(norm_attention),
     "full matrices, rollout": full_matrix_rollout,
     "full matrices, relevance": full_matrix_relevance,
     "timm, plain forward": timm_plain,
     "timm, AttentionExtract": timm_extract,
     "transformers, output_attentions": transformers_attentions,
     "vit-pytorch, Recorder": vit_pytorch_recorder,
-    "ours, occlusion": ours_occlusion,
-    "ours, local surrogate": ours_local_surrogate,
+    "ours, occlusion": ours_many(occlusion),
+    "ours, local surrogate": ours_many(local_surrogate),
 }
 if find_spec("pytorch_grad_cam"):
     CASES["pytorch-grad-cam, GradCAM"] = grad_cam
@@ -293,7 +277,7 @@ MANY_PASSES = {"ours, occlusion", "ours, local surrogate", "captum, FeatureAblat
 
 PEAK_CASES = {
     **CASES,
-    "ours, occlusion": few_passes(ours_occlusion),
-    "ours, local surrogate": few_passes(ours_local_surrogate),
+    "ours, occlusion": few_passes(ours_many(occlusion)),
+    "ours, local surrogate": few_passes(ours_many(local_surrogate)),
 }
 """The cases whose peak memory is measured."""

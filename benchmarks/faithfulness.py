@@ -7,7 +7,7 @@ bundled presets on their validation images. Every figure is written to a file at
 one ended; tables and plot are made of what is there.
 
 Example:
-    $ python -m benchmarks faithfulness --data PATH --store board.jsonl --count 200 --docs docs
+    $ python -m benchmarks faithfulness --data PATH --store board.jsonl --count 200 --memory --docs docs
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import partial
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor
 from tqdm import tqdm
 
-from benchmarks.attention import machine
+from benchmarks.attention import peak
+from benchmarks.board import Record, document, plot
 from benchmarks.board_methods import maps
 from vit_demo import load
 from vit_demo.images import preprocess, read_image
@@ -40,12 +43,7 @@ from vit_demo.weights import find_preset
 
 PRETRAINED = "vit-ti16"
 NETWORKS = (PRETRAINED, "photos-tiny", "digits-small")
-REMOVALS = ("grey", "blur", "dropped")
 STEPS = 14
-
-Record = dict[str, Any]
-"""Of one method on one picture: ``network``, ``image``, ``method``, ``seconds``, ``areas``: removal -> (deletion,
-insertion)."""
 
 
 def quick() -> torch.autocast:
@@ -66,7 +64,7 @@ def photos(folder: Path, count: int) -> Iterator[Tensor]:
     paths = sorted((folder / "imagenet_samples" / "images").iterdir())
     half = (0.5, 0.5, 0.5)
     for index in np.random.RandomState(0).permutation(len(paths))[:count]:
-        picture = read_image(paths[index])
+        picture = read_image(Image.open(paths[index]))  # in this process, because the files are trusted
         yield preprocess(picture, image_size=224, patch_size=16, mean=half, std=half, crop_fraction=0.9)[0]
 
 
@@ -75,7 +73,7 @@ def network_and_images(name: str, folder: Path) -> tuple[TracedViT, Iterator[Ten
     if name == PRETRAINED:
         return pretrained(folder), photos(folder, 1000)
     preset = find_preset(name)
-    model = load(name, preset.default_patch_size, "cpu").requires_grad_(False)
+    model = TracedViT.of(load(name, preset.default_patch_size, "cpu").requires_grad_(False))
     images = evenly_spaced_subset(load_split(preset, folder, "validation"), 200).images
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
     return model, iter(normalise(images[order].float() / 255, preset).split(1))
@@ -93,107 +91,61 @@ def areas(model: TracedViT, images: Tensor, target: int, values: Tensor) -> dict
 
 def dropped_areas(model: TracedViT, images: Tensor, target: int, values: Tensor) -> tuple[float, float]:
     """Deletion and insertion where patches leave the sequence; one of them always stays."""
-    order = values.flatten().argsort(descending=True, stable=True)
-    n = len(order)
-    counts = torch.linspace(1, n - 1, STEPS + 1).round().long().tolist()
-    curves = [
-        [float(subset_logits(model, images, kept.sort().values[None]).softmax(1)[0, target]) for kept in subsets]
-        for subsets in ([order[count:] for count in counts], [order[:count] for count in counts])
-    ]
-    deletion, insertion = (float(np.trapezoid(curve, counts)) / (n - 2) for curve in curves)
-    return deletion, insertion
+    rank = values.flatten().argsort(descending=True, stable=True).argsort()
+    counts = torch.linspace(1, len(rank) - 1, STEPS + 1).round()
+    first = rank < counts[:, None]  # [steps + 1, n]
+    curves = subset_logits(model, images, torch.cat([~first, first])).softmax(1)[:, target].reshape(2, -1)
+    deletion, insertion = torch.trapezoid(curves, counts).tolist()
+    return deletion / (len(rank) - 2), insertion / (len(rank) - 2)
 
 
-def measure(name: str, folder: Path, count: int, store: Path) -> None:
-    """Adds what is missing of one network's first pictures to the store."""
-    done = {(one["image"], one["method"]) for one in read(store) if one["network"] == name}
+def measure(name: str, folder: Path, count: int, methods: Collection[str], store: Path) -> None:
+    """Adds what is missing of some methods on one network's first pictures to the store."""
+    done = {(one["image"], one["method"]) for one in read(store) if one["network"] == name and "areas" in one}
     model, images = network_and_images(name, folder)
     for index, pixels in enumerate(tqdm(islice(images, count), total=count, desc=name, unit="image", mininterval=20)):
-        missing = {method: run for method, run in maps().items() if (index, method) not in done}
+        missing = {method: maps()[method] for method in methods if (index, method) not in done}
         with torch.inference_mode(), quick():
             target = int(model(pixels).argmax()) if missing else 0
         for method, run in missing.items():
-            started = time.perf_counter()
+            started = time.process_time()
             with quick():
                 values = run(model, pixels, target).float()
-            seconds = time.perf_counter() - started
+            seconds = time.process_time() - started
             with quick():
                 found = areas(model, pixels, target, values)
             record = {"network": name, "image": index, "method": method, "seconds": seconds, "areas": found}
-            with store.open("a") as file:
-                file.write(json.dumps(record) + "\n")
+            append(store, record)
+
+
+def measure_memory(folder: Path, methods: Collection[str], store: Path) -> None:
+    """Adds what is missing of the methods' peaks of memory on the pretrained network; Linux only."""
+    done = {one["method"] for one in read(store) if "megabytes" in one}
+    missing = [method for method in methods if method not in done]
+    # A process for each, because memory that another has freed is reused; forked before this one has used any.
+    with get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+        for method, megabytes in zip(missing, pool.imap(partial(peak_of, folder), missing), strict=True):
+            append(store, {"network": PRETRAINED, "method": method, "megabytes": megabytes})
+
+
+def peak_of(folder: Path, method: str) -> float:
+    """By how much a method's peak of memory exceeds that of a plain pass, in megabytes."""
+    model, images = network_and_images(PRETRAINED, folder)
+    pixels = next(images)
+    with quick():
+        plain = peak(model, pixels)
+        return max(0.0, peak(lambda one: maps()[method](model, one, 0), pixels) - plain)
+
+
+def append(store: Path, record: Record) -> None:
+    """Adds one line to the store."""
+    with store.open("a") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 def read(store: Path) -> list[Record]:
     """What was measured so far."""
     return [json.loads(line) for line in store.read_text().splitlines()] if store.exists() else []
-
-
-def pairs(records: list[Record], network: str, count: int) -> dict[str, np.ndarray]:
-    """Deletion and insertion ``[images, removals, 2]`` of each method, on the pictures that all methods have."""
-    found: dict[str, dict[int, list[tuple[float, float]]]] = {}
-    for one in records:
-        if one["network"] == network and one["image"] < count:
-            found.setdefault(one["method"], {})[one["image"]] = [one["areas"][removal] for removal in REMOVALS]
-    if not found:
-        return {}
-    common = sorted(set[int].intersection(*(set(images) for images in found.values())))
-    return {method: np.array([images[i] for i in common]) for method, images in found.items()} if common else {}
-
-
-def gains(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of insertion minus deletion for each removal, and half of its 95 % interval."""
-    difference = values[..., 1] - values[..., 0]  # [images, removals]
-    spread = difference.std(0, ddof=min(1, len(difference) - 1))
-    return difference.mean(0), 1.96 * spread / len(difference) ** 0.5
-
-
-def table(records: list[Record], network: str, count: int) -> str:
-    """One network's figures as Markdown, the best method first; a star marks what is no better than chance."""
-    found = pairs(records, network, count)
-    if not found:
-        return ""
-    seconds = {
-        method: np.median([one["seconds"] for one in records if (one["network"], one["method"]) == (network, method)])
-        for method in found
-    }
-    header = " | ".join(f"{removal}: deletion / insertion | difference" for removal in REMOVALS)
-    rows = [f"| `{network}`, {len(next(iter(found.values())))} images | {header} | seconds |", "|---" * 8 + "|"]
-    for method, values in sorted(found.items(), key=lambda item: -gains(item[1])[0].mean()):
-        mean, half = gains(values)
-        _, chance = gains(values - found["random"])
-        above = mean - gains(found["random"])[0]
-        cells = [
-            f"{deletion:.3f} / {insertion:.3f} | {gain:.3f} ± {width:.3f}{'' if better else ' *'}"
-            for (deletion, insertion), gain, width, better in zip(
-                values.mean(0), mean, half, above > chance, strict=True
-            )
-        ]
-        rows.append(f"| {method} | {' | '.join(cells)} | {seconds[method]:.2f} |")
-    return "\n".join(rows)
-
-
-def plot(records: list[Record], networks: tuple[str, ...], count: int, path: Path) -> None:
-    """Insertion minus deletion of every method, one panel a network."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 6.5), layout="constrained")
-    panels = figure.subplots(1, len(networks), sharex=True, squeeze=False)[0]
-    for panel, network in zip(panels, networks, strict=True):
-        found = sorted(pairs(records, network, count).items(), key=lambda item: gains(item[1])[0].mean())
-        for offset, removal in enumerate(REMOVALS):
-            place = np.arange(len(found)) + 0.25 * (1 - offset)
-            means, halves = zip(*(gains(values) for _, values in found), strict=True)
-            panel.errorbar(
-                [mean[offset] for mean in means], place, xerr=[half[offset] for half in halves], fmt="o",
-                markersize=3, label=removal,
-            )  # fmt: skip
-        panel.set_yticks(range(len(found)), [method for method, _ in found])
-        panel.set_title(network)
-        panel.axvline(0, color="grey", linewidth=0.5)
-        panel.set_xlabel("insertion − deletion")
-    panels[0].legend(loc="lower right")
-    figure.savefig(path)
 
 
 def main() -> None:
@@ -203,29 +155,22 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("board.jsonl"), help="file of the figures (%(default)s)")
     parser.add_argument("--count", type=int, default=200, help="images of each network (%(default)s)")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS, help="(all)")
+    parser.add_argument("--methods", nargs="+", choices=maps(), default=list(maps()), help="to be measured (all)")
+    parser.add_argument("--memory", action="store_true", help="each method's peak of memory, too; Linux only")
     parser.add_argument("--docs", type=Path, help="folder into which faithfulness.md and its plot are written")
     arguments = parser.parse_args()
+    methods = dict.fromkeys(["random", *arguments.methods])  # which all others are compared with
+    torch.set_num_threads(1)
+    if arguments.memory:
+        measure_memory(arguments.data, methods, arguments.store)
     for name in arguments.networks:
-        measure(name, arguments.data, arguments.count, arguments.store)
+        measure(name, arguments.data, arguments.count, methods, arguments.store)
     records = read(arguments.store)
-    tables = "\n\n".join(table(records, name, arguments.count) for name in arguments.networks)
-    print(machine(), tables, sep="\n\n")
+    text = document(records, arguments.networks)
+    print(text)
     if arguments.docs:
-        plot(records, tuple(arguments.networks), arguments.count, arguments.docs / "images" / "faithfulness.svg")
-        (arguments.docs / "faithfulness.md").write_text(f"{HEAD}\n{tables}\n")
-
-
-HEAD = """# The board of faithfulness
-
-Made by `python -m benchmarks faithfulness --data PATH --docs docs`. Deletion (lower is better), insertion (higher is
-better) and their difference with its 95 % interval over the images, for three ways to remove patches: painted grey,
-blurred, or dropped from the sequence. The best method of each network comes first. A star marks a difference that is
-not above that of a random order by more than its interval. `edges` is a sham: where the picture has edges, whatever the
-network says. Seconds are medians on the machine that made the tables, beside other work.
-[Explanations](explanations.md) describes the methods.
-
-![Insertion minus deletion of every method](images/faithfulness.svg)
-"""
+        plot(records, arguments.networks, arguments.docs / "images" / "faithfulness.svg")
+        (arguments.docs / "faithfulness.md").write_text(text)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Prints JSON with one entry for each English text without a translation: the file of a new language, or what an older one
 still needs. ``page_words`` collects the texts from the code, for this command and for the tests:
 
-- JavaScript: the first argument of each ``translate("...")`` and ``english("...")``;
+- JavaScript: the first argument of each ``translate("...")`` and ``english("...")``, and in ``texts.js`` each string;
 - HTML, in files and in ``html = `...` `` of JavaScript: text and attributes, outside of ``translate="no"``;
 - Python: what the registries hold, and the sentences of the modules below, whose values are ``{0}``, ``{1}`` and so on.
 """
@@ -98,6 +98,7 @@ UNTRANSLATED = {"org/name", "Apache-2.0", "AttnLRP"}
 """The same in every language."""
 
 _CALL = re.compile(r"""\b(?:translate|english)\(\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
+_STRING = re.compile(r"""(?<!\w)("(?:[^"\\\n]|\\.)*")(?!:)""")
 _TEMPLATE = re.compile(r"\b(?:html|HTML) = `([^`]*)`")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9“])")
 _WORD = re.compile(r"[^\W\d_A-Z]{2}|^%")
@@ -142,7 +143,8 @@ def page_words() -> set[str]:
 
 def _of_javascript() -> Iterator[str]:
     for path in FRONTEND.rglob("*.js"):
-        for literal in _CALL.findall(path.read_text(encoding="utf-8")):
+        pattern = _STRING if path.name == "texts.js" else _CALL
+        for literal in pattern.findall(re.sub(r"^import .*|//.*", "", path.read_text(encoding="utf-8"), flags=re.M)):
             yield ast.literal_eval(literal)
 
 

@@ -193,11 +193,6 @@ def test_what_readme_names_is_there_after_its_first_command():
     assert [name for name in named if not (ROOT / name).is_file() and name not in written] == []
 
 
-def test_readme_says_what_a_link_leaves_out():
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert "A link restores what is on the page, except photos of your own." in readme
-
-
 def test_readme_says_which_weights_are_averages_of_several_runs() -> None:
     bundled = [preset for preset in PRESETS.values() if preset.source == "bundled"]
     averaged = {p.name for p in bundled if "averaged" in read_record(p, p.default_patch_size)}

@@ -25,7 +25,7 @@ from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import block_payload, encode, payload
 from vit_demo.web.requests.tokens import token_payload
-from vit_demo.web.requests.tour import StepRequest, block_steps, network_steps, patch_steps
+from vit_demo.web.requests.tour import StepRequest, block_steps, network_steps
 
 from .network_counts import build_fixture
 
@@ -131,12 +131,9 @@ def steps_fixture(result: Exploration) -> dict[str, Any]:
     unit = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     return {
         "shared": network_steps(result),
-        "patch": patch_steps(result, StepRequest(patch)),
         "block": block_steps(result, StepRequest(patch, block=2, head=1)),
-        "classToken": block_steps(result, StepRequest(None, block=5)),
         "query": patch,
         "similarity": (unit @ unit[patch]).tolist(),
-        "attention": result.attention(2, 1, divmod(patch, result.grid[1])).ravel().tolist(),
         "probabilities": [probability for _, probability in result.top(5)],
         "depths": [ranking[0][0] for ranking in result.logit_lens()],
     }

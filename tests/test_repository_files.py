@@ -15,7 +15,6 @@ from vit_demo.version import __version__
 
 ROOT = Path(__file__).parent.parent
 CARDS = sorted((ROOT / "docs" / "model_cards").glob("*.md"))
-YAML = [*sorted(ROOT.glob(".github/**/*.yml")), ROOT / ".pre-commit-config.yaml"]
 FIGURE = re.compile(r"\d+\.\d+")
 
 
@@ -23,19 +22,11 @@ def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_the_citation_has_what_the_format_requires():
+def test_the_citation_and_the_changelog_are_of_this_version():
     citation = yaml.safe_load(read("CITATION.cff"))
-    assert citation.keys() >= {"cff-version", "message", "title", "authors"}
-    assert citation["cff-version"] == "1.2.0" and citation["type"] == "software" and citation["license"] == "MIT"
-    assert citation["version"] == __version__
-    assert all(author.keys() & {"name", "family-names", "alias"} for author in citation["authors"])
-
-
-def test_the_changelog_lists_this_version():
+    assert citation.keys() >= {"cff-version", "message", "title", "authors"} and citation["version"] == __version__
     versions = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
     assert versions[0] == "Unreleased" and __version__ in versions
-    kinds = set(re.findall(r"^### (.+)$", read("CHANGELOG.md"), re.MULTILINE))
-    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 def test_every_bundled_preset_has_a_model_card():
@@ -55,21 +46,6 @@ def test_a_model_card_describes_the_preset_and_gives_measured_figures(card):
     assert header and tuple(map(int, header[1].split(" | "))) == preset.patch_sizes
     measured = set(FIGURE.findall(read("checkpoints/README.md")))
     assert set(FIGURE.findall(text)) <= measured, "figures come from checkpoints/README.md"
-    assert "**Use it**" in text and "**Do not**" in re.sub(r"\s+", " ", text)
-
-
-@pytest.mark.parametrize("path", YAML, ids=lambda path: path.name)
-def test_yaml_can_be_read(path):
-    assert yaml.safe_load(path.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("path", sorted(ROOT.glob(".github/ISSUE_TEMPLATE/[!c]*.yml")), ids=lambda path: path.stem)
-def test_an_issue_form_has_what_github_requires(path):
-    form = yaml.safe_load(path.read_text(encoding="utf-8"))
-    assert form["name"] and form["description"] and form["body"]
-    ids = [part["id"] for part in form["body"]]
-    assert len(set(ids)) == len(ids)
-    assert all(part["type"] in ("textarea", "checkboxes") and part["attributes"]["label"] for part in form["body"])
 
 
 def test_every_file_that_code_and_documents_name_is_there():
@@ -82,14 +58,6 @@ def test_every_file_that_code_and_documents_name_is_there():
         if path.suffix in (".py", ".js", ".css", ".md") and "tests" not in path.parts:
             for name in named.findall(path.read_text(encoding="utf-8")):
                 assert name in ends or re.search(r"\b[A-Z]+\b(?!\.md)", name), f"{path} names {name}"
-
-
-def test_the_hooks_run_tools_that_the_development_requirements_bring():
-    (repository,) = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
-    assert repository["repo"] == "local"
-    tools = {"ruff": "ruff", "ruff-format": "ruff", "mypy": "mypy", "import-linter": "import-linter"}
-    assert {hook["id"] for hook in repository["hooks"]} == tools.keys()
-    assert all(re.search(rf"^{tool}[=>]", read("requirements-dev.txt"), re.MULTILINE) for tool in tools.values())
 
 
 def test_nothing_that_a_workflow_or_a_test_installs_can_change_by_itself():

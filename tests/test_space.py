@@ -18,12 +18,6 @@ from PIL import Image
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_test_command_of_the_readme_is_the_one_that_ci_runs():
-    commands = [line for line in (ROOT / "README.md").read_text().splitlines() if line.endswith("python -m pytest")]
-    assert len(commands) == 1 and "requirements-dev.txt" in commands[0]
-    assert "grep -m1 'python -m pytest$' README.md" in (ROOT / ".ci" / "run").read_text()
-
-
 @pytest.fixture
 def zero_gpu(monkeypatch):
     """Replaces the ``spaces`` package; like its fork, it passes arguments and results through pickle."""

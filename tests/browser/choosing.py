@@ -1,11 +1,43 @@
-"""How tests choose an explanation method on the page."""
+"""What tests do on the page, as a visitor does it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vit_demo.web.catalog.example_digits import DIGITS, smooth
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
+
+READY = '.stage[data-ready="true"]'
+STAGE = "document.querySelector('.stage').__stage"
+
+
+def open_page(page: Page, url: str) -> Page:
+    """Opens an address, and waits for its result and until the veil of a page still loading is lifted."""
+    page.goto(url)
+    page.wait_for_selector(f'{READY}[data-state="done"]')
+    page.locator(".sections").click(trial=True)
+    return page
+
+
+def open_section(page: Page, name: str) -> None:
+    page.locator(".sections").get_by_role("button", name=name, exact=True).click()
+
+
+def draw(page: Page, digit: int) -> None:
+    """Draws an example digit with the mouse."""
+    paper = page.locator(".paper")
+    paper.scroll_into_view_if_needed()
+    box = paper.bounding_box()
+    assert box
+    for stroke in DIGITS[str(digit)]:
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in smooth(stroke, 3)]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point)
+        page.mouse.up()
 
 
 def method_button(page: Page, name: str) -> Locator:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .choosing import open_page
 from .stage_page import stage, stage_address
 
 if TYPE_CHECKING:
@@ -118,10 +119,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def opened(page: Page, address: str) -> Page:
     """The page with its first result."""
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
-    page.locator(".paper").click(trial=True)  # waits for the veil of a page still loading to be lifted
-    return page
+    return open_page(page, address)
 
 
 @pytest.fixture(scope="module")

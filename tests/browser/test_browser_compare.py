@@ -49,7 +49,7 @@ def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page)
         assert found["Prediction"].startswith("7, ") and found["Tokens"] == str(1 + expected.attention().size)
         assert found["Deletion ↓"] == "–"
         count, unit = found["Operations"].split("\u00a0")
-        operations = num_operations(expected.preset.config, 1 + expected.attention().size)
+        operations = num_operations(expected.preset.config, expected.patch_size, 1 + expected.attention().size)
         assert unit == "M" and float(count) == pytest.approx(operations / 1e6, rel=0.005)
     sent: list[str] = []
     compare.on("request", lambda request: sent.append(request.url))

@@ -12,20 +12,12 @@ from vit_demo.methods import METHODS
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
-from .choosing import method_button
+from .choosing import STAGE, method_button, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
     from vit_demo.inference.exploration import Exploration
-
-STAGE = "document.querySelector('.stage').__stage"
-
-
-def open_page(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
-    return page
 
 
 def shown_result(page: Page) -> Exploration:

@@ -23,7 +23,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.server import launch
 
 from ..weights.hub_server import HubServer
-from .choosing import method_button
+from .choosing import method_button, open_section
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -82,10 +82,6 @@ def address(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
         page.close()
     _engines.clear()  # its networks are not the real ones
     server.close()
-
-
-def open_section(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).click()
 
 
 def shown(page: Page) -> np.ndarray:

@@ -7,25 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .choosing import open_page, open_section
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHOICES = "document.querySelector('.stage').__stage.choices"
-
-
-@pytest.fixture
-def opened(page: Page, address: str) -> Page:
-    return open_page(page, address)
-
-
-def open_page(page: Page, url: str) -> Page:
-    page.goto(url)
-    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
-    return page
-
-
-def section(page: Page, name: str) -> None:
-    page.locator(".sections").get_by_role("button", name=name, exact=True).click()
 
 
 def seen_elsewhere(page: Page, browser: Browser, look: Callable[[Page], object], wanted: object) -> None:
@@ -41,7 +28,7 @@ def seen_elsewhere(page: Page, browser: Browser, look: Callable[[Page], object],
 
 
 def test_features_with_a_second_picture(opened: Page, browser: Browser) -> None:
-    section(opened, "Features")
+    open_section(opened, "Features")
     opened.get_by_label("Second picture").select_option("Digit 3")
     opened.get_by_label("After block").fill("4")
     opened.locator(".features .of", has_text="(left) · block 4").wait_for()
@@ -61,7 +48,7 @@ def test_features_with_a_second_picture(opened: Page, browser: Browser) -> None:
 
 
 def test_the_settings_of_the_features(opened: Page, browser: Browser) -> None:
-    section(opened, "Features")
+    open_section(opened, "Features")
     opened.locator(".features .of", has_text="block 6").wait_for()
     opened.locator(".features").get_by_role("radio", name="PCA").press(" ")
     opened.get_by_role("button", name="Remove the background").click()
@@ -83,7 +70,7 @@ def test_the_settings_of_the_features(opened: Page, browser: Browser) -> None:
 
 
 def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Browser) -> None:
-    section(opened, "Step by step")
+    open_section(opened, "Step by step")
     opened.locator(".steps .title").wait_for()
     opened.locator(".steps .dots button").nth(3).click()
     opened.locator(".steps .shares").wait_for()
@@ -110,7 +97,7 @@ def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Brows
 
 
 def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
-    section(opened, "Compare")
+    open_section(opened, "Compare")
     opened.locator(".compare .column:not(.pending)").nth(2).wait_for()
     column = opened.get_by_role("region", name="Column 2")
     column.get_by_label("Method").select_option("Relevance")
@@ -131,7 +118,7 @@ def test_the_columns_of_a_comparison(opened: Page, browser: Browser) -> None:
 
 
 def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
-    section(opened, "Build")
+    open_section(opened, "Build")
     opened.get_by_label("Start from").select_option("MNIST from scratch")
     opened.get_by_label("Depth").fill("5")
     opened.get_by_label("The head reads").select_option("the mean of the patches")

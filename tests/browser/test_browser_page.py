@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-import zlib
 from pathlib import Path
-from struct import pack
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,14 +14,15 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.images import to_mnist
-from vit_demo.web.catalog.example_digits import DIGITS, example_picture, smooth
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights import PRESETS
 
+from ..images.bombs import GREY, png
+from .choosing import READY, draw
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-READY = '.stage[data-ready="true"]'
 
 
 def run_of(page: Page) -> str:
@@ -35,20 +34,6 @@ def wait_for_result(page: Page, run: str) -> str:
     page.wait_for_function("run => { const d = document.querySelector('.stage').dataset;"
                            " return d.ready === 'true' && d.run !== run; }", arg=run)  # fmt: skip
     return page.locator(".stage").get_attribute("data-top1") or ""
-
-
-def draw(page: Page, digit: int) -> None:
-    paper = page.locator(".paper")
-    paper.scroll_into_view_if_needed()
-    box = paper.bounding_box()
-    assert box
-    for stroke in DIGITS[str(digit)]:
-        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in smooth(stroke, 3)]
-        page.mouse.move(*points[0])
-        page.mouse.down()
-        for point in points[1:]:
-            page.mouse.move(*point)
-        page.mouse.up()
 
 
 def show_photos(page: Page) -> None:
@@ -118,29 +103,6 @@ def test_the_digit_that_the_model_sees_is_shown_beside_the_pad(opened: Page):
 HAS_TRACE = "block => document.querySelector('.stage').__stage.current().traces.has(block)"
 
 
-def test_the_heatmap_follows_the_pointer_and_sends_no_request(opened: Page):
-    opened.locator(".picture").hover()
-    opened.wait_for_function(HAS_TRACE, arg=5)
-    opened.get_by_role("button", name="Follow pointer").click()
-    opened.wait_for_timeout(300)
-    requests = []
-    opened.on("request", lambda r: requests.append(r.url))
-    pixels = "document.querySelector('.picture').toDataURL()"
-    resting = opened.evaluate(pixels)
-    box = opened.locator(".picture").bounding_box()
-    assert box
-    pictures = {resting}
-    for row, col in ((0, 0), (3, 3), (6, 5)):
-        opened.mouse.move(box["x"] + (col + 0.5) * box["width"] / 7, box["y"] + (row + 0.5) * box["height"] / 7)
-        words = f"row {row + 1}, column {col + 1}"
-        opened.wait_for_function("w => document.querySelector('.look .subject').innerText.includes(w)", arg=words)
-        pictures.add(opened.evaluate(pixels))
-    assert len(pictures) == 4
-    opened.mouse.move(5, 5)
-    opened.wait_for_function("document.querySelector('.look .subject').innerText.includes('class token')")
-    assert not requests
-
-
 def test_what_is_hovered_is_what_the_package_computes(opened: Page):
     expected = vit_demo.explore(example_picture(7), "digits-small", 4)
     for view, wanted in (
@@ -174,17 +136,6 @@ def test_patch_size_and_preset_change_everything_with_them(opened: Page):
 SENTENCES = {"notes.jpg": "cannot be read as a picture", "huge.png": "more than 100 million pixels"}
 
 
-def bomb(side: int = 10_008) -> bytes:
-    """A whole, valid PNG of side x side pixels of one bit, a few kilobytes long."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return pack(">I", len(data)) + kind + data + pack(">I", zlib.crc32(kind + data))
-
-    rows = zlib.compress(bytes((side // 8 + 1) * side), 9)
-    header = pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
-
-
 def test_photos_good_and_bad(opened: Page, tmp_path: Path):
     """A rotated, a transparent, a false and a huge one: the right picture or one sentence, and the next one works."""
     show_photos(opened)
@@ -196,7 +147,7 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
     clear.paste((200, 30, 30, 255), (20, 20, 60, 60))
     clear.save(tmp_path / "clear.png")
     (tmp_path / "notes.jpg").write_text("these are words")
-    (tmp_path / "huge.png").write_bytes(bomb())
+    (tmp_path / "huge.png").write_bytes(png(10_008, 10_008, GREY, bits=1))
 
     for name in ("turned.jpg", "notes.jpg", "clear.png", "huge.png", "turned.jpg"):
         upload(opened, tmp_path / name)

@@ -13,35 +13,15 @@ import vit_demo
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-READY = '.stage[data-ready="true"]'
 FIT_WORDS = {"Centre": "bright square", "Stretch": "stretched to a square", "Keep aspect ratio": "aspect ratio kept"}
 FITS = {"Centre": "crop", "Stretch": "squash", "Keep aspect ratio": "keep"}
 
 
 @pytest.fixture
-def photos(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector(READY)
-    page.get_by_role("tab", name="Photo").click()
-    page.locator("#model-view .part").wait_for()
-    return page
-
-
-def below(page: Page, selector: str) -> float:
-    """How far something reaches beyond the window's lower edge."""
-    box = page.locator(selector).bounding_box()
-    assert box
-    return box["y"] + box["height"] - 900
-
-
-def test_model_and_patch_size_are_in_sight_without_scrolling(page: Page, address: str):
-    page.goto(address)
-    page.wait_for_selector(READY)
-    for tab, shown, tokens in (("Draw a digit", "#pad .model-input", 50), ("Photo", "#model-view .part", 101)):
-        page.get_by_role("tab", name=tab).click()
-        page.locator(shown).wait_for()
-        page.wait_for_function("t => document.querySelector('#model').innerText.includes(t)", arg=f"{tokens} tokens")
-        assert below(page, "#model") < 0
+def photos(opened: Page) -> Page:
+    opened.get_by_role("tab", name="Photo").click()
+    opened.locator("#model-view .part").wait_for()
+    return opened
 
 
 def test_a_click_on_the_small_photo_chooses_the_patch_at_that_place(photos: Page, tmp_path: Path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,10 +12,11 @@ from PIL import Image
 import vit_demo
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
+from .choosing import open_page
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-READY = '.stage[data-ready="true"]'
 SOURCE = "document.querySelector('.stage').__stage.current()?.source"
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
 """What the model says of the first example."""
@@ -70,19 +70,6 @@ def test_removing_the_photo_removes_its_prediction(opened: Page):
     opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
 
 
-def test_what_is_no_picture_gets_a_sentence_in_its_place_and_the_way_back_leads_to_the_photo(
-    opened: Page, tmp_path: Path
-):
-    (tmp_path / "notes.txt").write_text("words")
-    opened.get_by_role("tab", name="Photo").click()
-    opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
-    opened.locator("#photo input[type=file]").first.set_input_files(tmp_path / "notes.txt")
-    opened.locator(".message", has_text="This is not a picture: choose a photo.").wait_for()
-    assert opened.locator("#photo .invitation").is_visible()
-    opened.go_back()
-    opened.wait_for_selector(f'.stage[data-top1="{LION}"]')
-
-
 def test_examples_have_names_and_their_source_is_shown(opened: Page):
     opened.get_by_role("tab", name="Photo").click()
     names = opened.locator("#photos img").evaluate_all("all => all.map(image => image.alt)")
@@ -98,8 +85,7 @@ def test_a_webcam_takes_a_photo(browser: Browser, address: str):
     """The test's browser has a webcam that shows a moving pattern."""
     context = browser.new_context(permissions=["camera"])
     page = context.new_page()
-    page.goto(f"{address}#tab=photos")
-    page.wait_for_selector(READY)
+    open_page(page, f"{address}#tab=photos")
     page.get_by_role("button", name="Webcam").click()
     page.get_by_role("button", name="Take the photo").wait_for()
     page.get_by_role("tab", name="Draw a digit").click()

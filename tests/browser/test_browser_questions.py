@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -32,15 +30,8 @@ ANSWERS = {
 }
 
 
-@pytest.fixture
-def opened(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector("#stage .stage[data-ready=true]")
-    page.locator(".terms summary").click()
-    return page
-
-
 def test_the_page_answers_seven_questions(opened: Page) -> None:
+    opened.locator(".terms summary").click()
     for question, answer in ANSWERS.items():
         place, sentence = answer.split(": ", 1)
         text = re.sub(r"\s+", " ", opened.locator(place).first.inner_text())
@@ -48,6 +39,7 @@ def test_the_page_answers_seven_questions(opened: Page) -> None:
 
 
 def test_terms_are_explained_where_they_are_met(opened: Page) -> None:
+    opened.locator(".terms summary").click()
     terms = {term.lower() for term in opened.locator(".term").all_inner_texts()}
     assert {"class token", "token", "attention", "block", "heads", "deletion", "insertion"} <= terms
     listed = opened.locator(".terms dt").all_inner_texts()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,23 +26,6 @@ from .stage_page import (
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-
-def test_rows_and_columns_are_the_softmax(stage: Page) -> None:
-    for head, query in itertools.product([-1, 0, 1], [0, 7, PATCHES - 1]):
-        truth = ATTENTION[-1].mean(0) if head < 0 else ATTENTION[-1, head]
-        view = {"block": BLOCKS - 1, "head": head, "query": query}
-        np.testing.assert_allclose(shown(stage, direction="from", **view), truth[1 + query, 1:], atol=1e-3)
-        np.testing.assert_allclose(shown(stage, direction="to", **view), truth[1:, 1 + query], atol=1e-3)
-
-
-def test_the_class_token_is_there_for_every_block_and_head(stage: Page) -> None:
-    for block in range(BLOCKS):
-        mean = shown(stage, block=block, head=-1, direction="from")
-        np.testing.assert_allclose(mean, ATTENTION[block, :, 0, 1:].mean(0), atol=2e-3)
-    column = shown(stage, block=BLOCKS - 1, head=1, direction="to")
-    np.testing.assert_allclose(column, ATTENTION[-1, 1, 1:, 0], atol=1e-3)
-    np.testing.assert_allclose(shown(stage, method="rollout"), np.arange(PATCHES) / 65535 * 0.25, atol=1e-6)
 
 
 def test_the_trace_of_a_block_is_requested_once_with_the_pointer_on_the_picture(page: Page, stage_address: str) -> None:

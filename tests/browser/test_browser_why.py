@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
+VISIBLE = """(canvas, [rows, columns]) => Array.from({length: rows * columns}, (_, patch) => {
+  const [row, column] = [Math.floor(patch / columns), patch % columns];
+  const at = [(column + 0.5) * canvas.width / columns, (row + 0.5) * canvas.height / rows].map(Math.round);
+  return canvas.getContext("2d").getImageData(...at, 1, 1).data[3] > 0;
+})"""
+"""Whether there is anything in the middle of each patch."""
+
+
 def percentage(probability: float) -> str:
     return f"{100 * probability:.1f}\u00a0%"
 
@@ -51,7 +59,7 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(page: Page,
     page.wait_for_function("!location.hash.includes('against')")
     page.goto("about:blank")
     open_page(page, address_of_two)
-    map_when(page, f"for {second} rather than {first}")
+    page.locator(".look .subject", has_text=f"for {second} rather than {first}").wait_for()
     assert page.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == first
 
 
@@ -77,19 +85,12 @@ def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(page: P
             break
         assert caption.startswith("Another way to see it") and percentage(other.probability) in caption
         taken += other.patches
-    picture = page.locator(".sets canvas").first
-    rows, columns = result.grid
-    shown = picture.evaluate(
-        """(canvas, [rows, columns]) => Array.from({length: rows * columns}, (_, patch) => {
-          const [row, column] = [Math.floor(patch / columns), patch % columns];
-          const at = [(column + 0.5) * canvas.width / columns, (row + 0.5) * canvas.height / rows].map(Math.round);
-          return canvas.getContext('2d').getImageData(...at, 1, 1).data[3] > 0;
-        })""",
-        [rows, columns],
-    )
-    assert {divmod(patch, columns) for patch in np.flatnonzero(shown).tolist()} == set(enough.patches)
+    every = set(np.ndindex(result.grid))
+    for place, kept in enumerate((set(enough.patches), every - set(needed.patches) - set(result.dropped))):
+        shown = page.locator(".sets canvas").nth(place).evaluate(VISIBLE, list(result.grid))
+        assert {divmod(patch, result.grid[1]) for patch in np.flatnonzero(shown).tolist()} == kept
     row, _ = min(enough.patches)
-    assert f"row {row + 1}, column" in (picture.get_attribute("aria-label") or "")
+    assert f"row {row + 1}, column" in (page.locator(".sets canvas").first.get_attribute("aria-label") or "")
     page.locator(".bars button").nth(1).click()  # another class has other patches
     page.get_by_role("button", name="Find the patches").wait_for()
     assert page.locator(".sets figure").count() == 0

@@ -38,6 +38,23 @@ def test_a_tensor_is_the_input_as_it_is(pixels):
     np.testing.assert_allclose(ex.drop_patches([(0, 0), (0, 1)]).logits, less, atol=1e-6)
 
 
+def test_many_images_are_explained_one_after_the_other(pixels):
+    module, seen = own(), []
+
+    def pictures():
+        for each in (pixels, -pixels):
+            seen.append(each)
+            yield each
+
+    found = vit_demo.explore_batch(pictures(), module, labels=NAMES)
+    assert not seen
+    for image in (pixels, -pixels):
+        ex = next(found)
+        assert torch.equal(seen[-1], image) and ex.labels == NAMES
+        np.testing.assert_array_equal(ex.logits, vit_demo.explore(image, module).logits)
+    assert next(found, None) is None
+
+
 def test_weights_that_change_give_another_result(pixels):
     module = own()
     before = vit_demo.explore(pixels, module)

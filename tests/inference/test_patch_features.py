@@ -52,6 +52,14 @@ def test_similarity_is_the_cosine_of_the_tokens(three, eight):
     np.testing.assert_array_equal(three.similarity((0, 0)), three.similarity((0, 0), 5))
 
 
+def test_tokens_are_those_after_a_block_without_dropped_patches(three):
+    np.testing.assert_allclose(three.tokens(2), tokens_after(three, 2)[0], atol=1e-4)
+    np.testing.assert_array_equal(three.tokens(), three.tokens(5))
+    assert three.drop_patches([(0, 0), (3, 3)]).tokens().shape == (47, three.tokens().shape[1])
+    with pytest.raises(InputError, match="block"):
+        three.tokens(6)
+
+
 def test_components_of_two_results_are_fitted_together(three, eight):
     tokens = np.concatenate([tokens_after(three, 5)[0], tokens_after(eight, 5)[0]])
     centred = tokens - tokens.mean(0)

@@ -145,15 +145,6 @@ def test_both_residuals_lead_from_the_token_before_to_the_one_after(model: Trace
     torch.testing.assert_close(found["between"] + found["mlp"], found["after"], atol=1e-4, rtol=1e-4)
 
 
-def test_the_class_token_is_the_first_token(network: Network) -> None:
-    model = network()
-    images, trace = picture(model), Recording()
-    found = describe_block(model, images, None, 2, 0, patch_size=4)
-    with torch.inference_mode():
-        model(images, trace, patch_size=4)
-    torch.testing.assert_close(found["query"], trace.q[2][0, 0, 0])
-
-
 def test_the_prediction_forms_as_the_logit_lens_shows_and_ends_in_the_output(model: TracedViT) -> None:
     images = picture(model)
     found, vit = describe_network(model, images, patch_size=4), model.module

@@ -47,8 +47,8 @@ test("what ViTConfig refuses gets one sentence", () => {
     assert.match(problem, /^[A-Z0-9][^.]*( [^.]*)*\.$/, JSON.stringify(config));
   }
   const { config } = networks[0];
-  assert.match(problemOf({ ...config, depth: Number.NaN }, 16), /depth must be a whole number/);
-  assert.match(problemOf({ ...config, embed_dim: 1e9 }, 16), /width must be/);
+  assert.match(problemOf({ ...config, depth: Number.NaN }, 16), /Depth: enter a whole number from 1 to 128/);
+  assert.match(problemOf({ ...config, embed_dim: 1e9 }, 16), /Width: enter a whole number/);
 });
 
 test("the code holds the fields that differ from the defaults", () => {

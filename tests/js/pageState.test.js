@@ -11,7 +11,6 @@ import { models, page } from "./page.js";
 
 const element = { isConnected: true };
 const widths = Object.values(PENS);
-const _settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 function opened() {
   const pageState = createPageState();

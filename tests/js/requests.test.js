@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createRequestIds, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
+import { createReplyCache, createRequestIds, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
 import { createDropping } from "../../vit_demo/web/frontend/stage/dropping.js";
 import { createMapRequests } from "../../vit_demo/web/frontend/stage/onDemand.js";
 
@@ -73,6 +73,61 @@ test("a request that is no longer current is neither repeated nor replied to", a
   assert.equal(await sendRequest(late, {}, { isCurrent: () => current }), null);
   assert.equal(await sendRequest(server, {}, { isCurrent: () => false }), null);
   assert.equal(sent, 1);
+});
+
+test("a reply is requested once for a result, and after a failure again", async () => {
+  const { held, request } = heldRequests();
+  let updates = 0;
+  const replies = createReplyCache(request, () => updates++);
+  const result = { source: "a digit" };
+  const get = (block) => replies.get(result, { kind: "tokens", block }, async (reply) => `decoded ${reply}`);
+  const entry = get(5);
+  assert.equal(get(5), entry);
+  assert.deepEqual(
+    held.map(({ fields }) => fields),
+    [{ kind: "tokens", source: "a digit", block: 5 }],
+  );
+  held[0].progress(0.5);
+  assert.deepEqual([entry.isSlow, entry.isLoading, entry.progress, entry.value], [true, true, 0.5, null]);
+  held[0].reply({ result: "tokens" });
+  await settle();
+  assert.deepEqual([entry.isLoading, entry.value, entry.error], [false, "decoded tokens", ""]);
+  assert.ok(updates > 0);
+  get(4);
+  held[1].reply({ error: "Too many." });
+  await settle();
+  assert.equal(get(4).error, "Too many.");
+  assert.equal(held.length, 2); // drawing alone repeats no request
+  replies.retry();
+  assert.equal(get(4).error, "");
+  held[2].reply({ error: "Too many." });
+  await settle();
+  assert.equal(get(5), entry);
+  assert.equal(get(4).error, "");
+  assert.equal(held.length, 4);
+});
+
+test("what another of its kind replaces is not requested, or its reply dropped", async () => {
+  const { held, request } = heldRequests();
+  const replies = createReplyCache(request, () => {});
+  const result = { source: "a digit" };
+  const decode = (reply) => reply;
+  const passed = replies.get(result, { kind: "tokens", block: 4 }, decode, 1);
+  replies.get(result, { kind: "tokens", block: 3 }, decode, 1);
+  const other = replies.get(result, { kind: "steps" }, decode);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(
+    held.map(({ fields }) => fields.block),
+    [undefined, 3],
+  );
+  replies.get({ source: "another" }, { kind: "tokens", block: 3 }, decode);
+  held[1].reply({ result: "late" });
+  held[0].reply({ result: "numbers" });
+  await settle();
+  assert.equal(passed.value, null);
+  assert.equal(other.value, "numbers");
+  replies.get(result, { kind: "tokens", block: 3 }, decode);
+  assert.equal(held.length, 4); // what was dropped is requested again
 });
 
 test("of two maps whose replies arrive out of order, the one that is shown is kept", async () => {

@@ -16,7 +16,6 @@ from vit_demo import methods, metrics
 from vit_demo.methods import METHODS, memory_budget
 from vit_demo.methods.attention_rows import attention_rows_into, iter_attention_rows, queries_per_chunk
 from vit_demo.methods.chunking import chunk_size, current_budget
-from vit_demo.methods.norm_attention import norm_attention_rows
 from vit_demo.methods.relevance import RelevanceRow
 from vit_demo.methods.subsets import sequences_per_batch
 from vit_demo.model import ViT
@@ -70,13 +69,12 @@ def test_every_map_is_the_same_in_small_chunks(network: Network, held: dict, nam
 
 @pytest.mark.parametrize("query", [2, None])
 def test_what_follows_from_a_trace_is_the_same_in_small_chunks(trace_of, held: dict, query: int | None) -> None:
-    trace, output = trace_of(), torch.randn(3, 8, 24)
+    trace = trace_of()
     makers = (
         lambda: methods.attention_from(trace, -1, query),
         lambda: methods.attention_to(trace, 0, query),
         lambda: methods.rollout(trace, query),
         lambda: methods.logsumexp(trace.q[0], trace.k[0]),
-        lambda: norm_attention_rows(trace, 0, output, query),
     )
     for make in makers:
         expected = make()

@@ -72,7 +72,11 @@ def test_a_right_map_beats_random_orders_and_a_wrong_one_loses_by_as_much(networ
     np.testing.assert_allclose(right.insertion, lost, atol=1e-5)
     np.testing.assert_allclose(wrong.deletion, lost[::-1], atol=1e-5)
     assert right.deletion_area < right.random_deletion_area < wrong.deletion_area
-    assert right.orders_beaten == (50, 50) and wrong.orders_beaten == (0, 0)
+    deleted, inserted = (
+        np.trapezoid(curves, right.fractions) for curves in (right.random_deletion, right.random_insertion)
+    )
+    assert right.deletion_area < deleted.min() and right.insertion_area > inserted.max()
+    assert wrong.deletion_area > deleted.max() and wrong.insertion_area < inserted.min()
     assert right.random_deletion_area == pytest.approx(0.5, abs=0.05)
     assert right.random_insertion_area == pytest.approx(0.5, abs=0.05)
 

@@ -70,6 +70,14 @@ def test_a_map_below_its_floor_is_faint():
     assert np.abs(strong - paper).max() > 40 and np.abs(faint - paper).max() < 15
 
 
+@pytest.mark.parametrize(("side", "smooth"), [(9, False), (10, False), (11, True)])
+def test_a_map_of_a_hundred_patches_is_drawn_as_its_cells(side, smooth):
+    values = np.zeros((side, side), np.float32)
+    values[side // 2, side // 2] = 1
+    shown = np.asarray(overlay(Image.new("RGB", (side, side), "white"), values, alpha=1.0, display_size=16 * side))
+    assert (len(np.unique(shown.reshape(-1, 3), axis=0)) > 2) == smooth
+
+
 def test_the_sheet_has_one_row_per_head_and_one_column_per_block():
     sheet = contact_sheet(Image.new("L", (28, 28)), np.random.rand(6, 4, 7, 7), cell=50, gap=10)
     assert sheet.size == (6 * 60 + 10, 4 * 60 + 10)

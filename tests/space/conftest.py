@@ -1,7 +1,11 @@
-"""Ports for servers that tests start."""
+"""Ports for servers that tests start, and when they are there."""
 
 import random
 import socket
+import time
+from pathlib import Path
+from subprocess import Popen
+from urllib.request import urlopen
 
 import pytest
 
@@ -20,6 +24,17 @@ def first_free(*ports: int) -> int:
                 continue
             return probe.getsockname()[1]
     raise OSError("no port is free")
+
+
+def wait_for(address: str, process: "Popen[bytes]", log: Path) -> None:
+    """Waits until the page of a process is served; its log is the message if the process ends instead."""
+    for _ in range(1800):
+        try:
+            urlopen(f"{address}/healthz").close()
+            return
+        except OSError:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -15,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from vit_demo.web.catalog.example_digits import example_picture
+
+from .conftest import wait_for
 
 ROOT = Path(__file__).parents[2]
 READ_ONLY = "mount -o remount,bind,ro /"
@@ -92,13 +93,7 @@ def space(tmp_path_factory, space_port):
         process = subprocess.Popen(["unshare", "-m", "sh", "-c", start], cwd=ROOT, env=settings, stdout=log, stderr=log)
         address = f"http://127.0.0.1:{space_port}"
         try:
-            for _ in range(1800):
-                try:
-                    urlopen(f"{address}/healthz").close()
-                    break
-                except OSError:
-                    assert process.poll() is None, (folder / "log").read_text()
-                    time.sleep(0.1)
+            wait_for(address, process, folder / "log")
             yield address, folder / "log"
         finally:
             process.terminate()

@@ -5,9 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from urllib.request import urlopen
 
 import gradio
 import numpy as np
@@ -18,6 +16,7 @@ from huggingface_hub import SpaceCard
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
+from .conftest import wait_for
 from .device_api import device_api
 
 ROOT = Path(__file__).parents[2]
@@ -61,13 +60,7 @@ def space(tmp_path_factory, free_port):
         )
         address = f"http://127.0.0.1:{free_port}"
         try:
-            for _ in range(1800):
-                try:
-                    urlopen(f"{address}/healthz").close()
-                    break
-                except OSError:
-                    assert process.poll() is None, (folder / "log").read_text()
-                    time.sleep(0.1)
+            wait_for(address, process, folder / "log")
             yield address, process, requests
         finally:
             os.killpg(process.pid, signal.SIGKILL)  # the fork, too

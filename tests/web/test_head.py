@@ -13,7 +13,6 @@ from PIL import Image
 
 from vit_demo.web.frontend.head import DESCRIPTION, TITLE
 from vit_demo.web.page import footer
-from vit_demo.web.server import launch
 
 
 class Head(HTMLParser):
@@ -32,11 +31,9 @@ class Head(HTMLParser):
             self.links.setdefault(found.get("rel", ""), found.get("href", ""))
 
 
-@pytest.fixture(scope="module")
-def address():
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
+@pytest.fixture
+def address(running_page) -> str:
+    return running_page.local_url
 
 
 def fetch(url: str) -> tuple[bytes, str]:

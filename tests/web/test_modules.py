@@ -154,7 +154,3 @@ def test_another_release_has_other_addresses(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(modules, "files", lambda changed=changed: changed)
         versions.add(modules.version.__wrapped__())
     assert len(versions) == 4
-
-
-def test_the_head_of_the_page_names_it_relative_to_the_page() -> None:
-    assert modules.script_tag() == f'<script type="module" src=".{BASE}/page.js"></script>'

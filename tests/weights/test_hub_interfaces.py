@@ -26,14 +26,7 @@ from vit_demo.weights import PRESETS, find_preset
 from vit_demo.weights.hub.repository import is_on_machine
 
 from ..asynchronous import run
-from ..replies import handle
-
-
-def complete(sent):
-    """Sends a request until its result is there, as the page does."""
-    while "done" in (reply := handle(sent)):
-        pass
-    return reply
+from ..replies import complete, handle
 
 
 @pytest.fixture

@@ -88,9 +88,28 @@ def explore(
     return get_engine(device).explore(image, chosen, patch_size, fit)
 
 
-def explore_batch(pictures: Iterable[ImageSource | Tensor], *choices: Any, **named: Any) -> Iterator[Exploration]:
-    """The result of each of several pictures, one after another; the other arguments are those of ``explore``."""
-    return (explore(picture, *choices, **named) for picture in pictures)
+def explore_batch(
+    images: Iterable[ImageSource | Tensor],
+    model: str | os.PathLike[str] | nn.Module | None = None,
+    patch_size: int | None = None,
+    **options: Any,
+) -> Iterator[Exploration]:
+    """Runs many images through one model, one after the other, so that memory holds one result at a time.
+
+    Args:
+        images: As ``image`` of ``explore``, each.
+        model: As in ``explore``.
+        patch_size: As in ``explore``.
+        **options: Further arguments of ``explore``.
+
+    Yields:
+        The result of each image, in their order.
+
+    Raises:
+        InputError: What ``explore`` raises, when it comes to that image.
+    """
+    for image in images:
+        yield explore(image, model, patch_size, **options)
 
 
 def preprocessing_of(module: nn.Module) -> Preprocessing:

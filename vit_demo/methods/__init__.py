@@ -2,6 +2,17 @@
 
 Every file of this folder is imported, so that a method in a new file is registered without being named elsewhere. The
 package can be called, because its name is also a public function's: ``vit_demo.methods()``.
+
+The methods that run the network share these parameters, and have their options beside them:
+
+- ``model``: In eval mode.
+- ``images``: ``[B, C, height, width]``, normalised; a single image for methods of many passes.
+- ``target``: The class, or int64 ``[B]``; by default each sample's most probable.
+- ``against``: A class that it is compared with: the map explains the difference of both.
+- ``patch_size``, ``kept_patches``: As in ``TracedViT.forward``.
+- ``progress``: Called after every batch, with the number of passes done and their total.
+
+They return ``[B, rows, cols]`` float32, 0 where a patch is not in the sequence.
 """
 
 import sys

@@ -38,11 +38,11 @@ def attnlrp(
 ) -> Tensor:
     """The contribution of each patch to a class's score, propagated back to the tokens before the first block.
 
-    Arguments as in ``relevance``.
+    Parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[B, rows, cols]`` float32, in the unit of the logit, below 0 where a patch is evidence against the class.
-        Prefix tokens and biases receive shares of their own, so the map does not sum to the logit.
+        Shares of the logit, below 0 where a patch is evidence against the class. Prefix tokens and biases receive
+        shares of their own, so the map does not sum to the logit.
     """
     tokens, gradients, trace = token_gradients(
         model, images, target, against, patch_size=patch_size, kept_patches=kept_patches,

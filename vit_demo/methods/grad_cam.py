@@ -24,10 +24,7 @@ def grad_cam(
     """The channels of the last block's tokens, weighted by the mean gradient of a class's score over the patches.
 
     In a network whose head reads the class token the tokens after the last block have no gradient of their own, so
-    those before it are read. Arguments as in ``relevance``.
-
-    Returns:
-        ``[B, rows, cols]`` float32, at least 0.
+    those before it are read. Parameters as in ``vit_demo.methods``; values are at least 0.
     """
     tokens, gradients, trace = token_gradients(
         model, images, target, against, patch_size=patch_size, kept_patches=kept_patches, blocks=slice(-1, None)

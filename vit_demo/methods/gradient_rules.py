@@ -38,16 +38,8 @@ def token_gradients(
 ) -> tuple[list[Tensor], list[Tensor], Recording]:
     """The tokens before each block, and the gradient of a class's score at them.
 
-    Args:
-        model: In eval mode.
-        images: ``[B, C, height, width]``, normalised.
-        target: As in ``class_scores``.
-        against: As in ``class_scores``.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
-        attention_fn: As in ``TracedViT.forward``.
-        rules: Active during the pass.
-        blocks: Which of the blocks.
+    ``rules`` are active during the pass, ``blocks`` says which of the blocks are wanted, and ``attention_fn`` is as in
+    ``TracedViT.forward``; other parameters as in ``vit_demo.methods``.
 
     Returns:
         Tokens and gradients, each one ``[B, N, D]`` float32 a block, and the trace. Of a network whose blocks do not

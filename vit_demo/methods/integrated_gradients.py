@@ -38,18 +38,11 @@ def integrated_gradients(
 ) -> Tensor:
     """Pixel times gradient, the gradient averaged over the way from a plain picture of the mean colour to this one.
 
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised, so that the mean colour is 0.
-        target: The class.
-        steps: Pictures on the way, at the middle of as many equal parts.
-        against: A class that it is compared with.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
-        progress: Called after every batch.
+    The mean colour is 0 in normalised images. ``steps`` pictures are taken on the way, at the middle of as many equal
+    parts. Other parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[1, rows, cols]`` float32; with enough steps the values sum to what the score gains on the way.
+        Values that, with enough steps, sum to what the score gains on the way.
     """
     grid, patches = sequence_patches(model, images, patch_size, kept_patches)
     tokens = BACKWARD_MEMORY * (len(patches) + model.config.num_prefix_tokens)

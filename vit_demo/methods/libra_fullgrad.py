@@ -51,17 +51,11 @@ def libra_fullgrad(
 ) -> Tensor:
     """The contribution of each patch to a class's score, in all blocks, while attention stays as it is.
 
-    Args:
-        model: In eval mode.
-        images: As in ``relevance``.
-        target: As in ``relevance``.
-        against: As in ``relevance``.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
-        with_values: Add the shares of the values; without them it is the published method, divided by the blocks.
+    Without ``with_values``, the shares of the values, it is the published method divided by the number of blocks. Other
+    parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[B, rows, cols]`` float32, in the unit of the logit, below 0 where a patch is evidence against the class.
+        Values in the unit of the logit, below 0 where a patch is evidence against the class.
     """
     of_values = list[Tensor]()
 

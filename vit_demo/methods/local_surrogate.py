@@ -12,6 +12,8 @@ Related: LIME (Ribeiro et al., 2016) greys out superpixels, RISE (Petsiuk et al.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -61,21 +63,11 @@ def local_surrogate(
 ) -> Tensor:
     """What the presence of each patch contributes to a class, estimated from hundreds of random subsets.
 
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        target: The class.
-        budget: Number of random subsets.
-        seed: Of the subsets.
-        with_hint: Whether to use Libra FullGrad+ as a hint.
-        against: A class that it is compared with: the score is then the difference of both logits.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: ``[1, K]``: only these are in the sequence to begin with.
-        progress: Called after every batch.
+    ``budget`` is the number of subsets, ``seed`` determines them, ``with_hint`` uses Libra FullGrad+ as a hint. With
+    ``against`` the score is the difference of both logits. Other parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[1, rows, cols]`` float32, in standard deviations of ``class_score``: below 0 where a patch is evidence
-        against the class, 0 where it was not in the sequence.
+        Values in standard deviations of ``class_score``, below 0 where a patch is evidence against the class.
 
     Raises:
         InputError: If the budget is too small.
@@ -83,43 +75,34 @@ def local_surrogate(
     if budget < 2 * len(KEEP_RATIOS):
         raise InputError(f"A budget of {budget} subsets is too small: choose {2 * len(KEEP_RATIOS)} or more.")
     grid, patches = sequence_patches(model, images, patch_size, kept_patches)
-    present, scores, group = [], [], []
-    counts = [len(part) for part in torch.arange(budget).chunk(len(KEEP_RATIOS))]
-    for index, (ratio, count) in enumerate(zip(KEEP_RATIOS, counts, strict=True)):
-
-        def report(done: int, _: int, before: int = sum(counts[:index])) -> None:
-            if progress is not None:
-                progress(before + done, budget)
-
-        chosen = random_subsets(len(patches), count, ratio, seed * len(KEEP_RATIOS) + index).to(images.device)  # [M, K]
-        kept = patches[chosen]
-        scores.append(
-            log_probabilities(model, images, target, kept, against=against, patch_size=patch_size, progress=report)
-        )
-        present.append(
-            torch.zeros(count, len(patches), dtype=torch.float32, device=images.device).scatter(1, chosen, 1.0)
-        )
-        group.append(torch.full((count,), index))
+    parts = torch.arange(budget, device=images.device).chunk(len(KEEP_RATIOS))
+    group = torch.cat([torch.full_like(part, index) for index, part in enumerate(parts)])
+    present = torch.cat(
+        [
+            random_subsets(len(patches), len(part), ratio, seed * len(KEEP_RATIOS) + index)
+            for index, (ratio, part) in enumerate(zip(KEEP_RATIOS, parts, strict=True))
+        ]
+    ).to(images.device)
+    options: dict[str, Any] = {"against": against, "patch_size": patch_size, "kept_patches": kept_patches}
+    log_p = log_probabilities(model, images, target, present, **options, progress=progress)
     hints = torch.empty(0, len(patches), dtype=torch.float32)
     if with_hint:
-        shares = libra_fullgrad(
-            model, images, target, against=against, patch_size=patch_size, kept_patches=kept_patches
-        )
+        shares = libra_fullgrad(model, images, target, **options)
         hints = ranks(shares.flatten()[patches])[None]  # by rank, because a few large values would decide
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
     # A difference of logits is unbounded on both sides, so it needs no transformation.
-    score = class_score(torch.cat(scores)) if against is None else _standardised(torch.cat(scores))
-    attribution = posterior_mean(torch.cat(present), score, torch.cat(group), places, hints)
+    score = class_score(log_p) if against is None else _standardised(log_p)
+    attribution = posterior_mean(present.float(), score, group, places, hints)
     for hint in hints:
         attribution = attribution + HINT_WEIGHT * attribution.std(correction=0) * _standardised(hint)
     return scatter_to_grid(attribution[None], grid, kept_patches)
 
 
 def random_subsets(count: int, budget: int, ratio: float, seed: int) -> Tensor:
-    """``budget`` random subsets of ``count`` indices, all of one size: int64 ``[budget, max(1, ratio * count)]``."""
+    """``budget`` random subsets of ``count`` patches, all of ``max(1, ratio * count)``: bool ``[budget, count]``."""
     generator = torch.Generator().manual_seed(seed)
     size = max(1, round(ratio * count))
-    return torch.rand(budget, count, generator=generator, dtype=torch.float32).argsort(1)[:, :size]
+    return torch.rand(budget, count, generator=generator, dtype=torch.float32).argsort(1).argsort(1) < size
 
 
 def _standardised(values: Tensor) -> Tensor:

@@ -35,44 +35,22 @@ def norm_attention(
 
     An attention weight means little where the value is near zero. This is the norm
     ``|| sum_h A_h[i, j] v_h[j] W_h ||`` with W the output projection (and block scale), of what token j
-    adds to token i.
+    adds to token i. Only H x H products of the projected values are kept for each token,
+    ``G[h, g] = <v_h W_h, v_g W_g>``, so that all queries are computed in chunks: the squared length is
+    ``sum_hg A_h G[h, g] A_g``.
 
-    Args:
-        model: In eval mode.
-        images: ``[B, C, height, width]``, normalised.
-        block: Block, counted from 0; negative from the end.
-        query: Index of the token i in the sequence; None for the mean over all tokens.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
+    ``query`` is the index of the token i in the sequence, None for the mean over all tokens; ``block`` counts from 0,
+    negative from the end. Other parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[B, rows, cols]`` float32, at least 0, in the unit of the tokens.
+        Values of at least 0, in the unit of the tokens.
     """
-    trace = Recording()
-    model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
-    return to_grid(norm_attention_rows(trace, block, model.output_projection(block), query), trace)
-
-
-def norm_attention_rows(trace: Recording, block: int, output: Tensor, query: int | None) -> Tensor:
-    """The lengths for every token j, prefix tokens included.
-
-    Only H x H products of the projected values are kept for each token, ``G[h, g] = <v_h W_h, v_g W_g>``, so that all
-    queries are computed in chunks: the squared length is ``sum_hg A_h G[h, g] A_g``.
-
-    Args:
-        trace: Of one pass.
-        block: Block.
-        output: ``[H, d, D]``, each head's share of the output projection.
-        query: As in ``norm_attention``.
-
-    Returns:
-        ``[B, N]`` float32.
-    """
-    q, k = trace.q[block], trace.k[block]
+    model(images, trace := Recording(), patch_size=patch_size, kept_patches=kept_patches)
+    q, k, output = trace.q[block], trace.k[block], model.output_projection(block).float()  # [H, d, D]
     batch, heads = q.shape[:2]
     grams = []
     for part in trace.v[block].split(chunk_size(CHUNK_VALUES, batch * heads * output.shape[2]), dim=2):
-        values = part.float() @ output.float()  # [B, H, c, D]
+        values = part.float() @ output  # [B, H, c, D]
         grams.append(torch.einsum("bhnd,bgnd->bhgn", values, values))
     gram = torch.cat(grams, dim=3)  # [B, H, H, N]
 
@@ -81,5 +59,6 @@ def norm_attention_rows(trace: Recording, block: int, output: Tensor, query: int
         return (mixed * attention).sum(1).clamp_(min=0).sqrt_()
 
     if query is not None:
-        return lengths(attention_rows(q[:, :, query].unsqueeze(2), k))[:, 0]
-    return torch.stack([lengths(chunk).sum(1) for _, chunk in iter_attention_rows(q, k)]).sum(0) / q.shape[2]
+        return to_grid(lengths(attention_rows(q[:, :, query].unsqueeze(2), k))[:, 0], trace)
+    total = torch.stack([lengths(chunk).sum(1) for _, chunk in iter_attention_rows(q, k)]).sum(0)
+    return to_grid(total / q.shape[2], trace)

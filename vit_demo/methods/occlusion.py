@@ -37,20 +37,12 @@ def occlusion(
     """The log-probability that the class loses when a patch, or a window around it, is dropped.
 
     ``log p(class | all) - log p(class | all but the window)``; dropped patches leave the sequence, so that no grey or
-    black square enters the picture.
-
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        target: The class.
-        window: Side of the window centred on each patch, in patches, odd; cut off at the edges.
-        against: A class that it is compared with: the map shows what the logarithm of the ratio of both loses.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: ``[1, K]``: only these are in the sequence to begin with.
-        progress: Called after every batch.
+    black square enters the picture. ``window`` is the side of the square centred on each patch, in patches, odd; it is
+    cut off at the edges. With ``against`` the map shows what the logarithm of the ratio of both probabilities loses.
+    Other parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[1, rows, cols]`` float32; below 0 where the class gains. 0 where a patch was not in the sequence.
+        Values below 0 where the class gains.
 
     Raises:
         InputError: If the window is even, or so large that nothing would be left.
@@ -61,21 +53,10 @@ def occlusion(
     place = torch.stack([patches // grid[1], patches % grid[1]])  # [2, K]
     distance = (place[:, :, None] - place[:, None]).abs().amax(0)  # [K, K]
     stays = distance > window // 2  # row i is the window centred on patch i
-    sizes = stays.sum(1)
-    if not sizes.all():
+    if not stays.any(1).all():
         raise InputError(f"A window of {window} patches leaves nothing of a grid of {grid[0]} x {grid[1]}.")
-    score = partial(log_probabilities, model, images, target, against=against, patch_size=patch_size)
-    whole = score(patches[None])
-    lost = torch.zeros(len(patches), dtype=torch.float32, device=images.device)
-    done = 0
-
-    def report(count: int, _: int) -> None:
-        if progress is not None:
-            progress(done + count, len(patches))
-
-    for size in sizes.unique():  # windows at the edges are smaller, and a batch holds sequences of one length
-        same = (sizes == size).nonzero()[:, 0]
-        subsets = patches.expand(len(same), -1)[stays[same]].unflatten(0, (len(same), -1))
-        lost[same] = whole - score(subsets, progress=report)
-        done += len(same)
+    score = partial(
+        log_probabilities, model, images, target, against=against, patch_size=patch_size, kept_patches=kept_patches
+    )
+    lost = score(torch.ones_like(stays[:1])) - score(stays, progress=progress)
     return scatter_to_grid(lost[None], grid, kept_patches)

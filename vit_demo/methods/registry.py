@@ -90,16 +90,15 @@ class Method:
         title: For people.
         class_specific: Whether the map depends on the class.
         cost: See ``Cost``.
-        unit: Of the values.
+        unit: Of the values; ``units.FLOORS`` says from where on they matter.
         signed: Whether values below 0 mean the opposite of those above, so that both get a colour.
         recommended: The plain words under which the page offers it first; empty for most methods.
         options: What can be chosen beside the class.
         description: One sentence: the first of the function's docstring.
         docs: The heading of its section in ``docs/explanations.md``.
-        function: For the cost ``"trace"``: from a trace and the options to ``[B, N]``, one value a token. Otherwise
-            from model and images ``[B, C, height, width]``, the target if the method is class-specific, ``patch_size``
-            and ``kept_patches`` as in ``TracedViT.forward``, ``against`` (another class) and ``progress`` if it has
-            such parameters, and the options, to ``[B, rows, cols]``.
+        function: For the cost ``"trace"``: from a trace and the options to ``[B, N]``, one value a token. Otherwise it
+            has the parameters of ``vit_demo.methods``: model, images, the target if it is class-specific,
+            ``patch_size``, ``kept_patches``, ``against`` and ``progress`` if it makes use of them, and the options.
     """
 
     name: str
@@ -167,14 +166,9 @@ class Method:
     ) -> Tensor:
         """The maps ``[B, rows, cols]`` of some images ``[B, C, height, width]``, float32.
 
-        Args:
-            model: In eval mode.
-            images: Normalised; one image for a method of many passes.
-            target: The class, None for the most probable; ignored by methods that do not depend on it.
-            patch_size: As in ``TracedViT.forward``.
-            kept_patches: As in ``TracedViT.forward``.
-            **options: The method's own; ``query`` is the index of a token, by default the class token's, or None where
-                there is no class token; see ``attention``.
+        Parameters as in ``vit_demo.methods``; ``target`` is ignored by methods that do not depend on it. The option
+        ``query`` is the index of a token, by default the class token's, or None where there is no class token; see
+        ``attention``.
         """
         if self.offers("query"):
             options.setdefault("query", 0 if model.config.class_token else None)
@@ -216,16 +210,8 @@ def register(
 ) -> Callable[[F], F]:
     """Registers the decorated function as a method and returns it unchanged.
 
-    Args:
-        name: By which it is chosen.
-        title: For people.
-        class_specific: Whether the map depends on the class.
-        cost: What a map needs.
-        unit: Of the values; ``units.FLOORS`` says from where on they matter.
-        signed: Whether values below 0 mean the opposite of those above.
-        recommended: Plain words under which the page offers the method first.
-        options: What can be chosen; each is a parameter of the function, whose default it takes.
-        docs: The heading of its section in ``docs/explanations.md``; the title by default.
+    Parameters as the attributes of ``Method``: each option is a parameter of the function, whose default it takes, and
+    ``docs`` is the title by default.
 
     Raises:
         ValueError: If the name is taken, or an option is no parameter of the function.

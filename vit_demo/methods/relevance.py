@@ -59,18 +59,11 @@ def relevance(
 ) -> Tensor:
     """The evidence for a class in each patch: the attention of all blocks, weighted by its positive gradients.
 
-    Args:
-        model: In eval mode.
-        images: ``[B, C, height, width]``, normalised.
-        target: The class, or one for each sample; by default each sample's likeliest.
-        against: A class that it is compared with: the map explains why the class rather than this one.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
-        average_heads_first: Take the positive part of the heads' mean, not the mean of their positive parts: heads that
-            disagree then cancel, which sharpens the map.
+    ``average_heads_first`` takes the positive part of the heads' mean, not the mean of their positive parts: heads that
+    disagree then cancel, which sharpens the map. Other parameters as in ``vit_demo.methods``.
 
     Returns:
-        ``[B, rows, cols]`` float32, at least 0. The identity's own term, the same for every patch, is left out.
+        Values of at least 0. The identity's own term, the same for every patch, is left out.
     """
     together = model.calls_per_block  # of attention; more than one in parallel branches
     row, outputs, matrices = RelevanceRow(average_heads_first, together), list[Tensor](), list[Tensor]()

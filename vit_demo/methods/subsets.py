@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,51 +33,53 @@ def sequences_per_batch(tokens: int) -> int:
     return chunk_size(BATCH_TOKENS, tokens)
 
 
-@torch.inference_mode()
 def log_probabilities(
-    model: TracedViT,
-    images: Tensor,
-    target: int,
-    subsets: Tensor,
-    *,
-    against: int | None = None,
-    patch_size: int | None = None,
-    progress: Progress | None = None,
+    model: TracedViT, images: Tensor, target: int, present: Tensor, *, against: int | None = None, **options: Any
 ) -> Tensor:
-    """The logarithm of a class's probability for each of many subsets of one image's patches, or of a ratio of two.
+    """The logarithm ``[M]`` of a class's probability where only some patches are present, or of a ratio of two.
 
-    Patches outside a subset are *dropped* from the sequence: nothing replaces them, and the pass gets cheaper.
-
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        target: The class.
-        subsets: ``[M, K]`` int64: the patches that stay, counted row by row.
-        against: A class by whose probability that of the class is divided.
-        patch_size: As in ``TracedViT.forward``.
-        progress: Called after every batch.
-
-    Returns:
-        ``[M]`` float32.
+    With ``against`` the probability of ``target`` is divided by that of the other class. Other parameters as in
+    ``subset_logits``.
     """
-    logits = subset_logits(model, images, subsets, patch_size=patch_size, progress=progress)
-    return class_scores(logits.log_softmax(1), target, against)
+    return class_scores(subset_logits(model, images, present, **options).log_softmax(1), target, against)
 
 
 @torch.inference_mode()
 def subset_logits(
     model: TracedViT,
     images: Tensor,
-    subsets: Tensor,
+    present: Tensor,
     *,
     patch_size: int | None = None,
+    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
 ) -> Tensor:
-    """The logits ``[M, classes]``, float32, of many subsets of one image's patches; see ``log_probabilities``."""
+    """The logits of one image for many subsets of its patches.
+
+    Patches outside a subset are *dropped* from the sequence: nothing replaces them, and the pass gets cheaper.
+
+    Args:
+        model: In eval mode.
+        images: ``[1, C, height, width]``, normalised.
+        present: bool ``[M, K]``: which of the patches of the sequence are in each subset, at least one.
+        patch_size: As in ``TracedViT.forward``.
+        kept_patches: ``[1, K]``: the patches of the sequence; all by default.
+        progress: Called after every batch.
+
+    Returns:
+        ``[M, classes]`` float32.
+    """
+    _, patches = sequence_patches(model, images, patch_size, kept_patches)
+    batches: list[Tensor] = []
     results: list[Tensor] = []
-    for part in subsets.split(sequences_per_batch(subsets.shape[1] + model.config.num_prefix_tokens)):
-        pictures = images.expand(len(part), -1, -1, -1)
-        results.append(model(pictures, patch_size=patch_size, kept_patches=part).float())
-        if progress is not None:
-            progress(sum(map(len, results)), len(subsets))
-    return torch.cat(results)
+    sizes = present.sum(1).cpu()
+    for size in sizes.unique().tolist():  # a batch holds sequences of one length
+        same = (sizes == size).nonzero()[:, 0]
+        for part in same.split(sequences_per_batch(size + model.config.num_prefix_tokens)):
+            kept = patches.expand(len(part), -1)[present[part]].unflatten(0, (len(part), -1))
+            pictures = images.expand(len(part), -1, -1, -1)
+            results.append(model(pictures, patch_size=patch_size, kept_patches=kept).float())
+            batches.append(part)
+            if progress is not None:
+                progress(sum(map(len, batches)), len(present))
+    return torch.cat(results)[torch.cat(batches).argsort()]

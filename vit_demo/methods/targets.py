@@ -56,14 +56,7 @@ def forward_with_grad(
     kept_patches: Tensor | None = None,
     attention_fn: AttentionFn | None = None,
 ) -> tuple[Tensor, Recording]:
-    """A forward pass whose graph is kept; call it with gradients enabled.
-
-    Args:
-        model: In eval mode.
-        images: ``[B, C, height, width]``, normalised.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
-        attention_fn: As in ``TracedViT.forward``.
+    """A forward pass whose graph is kept; call it with gradients enabled. Parameters as in ``TracedViT.forward``.
 
     Returns:
         Logits ``[B, K]`` and a trace that records tokens, both with their graph.

@@ -60,15 +60,6 @@ class Faithfulness:
         """The mean over the random orders; NaN without any."""
         return self._mean_area(self.random_insertion)
 
-    @property
-    def orders_beaten(self) -> tuple[int, int]:
-        """How many random orders the map beats, in deletion and in insertion."""
-        deletion, insertion = self.deletion_area, self.insertion_area
-        return (
-            sum(deletion < self._area(curve) for curve in self.random_deletion),
-            sum(insertion > self._area(curve) for curve in self.random_insertion),
-        )
-
     def _area(self, curve: NDArray[np.float32]) -> float:
         widths, heights = np.diff(self.fractions), (curve[1:] + curve[:-1]) / 2
         return float((widths * heights).sum())
@@ -91,26 +82,18 @@ def faithfulness(
     kept_patches: Tensor | None = None,
     progress: Progress | None = None,
 ) -> Faithfulness:
-    """Deletion and insertion curves of a map and of random orders.
+    """Deletion and insertion curves of a map, ``values`` ``[rows, cols]``, and of ``seeds`` random orders.
 
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        target: The class whose probability is measured.
-        against: A class that it is compared with: then the difference of both logits is measured.
-        values: The map ``[rows, cols]``; equal values go row by row.
-        baseline: What replaces a patch, normalised, ``[1, C, height, width]`` or anything that broadcasts to it.
-        steps: How many times patches are replaced; at most once each.
-        seeds: Number of random orders; 0 for none.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: ``[1, K]``: only these are in the sequence, and only these are replaced.
-        progress: Called after every batch.
+    Equal values go row by row. In at most ``steps`` steps, patches are replaced by ``baseline``, normalised,
+    ``[1, C, height, width]`` or anything that broadcasts to it. With ``against`` the difference of both logits is
+    measured in place of a probability. Other parameters as in ``vit_demo.methods``.
 
     Raises:
         InputError: If ``steps`` is below 1 or ``seeds`` below 0.
     """
     if steps < 1 or seeds < 0:
         raise InputError(f"Choose at least 1 step and 0 random orders, not {steps} and {seeds}.")
+    p = model.patch_size if patch_size is None else patch_size
     grid, patches = sequence_patches(model, images, patch_size, kept_patches)
     n = len(patches)
     counts = torch.linspace(0, n, min(steps, n) + 1, dtype=torch.float32).round().long()
@@ -122,8 +105,17 @@ def faithfulness(
     whole = torch.ones(len(present), grid[0] * grid[1], dtype=torch.bool, device=images.device)
     whole[:, patches] = present
     shown = whole.unflatten(1, grid)
-    scores = _scores(model, images, target, against, shown, baseline, patch_size, kept_patches, progress)
-    curves = scores.cpu().numpy().reshape(2, 1 + seeds, len(counts))
+    baseline = baseline.to(images.device).to(images.dtype)
+    results: list[Tensor] = []
+    for part in shown.split(sequences_per_batch(shown[0].numel())):
+        pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
+        kept = None if kept_patches is None else kept_patches.expand(len(part), -1)
+        with torch.inference_mode():
+            logits = model(torch.where(pixels, images, baseline), patch_size=patch_size, kept_patches=kept).float()
+        results.append(class_scores(logits.softmax(1) if against is None else logits, target, against))
+        if progress is not None:
+            progress(sum(map(len, results)), len(shown))
+    curves = torch.cat(results).cpu().numpy().reshape(2, 1 + seeds, len(counts))
     return Faithfulness(counts.numpy() / n, curves[0, 0], curves[1, 0], curves[0, 1:], curves[1, 1:])
 
 
@@ -131,31 +123,3 @@ def random_orders(count: int, seeds: int) -> list[Tensor]:
     """The random orders that a map is compared with: ``seeds`` permutations of ``count`` patches, always the same."""
     generator = torch.Generator().manual_seed(0)
     return [torch.randperm(count, generator=generator) for _ in range(seeds)]
-
-
-@torch.inference_mode()
-def _scores(
-    model: TracedViT,
-    images: Tensor,
-    target: int,
-    against: int | None,
-    shown: Tensor,
-    baseline: Tensor,
-    patch_size: int | None,
-    kept_patches: Tensor | None,
-    progress: Progress | None,
-) -> Tensor:
-    """What is measured, ``[M]``, where ``shown`` ``[M, rows, cols]`` is the picture and the rest the baseline."""
-    p = model.patch_size if patch_size is None else patch_size
-    baseline = baseline.to(images.device).to(images.dtype)
-    results: list[Tensor] = []
-    for part in shown.split(sequences_per_batch(shown[0].numel())):
-        pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
-        mixed = torch.where(pixels, images, baseline)
-        kept = None if kept_patches is None else kept_patches.expand(len(part), -1)
-        logits = model(mixed, patch_size=patch_size, kept_patches=kept)
-        scores = logits.float().softmax(1) if against is None else logits.float()
-        results.append(class_scores(scores, target, against))
-        if progress is not None:
-            progress(sum(map(len, results)), len(shown))
-    return torch.cat(results)

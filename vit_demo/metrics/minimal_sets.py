@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -58,17 +57,10 @@ def sufficient_set(
 ) -> PatchSet | None:
     """A smallest set of patches that keeps a class, with nothing else in the sequence.
 
-    Args:
-        model: In eval mode.
-        images: ``[1, C, height, width]``, normalised.
-        target: The class.
-        values: A map ``[rows, cols]``, in whose order patches are added, highest value first.
-        share: How much of the class's probability is kept, above 0 and at most 1. None: the class is the most probable.
-        without: (row, col) of patches that must not be in the set, such as those of sets found before.
-        max_passes: How many subsets are tried at most.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: ``[1, K]``: only these are in the sequence to begin with.
-        progress: Called with the passes done and ``max_passes``.
+    Patches are added in the order of a map, ``values`` ``[rows, cols]``, highest first, and at most ``max_passes``
+    subsets are tried. ``share`` is how much of the class's probability is kept, above 0 and at most 1; None: the class
+    is the most probable. ``without`` are (row, col) of patches that must not be in the set, such as those of sets found
+    before. Other parameters as in ``vit_demo.methods``.
 
     Returns:
         The set; None if not even all patches that may be in it are enough.
@@ -77,8 +69,7 @@ def sufficient_set(
         InputError: If the share is not above 0 and at most 1, or fewer than 30 passes are allowed.
     """
     search = _Search(model, images, target, share, max_passes, patch_size, kept_patches, progress)
-    excluded = {row * search.grid[1] + col for row, col in without}
-    return search.smallest([patch for patch in search.ordered(values) if patch not in excluded])
+    return search.smallest([place for place in search.ordered(values) if search.patch_at(place) not in without])
 
 
 def necessary_set(
@@ -107,42 +98,46 @@ def necessary_set(
     return search.smallest(search.ordered(values)[:-1])  # one patch must stay
 
 
+@dataclass
 class _Search:
     """Tries subsets of the patches of one image, and counts them."""
 
-    def __init__(
-        self,
-        model: TracedViT,
-        images: Tensor,
-        target: int,
-        share: float | None,
-        max_passes: int,
-        patch_size: int | None,
-        kept_patches: Tensor | None,
-        progress: Progress | None,
-        *,
-        removes: bool = False,
-    ) -> None:
-        if share is not None and not 0 < share <= 1:
-            raise InputError(f"The share of the probability must be above 0 and at most 1, not {share}.")
-        if max_passes < 30:
-            raise InputError(f"{max_passes} passes are too few for a search: allow 30 or more.")
-        self.grid, patches = sequence_patches(model, images, patch_size, kept_patches)
-        self._patches, self._device = patches.tolist(), images.device
-        self._logits = partial(subset_logits, model, images, patch_size=patch_size)
-        self._target, self._removes = target, removes
-        self._max_passes, self._passes, self._progress = max_passes, 0, progress
-        self._least = None if share is None else share * float(self._logits(patches[None]).softmax(1)[0, target])
+    model: TracedViT
+    images: Tensor
+    target: int
+    share: float | None
+    max_passes: int
+    patch_size: int | None
+    kept_patches: Tensor | None
+    progress: Progress | None
+    removes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.share is not None and not 0 < self.share <= 1:
+            raise InputError(f"The share of the probability must be above 0 and at most 1, not {self.share}.")
+        if self.max_passes < 30:
+            raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
+        self._grid, self._patches = sequence_patches(self.model, self.images, self.patch_size, self.kept_patches)
+        self._passes, whole = 0, torch.ones(1, len(self._patches), dtype=torch.bool)
+        self._least = None if self.share is None else self.share * self._logits(whole).softmax(1)[:, self.target]
 
     @property
     def _left(self) -> int:
-        return self._max_passes - self._passes
+        return self.max_passes - self._passes
+
+    def _logits(self, present: Tensor) -> Tensor:
+        return subset_logits(
+            self.model, self.images, present.to(self.images.device),
+            patch_size=self.patch_size, kept_patches=self.kept_patches,
+        ).cpu()  # fmt: skip
 
     def ordered(self, values: Tensor) -> list[int]:
-        """The patches of the sequence, highest value first."""
-        place = torch.tensor(self._patches)
-        order = values.flatten().cpu()[place].argsort(descending=True, stable=True)
-        return place[order].tolist()
+        """The places of the sequence's patches, highest value first."""
+        return values.flatten().cpu()[self._patches.cpu()].argsort(descending=True, stable=True).tolist()
+
+    def patch_at(self, place: int) -> tuple[int, int]:
+        """(row, col) of a patch, by its place in the sequence."""
+        return divmod(int(self._patches[place]), self._grid[1])
 
     def smallest(self, order: list[int]) -> PatchSet | None:
         """See ``sufficient_set``."""
@@ -151,8 +146,7 @@ class _Search:
             return None
         found, is_minimal = self._reduced(found)
         logits = self._try([found])[0]
-        patches = tuple(divmod(patch, self.grid[1]) for patch in found)
-        probability = float(logits.softmax(0)[self._target])
+        patches, probability = tuple(map(self.patch_at, found)), float(logits.softmax(0)[self.target])
         return PatchSet(patches, probability, int(logits.argmax()), self._passes, is_minimal)
 
     def _beginning(self, order: list[int]) -> list[int] | None:
@@ -170,7 +164,7 @@ class _Search:
     def _reduced(self, found: list[int]) -> tuple[list[int], bool]:
         """Removes from a set what can be removed; whether that is all."""
         settled = set[int]()  # what could not be left out of a larger set
-        size = max(1, -(-3 * len(found) // self._left))  # of the groups that are tried
+        size = max(1, len(found) // 8)  # of the groups that are tried, large ones first
         while len(found) > 1:
             tried = [patch for patch in reversed(found) if patch not in settled]
             groups = [tried[i : i + size] for i in range(0, len(tried), size)]
@@ -203,25 +197,23 @@ class _Search:
         logits = self._try(sets)
         if self._least is None:
             others = logits.clone()
-            others[:, self._target] = float("-inf")
-            margins = logits[:, self._target] - others.amax(1)
+            others[:, self.target] = float("-inf")
+            margins = logits[:, self.target] - others.amax(1)
         else:
-            margins = logits.softmax(1)[:, self._target] - self._least
-        order = margins.argsort(descending=not self._removes).tolist()
-        return [i for i in order if bool(margins[i] >= 0) is not self._removes]
+            margins = logits.softmax(1)[:, self.target] - self._least
+        order = margins.argsort(descending=not self.removes).tolist()
+        return [i for i in order if bool(margins[i] >= 0) is not self.removes]
 
     def _try(self, sets: list[list[int]]) -> Tensor:
         """The logits ``[M, classes]`` with the patches of each set alone, or without them."""
-        subsets = [_minus(self._patches, one) if self._removes else sorted(one) for one in sets]
-        found: dict[int, Tensor] = {}
-        for length in {len(one) for one in subsets}:  # a batch holds sequences of one length
-            same = [i for i, one in enumerate(subsets) if len(one) == length]
-            logits = self._logits(torch.tensor([subsets[i] for i in same], device=self._device))
-            found.update(zip(same, logits.cpu(), strict=True))
+        present = torch.full((len(sets), len(self._patches)), self.removes)
+        for row, one in zip(present, sets, strict=True):
+            row[one] = not self.removes
+        logits = self._logits(present)
         self._passes += len(sets)
-        if self._progress is not None:
-            self._progress(self._passes, self._max_passes)
-        return torch.stack([found[i] for i in range(len(sets))])
+        if self.progress is not None:
+            self.progress(self._passes, self.max_passes)
+        return logits
 
 
 def _minus(patches: list[int], *without: list[int]) -> list[int]:

@@ -15,4 +15,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from vit_demo.model.vit import ViT
 
+    globals()[name] = ViT
     return ViT

@@ -98,16 +98,18 @@ def is_affordable(config: ViTConfig, patch_size: int, *, has_mask: bool = False)
     return forward_flops(config, patch_size) <= MAX_FORWARD_FLOPS and nbytes <= MAX_TRACE_BYTES
 
 
-def forward_flops(config: ViTConfig, patch_size: int) -> float:
-    """Multiplications and additions of the blocks in one forward pass; embedding and head add about 1 %."""
-    return 2 * num_operations(config, num_tokens(config, patch_size))
+def forward_flops(config: ViTConfig, patch_size: int) -> int:
+    """Multiplications and additions of one forward pass on a square picture."""
+    return 2 * num_operations(config, patch_size, num_tokens(config, patch_size))
 
 
-def num_operations(config: ViTConfig, tokens: int) -> int:
-    """Multiply-accumulates of the blocks on a sequence of so many tokens; embedding and head add about 1 %."""
-    width = config.embed_dim
-    linear = tokens * width**2 * (4 + 2 * config.mlp_ratio)  # q, k, v and projection; the MLP's two maps
-    return round(config.depth * (linear + 2 * tokens**2 * width))
+def num_operations(config: ViTConfig, patch_size: int, tokens: int) -> int:
+    """Multiply-accumulates of one pass on a sequence of so many tokens, in matrix products and convolutions."""
+    width, hidden = config.embed_dim, int(config.embed_dim * config.mlp_ratio)
+    embedding = (tokens - config.num_prefix_tokens) * config.in_channels * patch_size**2 * width
+    linear = 3 * width * config.head_dim if config.projection == "per_head" else 4 * width**2
+    block = tokens * (linear + 2 * width * hidden) + 2 * tokens**2 * width
+    return embedding + config.depth * block + config.num_features * config.num_classes
 
 
 def trace_bytes(config: ViTConfig, patch_size: int) -> int:

@@ -1,15 +1,12 @@
 """The section of the documentation about each method, as HTML for the page."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.method_docs import method_html, sections
-
-ROOT = Path(__file__).parents[3]
 
 
 def test_the_docs_explain_every_method_with_formula_and_source():
@@ -20,14 +17,6 @@ def test_the_docs_explain_every_method_with_formula_and_source():
         specific = "Depends on the class." if METHODS[method].class_specific else "Does not depend on the class."
         assert specific in html
         assert "`" not in html and "](" not in html and 500 < len(html) < 3200
-
-
-def test_norm_based_attention_is_described_as_the_norm_of_a_sum_over_the_heads():
-    first = method_html("norm_attention").partition("<details>")[0]
-    assert "a sum over the heads before the length is taken" in first
-    for path in (ROOT / "README.md", ROOT / "docs" / "explanations.md"):
-        text = " ".join(path.read_text().split())
-        assert not re.search(r"length of the (patch’s )?value vector", text)
 
 
 @pytest.mark.parametrize("method", [*METHODS, method_docs.FEATURES])
@@ -79,8 +68,17 @@ def test_a_method_links_to_its_first_row_of_the_board():
         assert link in method_html(method, method_docs.BOARD) and link not in method_html(method)
         assert html.count(f'id="{method}"') == 1
         first = html[html.index(f'id="{method}"') :]
-        assert re.match(rf'id="{method}">\s*<td>(<code>)?{method}(</code>)?</td>\s*<td>0\.', first)
+        assert re.match(rf'id="{method}">\s*<td>(<code>)?{method}(</code>)?</td>\s*<td>-?\d', first)
     assert "faithfulness" not in method_html(method_docs.FEATURES, method_docs.BOARD)
+
+
+def test_anchors_of_the_file_are_rows_on_the_page(monkeypatch):
+    table = (
+        """| method | gain |\n|---|---|\n| <a id="rollout"></a>rollout | 0.1 |\n| <a id="edges"></a>edges | 0.0 |\n"""
+    )
+    monkeypatch.setattr(method_docs, "read_document", lambda name: table)
+    html = re.sub(r"\s", "", method_docs.board_html())
+    assert '<trid="rollout"><td>rollout</td><td>0.1</td></tr><tr><td>edges</td>' in html and "lt;" not in html
 
 
 def test_a_method_that_is_not_on_the_board_links_to_its_beginning(monkeypatch):

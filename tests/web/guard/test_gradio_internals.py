@@ -98,11 +98,6 @@ def test_the_queue_keeps_no_statistics(page):
     assert "self.ANALYTICS_MAX_EVENTS" in source and "self.ANAYLTICS_CACHE_FREQUENCY" in source
 
 
-def test_the_page_has_our_head(page):
-    text = request(page, "GET", "/")[2].decode()
-    assert len(re.findall('property="og:title"', text)) == 1 and "<title>vit_demo: see a Vision" in text
-
-
 def test_tools_are_served_by_our_server(page):
     assert type(page.mcp_server_obj) is mcp.ToolServer
 

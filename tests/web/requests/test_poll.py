@@ -31,7 +31,7 @@ from vit_demo.web.requests.payload import block_payload, data_url, payload
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import run
-from ...replies import forget, handle
+from ...replies import complete, forget, handle
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +48,6 @@ def result(request_of):
 @pytest.fixture(scope="module")
 def source(result, request_of):
     return payload(result, request_of)["source"]
-
-
-def complete(sent):
-    """Sends a request until its result is there, as the page does."""
-    for _ in range(500):
-        reply = handle(sent)
-        if "done" not in reply:
-            return reply
-    raise AssertionError("no result")
 
 
 def send(source, kind, **details):
@@ -447,3 +438,28 @@ def test_a_job_of_the_page_counts_the_memory_that_it_needs(source, empty_replies
     preset = PRESETS[source["preset"]]
     one = forward_bytes(preset, source["patch_size"])
     assert needed == {preset.task: 3 * one, "slow": 8 * one}
+
+
+@pytest.mark.parametrize(
+    ("kind", "details", "pool"),
+    [
+        ("map", {"method": "relevance"}, "digits"),
+        ("map", {"method": "occlusion"}, "slow"),
+        ("logit_lens", {}, "digits"),
+        ("randomization", {"method": "relevance"}, "slow"),
+        ("random_order", {"baseline": "mean", "seed": 1}, "slow"),
+        ("smallest_set", {"wanted": "enough"}, "slow"),
+    ],
+)
+def test_work_of_many_passes_never_delays_digits(monkeypatch, source, kind, details, pool):
+    jobs, pools = get_engine().jobs, []
+    submit_job = jobs.submit
+
+    def submit(key, work, pool, nbytes=0):
+        pools.append(pool)
+        return submit_job(key, work, pool, nbytes)
+
+    monkeypatch.setattr(jobs, "submit", submit)
+    forget(poll._replies)
+    handle({"kind": kind, "source": source, **details})
+    assert pools[0] == pool

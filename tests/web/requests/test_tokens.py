@@ -14,7 +14,7 @@ from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.parse import ResultRequest, drawing_source
 from vit_demo.web.requests.payload import data_url, source_of
 
-from ...replies import handle
+from ...replies import complete
 
 
 def explored(digit, preset="digits-tiny", patch_size=4):
@@ -31,14 +31,6 @@ def three():
 @pytest.fixture(scope="module")
 def eight():
     return explored(8)
-
-
-def complete(sent):
-    for _ in range(500):
-        reply = handle(sent)
-        if "done" not in reply:
-            return reply
-    raise AssertionError("no result")
 
 
 def numbers(reply, name, kind="<f4"):
@@ -112,7 +104,7 @@ def test_too_many_patches_get_a_sentence(three, monkeypatch):
     assert "too many patches" in complete({**sent, "other": three[1]})["error"]
 
 
-@pytest.mark.parametrize(("preset", "patch_size", "most"), [("digits-small", 2, 60_000), ("photos-tiny", 12, 35_000)])
+@pytest.mark.parametrize(("preset", "patch_size", "most"), [("digits-small", 2, 64_000), ("photos-tiny", 12, 36_000)])
 def test_the_reply_stays_small(preset, patch_size, most):
     result = vit_demo.explore(example_picture(7).convert("RGB"), preset, patch_size)
     assert len(json.dumps(tokens.token_payload([result], 5))) < most

@@ -30,7 +30,7 @@ from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload
 from vit_demo.weights import PRESETS
 
-from ...replies import handle
+from ...replies import complete
 
 WHOLE_NUMBERS = ("filters", "keyed", "classes", "depth_class")
 
@@ -45,14 +45,6 @@ def request_of() -> ResultRequest:
 def source(request_of: ResultRequest) -> dict[str, Any]:
     result = get_engine().explore_source(request_of.source, PRESETS["digits-tiny"], 4)
     return payload(result, request_of)["source"]
-
-
-def complete(sent: Any) -> dict[str, Any]:
-    for _ in range(500):
-        reply = handle(sent)
-        if "done" not in reply:
-            return reply
-    raise AssertionError("no result")
 
 
 def numbers(source: dict[str, Any], kind: str, **fields: Any) -> dict[str, Any]:
@@ -218,15 +210,6 @@ def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:
     steps_of_guide = [line for line in guide.splitlines() if re.match(r"\| \d\. ", line)]
     assert len(steps_of_guide) == 8
     assert set(re.findall(r"`(\[1, .*?\])`", "\n".join(steps_of_guide))) <= seen
-
-
-def test_the_code_says_where_it_stands() -> None:
-    for excerpts in tour.step_code():
-        for excerpt in excerpts:
-            path, name = excerpt["where"].split(", ")
-            source = (Path(__file__).parents[3] / path).read_text()
-            assert f"def {name.rpartition('.')[2]}(" in source
-            assert all(line in source for line in excerpt["code"].splitlines())
 
 
 def test_a_line_that_is_gone_stops_no_page() -> None:

@@ -129,7 +129,7 @@ def describe_patch_size(preset: Preset, patch_size: int) -> dict[str, Any]:
         "size": patch_size,
         "side": preset.image_size // patch_size,
         "tokens": tokens,
-        "operations": num_operations(preset.config, tokens),
+        "operations": num_operations(preset.config, patch_size, tokens),
         "accuracy": bundled_accuracy(preset, patch_size) if preset.source == "bundled" else published,
         "text": patch_size_summary(preset, patch_size),
         "accuracy_text": accuracy_note(preset, patch_size) if preset.source == "bundled" else "",

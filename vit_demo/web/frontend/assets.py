@@ -19,8 +19,9 @@ _COMPUTED_IMPORT = re.compile(r"\bimport\(`(\.\.?/[^`]+)`\)")
 _EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b.*|\bimport\s*\(.*", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
+_REMARK = re.compile(r"(?<=[;,{}()\[\]]) // .*$", re.MULTILINE)
 _TYPE = re.compile(r"/\*\* @type [^*]*\*/ ")
-_INDENTATION = re.compile(r"^[ \t]+", re.MULTILINE)
+_INDENTATION = re.compile(r"^\s+", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"^[ \t]*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
 
 
@@ -48,9 +49,9 @@ def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
         starts: The paths of the modules to begin with.
 
     Returns:
-        The source of one module, without indentation, types and comments on lines of their own. It exports `modules`,
-        an object from paths to what those modules export. `import.meta.url` in a module is as if it were served by its
-        path in the folder of the bundle.
+        The source of one module, without indentation, types and comments (but for those within an expression). It
+        exports `modules`, an object from paths to what those modules export. `import.meta.url` in a module is as if it
+        were served by its path in the folder of the bundle.
 
     Raises:
         ValueError: If modules import each other in a circle, import what is not there, or use other ways to import or
@@ -91,7 +92,7 @@ def _as_function(path: str, source: str) -> str:
         return f'const {{{names.replace(" as ", ": ")}}} = modules["{_resolve(path, address)}"];'
 
     exports = _EXPORT.findall(source)
-    source = _EXPORT.sub("", _IMPORT.sub(constants, _TYPE.sub("", _COMMENT.sub("", source))))
+    source = _EXPORT.sub("", _IMPORT.sub(constants, _TYPE.sub("", _REMARK.sub("", _COMMENT.sub("", source)))))
     source = _COMPUTED_IMPORT.sub(lambda match: f"Promise.resolve(modules[`{_resolve(path, match[1])}`])", source)
     source = source.replace("import.meta.url", f'import.meta.url.replace(/[^/]*$/, "{path}")')
     other = _OTHER.search(source)

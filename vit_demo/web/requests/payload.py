@@ -151,7 +151,7 @@ def result_payload(result: Exploration, source: SourcePayload, num_classes: int 
         "note": _note(result),
         "attention_maps": quantized(result.attention_maps()),
         "rollout": quantized(result.rollout()),
-        "operations": num_operations(preset.config, trace.num_tokens),
+        "operations": num_operations(preset.config, result.patch_size, trace.num_tokens),
         "milliseconds": 1000 * result.seconds,
         "device": result.device,
     }

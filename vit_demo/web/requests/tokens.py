@@ -5,7 +5,8 @@ What is sent, base64 of little-endian arrays, for T tokens of one picture or of 
 - ``levels`` int16 ``[T, K]`` and ``peaks`` float32 ``[K]``, where component = levels / 32767 * peak; ``mean`` float32
   ``[K]``, ``offsets`` and ``lengths`` float32 ``[T]``: see ``features.ReducedTokens``, from which cosine similarity is
   exact to 0.001; ``scale``; ``shares`` of the first three;
-- ``main``: the first so many components are those of k-means; ``seeds``: the tokens from which its segments grow;
+- ``foreground``: PCA of the foreground alone, ``scores`` float32 ``[T, 3]``, NaN for the background, and ``shares``;
+- ``segments`` uint8 ``[k, T]``: those of k-means for one segment, two, and so on, up to twelve;
 - ``lowest``: the cosine similarity that a tenth of all pairs stay below, where the colours begin;
 - ``width``: D, the numbers of a token;
 - ``norms`` float32 ``[T]``, and ``outliers``, the indices of the tokens that are far longer than the rest;
@@ -115,6 +116,9 @@ def token_payload(results: list[Exploration], block: int) -> Json:
         return np.concatenate([getattr(each, name)[depth].numpy() for each in found])
 
     reduced = features.reduce_tokens(joined("tokens"))
+    seeds = features.choose_seeds(reduced.main)
+    segments = [features.kmeans(reduced.main, seeds[: 1 + last]) for last in range(len(seeds))]
+    edges = np.concatenate([patch_features.edge_patches(result) for result in results])
     norms, classes = joined("norms"), joined("classes")[:, :CLASSES]
     labels = results[0].labels
     return {
@@ -125,8 +129,8 @@ def token_payload(results: list[Exploration], block: int) -> Json:
         "scale": reduced.scale,
         "width": found[0].tokens.shape[2],
         "shares": reduced.shares[:3].tolist(),
-        "main": reduced.main.shape[1],
-        "seeds": features.choose_seeds(reduced.main).tolist(),
+        "foreground": _foreground(reduced.main, edges),
+        "segments": encode(np.stack(segments).astype(np.uint8)),
         "lowest": _low_similarity(reduced.unit_vectors()),
         "norms": encode(norms),
         "outliers": np.flatnonzero(features.norm_outliers(norms)).tolist(),
@@ -142,6 +146,14 @@ def _levels(components: np.ndarray) -> dict[str, str]:
     peaks = np.abs(components).max(0)
     shares = components / np.maximum(peaks, np.finfo(np.float32).tiny)
     return {"levels": encode((_FULL_LEVEL * shares).round().astype(np.int16)), "peaks": encode(peaks)}
+
+
+def _foreground(main: np.ndarray, edges: np.ndarray) -> Json:
+    """The principal components of the tokens that are not of the background, and their shares of the variance."""
+    kept = features.foreground(main[:, 0], edges)
+    scores = features.pca(main, 3, kept)
+    total = max(main[kept].var(0).sum(), np.finfo(np.float32).tiny)
+    return {"scores": encode(scores), "shares": (scores[kept].var(0) / total).tolist()}
 
 
 def _picture(result: Exploration, with_image: bool) -> Json:

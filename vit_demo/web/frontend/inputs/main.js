@@ -7,7 +7,7 @@ import { setConstants } from "../shared/constants.js";
 import { copyText, createRadios } from "../shared/dom.js";
 import { english, languageChange } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
-import { PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
+import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
 import { createModelView } from "./modelView.js";
@@ -27,6 +27,7 @@ export function mount({ element, server, upload, ...given }) {
   if (remembered?.on_machine) defaults.photos = remembered.name;
   const page = { models, defaults, examples, customModels };
   page.first = firstState(page);
+  menuModels.publish(models);
 
   const drawings = new WeakMap(); // from strokes to their data URL
   function drawingOf(strokes) {

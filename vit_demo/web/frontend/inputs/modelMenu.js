@@ -1,6 +1,6 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
-import { createRadios, make, setText } from "../shared/dom.js";
+import { createRadios, make, makeOptions, setText } from "../shared/dom.js";
 import { currentLanguage, english, formatCount, formatDecimals, formatInteger, translate } from "../shared/language.js";
 import { sizeOf } from "../shared/link.js";
 import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
@@ -81,12 +81,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   function list(task) {
     const entries = [...models.values()].filter((model) => model.task === task);
     const group = (title, members) =>
-      members.length &&
-      make(
-        "optgroup",
-        { label: title },
-        ...members.map((m) => make("option", { value: m.name, textContent: label(m) })),
-      );
+      members.length && make("optgroup", { label: title }, ...makeOptions(members.map((m) => [m.name, label(m)])));
     const own = { name: OWN, title: english("Your own, from the Hub …"), on_machine: true };
     const here = entries.filter((model) => model.on_machine);
     const away = entries.filter((model) => !model.on_machine);

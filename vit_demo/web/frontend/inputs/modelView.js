@@ -1,7 +1,7 @@
 // The whole photo, small, with the part that the model saw left bright. It follows the stage; a click on it chooses a patch
 // there.
 
-import { make } from "../shared/dom.js";
+import { loadImage, make } from "../shared/dom.js";
 import { fitInside, partOf, patchAt, patchBox } from "../shared/geometry.js";
 import { languageChange, translate } from "../shared/language.js";
 import { clickedPatch, modelInput, resultStatus } from "../shared/pageState.js";
@@ -20,9 +20,7 @@ export function createModelView(element) {
 
   async function show({ photo: next }) {
     if (next && next.image !== photo?.image) {
-      const decoded = new Image();
-      decoded.src = next.image;
-      await decoded.decode();
+      const decoded = await loadImage(next.image);
       if (next !== modelInput.latest().photo) return; // a newer one has come meanwhile
       picture = decoded;
     }

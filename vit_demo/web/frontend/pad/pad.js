@@ -1,5 +1,6 @@
 // The pad: one drawing, its history and the tools.
 
+import { make } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
@@ -97,14 +98,10 @@ export function createPad(element, { digits, onChange }) {
   }
 
   for (let digit = 0; digit < 10; digit++) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "example";
-    const small = document.createElement("canvas");
-    small.width = small.height = 96;
+    const small = make("canvas", { width: 96, height: 96 });
     drawStrokes(small.getContext("2d"), exampleStrokes(digits, digit), small.width);
-    button.append(small);
-    button.addEventListener("click", () => writeExample(digit));
+    const onclick = () => writeExample(digit);
+    const button = make("button", { type: "button", className: "example", onclick }, small);
     find(".digits").append(button);
   }
 

@@ -31,6 +31,13 @@ export function pixelCanvas(pixels, width, height) {
   return canvas;
 }
 
+/** Resolves to the image at an address. */
+export async function loadImage(src) {
+  const image = make("img", { src });
+  await image.decode();
+  return image;
+}
+
 /** Returns `listen(name, callback)` for events of the whole document, for as long as the element is on the page. */
 export function documentEvents(element) {
   const stopped = new AbortController();
@@ -62,6 +69,13 @@ export async function copyText(text) {
   }
 }
 
+/** A share, 0 to 1, as a bar. */
+export const track = (share) =>
+  make("span", { className: "track" }, make("i", { style: `width: ${100 * Math.max(0, share)}%` }));
+
+/** The options of a select from [value, words]. */
+export const makeOptions = (options) => options.map(([value, textContent]) => make("option", { value, textContent }));
+
 export const MOST_SEGMENTS = 7;
 
 /** Fills `host` with one choice among `options`, a list of [value, label]; returns {set(value), enable(flag)}. */
@@ -72,10 +86,8 @@ export function choice(host, name, group, options, onChange) {
 
 /** Radio buttons in one bar. */
 export function segmentChoice(host, name, group, options, onChange) {
-  const bar = make("div", { className: "segments" });
-  bar.setAttribute("role", "radiogroup");
-  bar.setAttribute("aria-label", name);
-  bar.append(...options.map(([value, label]) => segment(group, value, label, onChange)));
+  const labels = options.map(([value, label]) => segment(group, value, label, onChange));
+  const bar = make("div", { className: "segments", role: "radiogroup", ariaLabel: name }, ...labels);
   const inputs = [...bar.querySelectorAll("input")];
   host.replaceChildren(bar);
   return {
@@ -92,9 +104,8 @@ export function segmentChoice(host, name, group, options, onChange) {
 
 /** A radio button with its label, and small lines below it. */
 function segment(name, value, label, onChange, lines = []) {
-  const input = make("input", { type: "radio", name, value });
+  const input = make("input", { type: "radio", name, value, onchange: () => onChange(value) });
   input.dataset.value = value;
-  input.addEventListener("change", () => onChange(value));
   const small = lines.map((textContent) => make("small", { textContent }));
   if (lines.length) return make("label", {}, make("span", { textContent: label }), ...small, input);
   const face = make("label", { textContent: label }, input);
@@ -103,9 +114,8 @@ function segment(name, value, label, onChange, lines = []) {
 }
 
 function selectChoice(host, name, _group, options, onChange) {
-  const select = make("select", {}, ...options.map(([, label], i) => make("option", { value: i, textContent: label })));
-  select.setAttribute("aria-label", name);
-  select.addEventListener("change", () => onChange(options[select.selectedIndex][0]));
+  const onchange = () => onChange(options[select.selectedIndex][0]);
+  const select = make("select", { ariaLabel: name, onchange }, ...makeOptions(options));
   host.replaceChildren(select);
   return {
     set(value) {
@@ -122,9 +132,7 @@ export function fillSelect(select, options, value) {
   const key = JSON.stringify(options);
   if (select.dataset.key !== key) {
     select.dataset.key = key;
-    select.replaceChildren(
-      ...options.map(([each, textContent]) => make("option", { value: JSON.stringify(each), textContent })),
-    );
+    select.replaceChildren(...makeOptions(options.map(([each, words]) => [JSON.stringify(each), words])));
   }
   select.value = JSON.stringify(value);
 }
@@ -139,8 +147,6 @@ export function slider(input, id, format, onChange) {
     set(value, most = input.max) {
       input.max = most;
       input.value = value;
-      const range = Math.max(1, input.max - input.min);
-      input.style.setProperty("--filled", `${(100 * (value - input.min)) / range}%`);
       setText(host.querySelector("span"), format(value));
       input.setAttribute("aria-valuetext", format(value));
     },

@@ -143,6 +143,9 @@ export const modelInput = createChannel({ digit: null, photo: null });
 /** Patches that are clicked outside of the stage. */
 export const clickedPatch = createChannel();
 
+/** The models of the menu by name, entries of Python's `model_entry`; one that is downloaded is added. */
+export const menuModels = createChannel(new Map());
+
 /** A choice that this browser stores; null for none, and where storage is closed to a page in a frame. */
 export function readSetting(key) {
   try {

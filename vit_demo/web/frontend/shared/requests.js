@@ -42,3 +42,50 @@ export async function sendRequest(server, fields, { isCurrent = () => true, onPr
 export const SETTLE = 120;
 
 export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/**
+ * Replies about results, each requested once. `get(result, fields, decode, delay)` returns an entry, {value, error,
+ * isLoading, isSlow, progress}: `value` is what `decode(reply)` returns, null until it is there; `isSlow` if that takes
+ * several replies. Only the newest entry of a kind keeps the server busy, and one that another replaces within `delay`
+ * milliseconds is not requested at all. An error stays until another entry of its kind is wanted, or `retry()`.
+ * `onUpdate()` is called whenever an entry changes.
+ */
+export function createReplyCache(request, onUpdate) {
+  const cache = new WeakMap(); // result -> Map from the fields of a request to its entry
+  const newest = new Map(); // by kind
+
+  function get(result, fields, decode, delay = 0) {
+    const entries = cache.get(result) ?? cache.set(result, new Map()).get(result);
+    const key = JSON.stringify(fields);
+    const before = newest.get(fields.kind);
+    if (before?.error && before !== entries.get(key)) before.forget();
+    const known = entries.get(key);
+    const forget = () => entries.delete(key);
+    const entry = known ?? { value: null, error: "", isLoading: true, isSlow: false, progress: null, forget };
+    entries.set(key, entry);
+    newest.set(fields.kind, entry);
+    if (!known) load(entry, { ...fields, source: result.source }, decode, delay);
+    return entry;
+  }
+
+  async function load(entry, fields, decode, delay) {
+    const isCurrent = () => newest.get(fields.kind) === entry;
+    if (delay) await pause(delay);
+    const onProgress = (progress) => {
+      Object.assign(entry, { isSlow: true, progress });
+      onUpdate();
+    };
+    const reply = isCurrent() ? await request(fields, { isCurrent, onProgress }) : null;
+    if (!reply) entry.forget();
+    else if (reply.error) Object.assign(entry, { error: reply.error, isLoading: false });
+    else Object.assign(entry, { value: await decode(reply.result), isLoading: false });
+    onUpdate();
+  }
+
+  /** Lets what failed be requested again, the next time it is wanted. */
+  function retry() {
+    for (const entry of newest.values()) if (entry.error) entry.forget();
+  }
+
+  return { get, retry };
+}

@@ -104,7 +104,7 @@ const ENTRIES = {
       about(result, view, translate("Libra FullGrad+ through all {blocks} blocks", { blocks: result.numBlocks })),
     sentence: (result, view) =>
       translate(
-        "Which patches speak for *{name}*, and which against it: each token times the gradient of the score, over all blocks, while attention weights, norms and gates count as constants.",
+        "Which patches speak for *{name}*, and which against it: each token times the gradient of the score, over all blocks, while attention weights, normalizations and gates count as constants.",
         { name: className(result, view) },
       ),
     reading: contributionReading,

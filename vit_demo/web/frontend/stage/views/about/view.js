@@ -2,6 +2,7 @@
 
 import { setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
+import { createReplyCache } from "../../../shared/requests.js";
 import { createTermList, createTooltip, setExplainedText } from "../../glossary.js";
 import { isFaint } from "../../heatmapColours.js";
 
@@ -52,7 +53,7 @@ export function create(card, { request }) {
     docs.setMethod(choices.method);
   }
 
-  return { show, draw, retry: docs.load };
+  return { show, draw, retry: docs.retry };
 }
 
 /** What pointing at a patch does now, for a mouse and for a finger. */
@@ -89,34 +90,29 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
 /** Loads the section about a method when it is opened, and again when a request failed. */
 export function createMethodDocs(panel, request) {
   const text = panel.querySelector(".text");
-  const sections = new Map(); // method -> HTML
+  const replies = createReplyCache(request, write);
   let current = "";
   let written = ""; // the method whose section is on the page
 
-  async function load() {
-    const method = current;
-    if (!panel.open || written === method) return;
-    if (!sections.has(method)) {
-      const isCurrent = () => current === method && panel.open;
-      const reply = await request({ kind: "method_docs", method }, { isCurrent });
-      if (!reply) return;
-      if (reply.error) {
-        written = "";
-        text.replaceChildren(reply.error);
-        return;
-      }
-      sections.set(method, reply.result.html);
-    }
-    text.innerHTML = sections.get(method);
-    written = method;
+  function write() {
+    if (!panel.open || written === current) return;
+    const { value, error } = replies.get(panel, { kind: "method_docs", method: current }, ({ html }) => html);
+    if (error) text.replaceChildren(error);
+    else if (value !== null) text.innerHTML = value;
+    written = value === null ? "" : current;
   }
 
   function setMethod(method) {
     if (method === current) return;
     current = method;
-    load();
+    write();
   }
 
-  panel.addEventListener("toggle", load);
-  return { setMethod, load };
+  function retry() {
+    replies.retry();
+    write();
+  }
+
+  panel.addEventListener("toggle", retry);
+  return { setMethod, retry };
 }

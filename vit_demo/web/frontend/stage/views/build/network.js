@@ -2,27 +2,19 @@
 
 import { english, formatInteger, translate } from "../../../shared/language.js";
 
-/** The largest value of each field, so that every count stays an exact integer. */
-export const LIMITS = {
-  image_size: 2048,
-  patch_size: 2048,
-  in_channels: 64,
-  num_classes: 100_000,
-  embed_dim: 8192,
-  depth: 128,
-  num_heads: 512,
-};
-
-/** The least value and the sentence for a field that has none of its values. */
-const RANGES = {
-  image_size: [1, english("The image size must be a whole number from {least} to {most}.")],
-  patch_size: [1, english("The patch size must be a whole number from {least} to {most}.")],
-  in_channels: [1, english("The number of channels must be a whole number from {least} to {most}.")],
-  num_classes: [0, english("The number of classes must be a whole number from {least} to {most}.")],
-  embed_dim: [1, english("The width must be a whole number from {least} to {most}.")],
-  depth: [1, english("The depth must be a whole number from {least} to {most}.")],
-  num_heads: [1, english("The number of heads must be a whole number from {least} to {most}.")],
-};
+/**
+ * The numbers that a visitor may change: field, title, unit, and the least and the largest value, with which every count
+ * stays an exact integer.
+ */
+export const NUMBERS = [
+  ["image_size", english("Image size"), english("pixels"), 1, 2048],
+  ["patch_size", english("Patch size"), english("pixels"), 1, 2048],
+  ["in_channels", english("Channels"), english("1 or 3"), 1, 64],
+  ["num_classes", english("Classes"), english("0 for none"), 0, 100_000],
+  ["embed_dim", english("Width"), english("per token"), 1, 8192],
+  ["depth", english("Depth"), english("blocks"), 1, 128],
+  ["num_heads", english("Heads"), english("per block"), 1, 512],
+];
 
 /**
  * The network that a visitor builds, {config, patchSize}, from {start, fields}: the title of a starting point, and the fields
@@ -41,33 +33,30 @@ export function networkOf({ start, fields }, { defaults, networks }) {
  * `config` has the fields of Python's ViTConfig; `patchSize` is the one at which the network runs.
  */
 export function problemOf(config, patchSize) {
-  for (const [field, [least, sentence]] of Object.entries(RANGES)) {
+  for (const [field, title, , least, most] of NUMBERS) {
     const value = field === "patch_size" ? patchSize : config[field];
-    if (!Number.isInteger(value) || value < least || value > LIMITS[field]) {
-      return translate(sentence, { least, most: formatInteger(LIMITS[field]) });
+    if (!Number.isInteger(value) || value < least || value > most) {
+      const values = { name: translate(title), least, most: formatInteger(most) };
+      return translate("{name}: enter a whole number from {least} to {most}.", values);
     }
   }
   const { image_size: size, embed_dim: width, num_heads: heads, pool, class_token: classToken } = config;
   if (size % patchSize) {
-    return translate("{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}.", {
-      size,
-      patchSize,
-    });
+    const values = { size, patchSize };
+    return translate("{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}.", values);
   }
   if (size % config.patch_size) {
     return translate(
       "The stored kernel of {kernel} pixels does not divide an image of {size}: change the image size.",
-      {
-        kernel: config.patch_size,
-        size,
-      },
+      { kernel: config.patch_size, size },
     );
   }
   if (width % heads) {
-    return translate("A width of {width} cannot be shared equally by {heads} heads: choose a multiple of {heads}.", {
-      width,
-      heads,
-    });
+    const values = { width, heads };
+    return translate(
+      "A width of {width} cannot be shared equally by {heads} heads: choose a multiple of {heads}.",
+      values,
+    );
   }
   if (pool.startsWith("cls") && !classToken) {
     return translate("The head cannot read a class token where there is none: add one.");
@@ -194,10 +183,10 @@ export function pythonCode(config, patchSize, defaults) {
   ].join("\n");
 }
 
-function literal(value) {
-  if (value === null) return "None";
-  if (value === true) return "True";
-  if (value === false) return "False";
-  if (typeof value === "string") return `"${value}"`;
-  return String(value);
-}
+const LITERALS = new Map([
+  [null, "None"],
+  [true, "True"],
+  [false, "False"],
+]);
+
+const literal = (value) => LITERALS.get(value) ?? JSON.stringify(value);

@@ -1,9 +1,9 @@
 // "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
 
-import { copyText, make, setText } from "../../../shared/dom.js";
+import { copyText, make, makeOptions, setText, track } from "../../../shared/dom.js";
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { formatBytes } from "../../format.js";
-import { formatShape, LIMITS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
+import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
 
 export const order = 80;
 
@@ -115,24 +115,11 @@ function stageRow({ name, shape, parameters, operations, inner, times }, totals)
 /** A count with a bar for its share of the total; empty for none. */
 function share(words, value, total) {
   if (!value) return make("div", { className: "share" });
-  const bar = make("i");
-  bar.style.width = `${(100 * value) / total}%`;
-  const number = make("span", { className: "number", textContent: words });
-  number.title = formatInteger(value);
-  return make("div", { className: "share" }, number, make("span", { className: "track" }, bar));
+  const number = make("span", { className: "number", title: formatInteger(value) }, words);
+  return make("div", { className: "share" }, number, track(value / total));
 }
 
 // The form of the section Build: a starting point, and the fields of the configuration that a visitor may change.
-
-const NUMBERS = [
-  ["image_size", english("Image size"), english("pixels")],
-  ["patch_size", english("Patch size"), english("pixels")],
-  ["in_channels", english("Channels"), english("1 or 3")],
-  ["num_classes", english("Classes"), english("0 for none")],
-  ["embed_dim", english("Width"), english("per token")],
-  ["depth", english("Depth"), english("blocks")],
-  ["num_heads", english("Heads"), english("per block")],
-];
 
 const CHOICES = [
   [
@@ -164,56 +151,40 @@ const CHOICES = [
   ],
 ];
 
-let forms = 0;
-
 /**
  * Fills a form. `onChange(network)` is called with {start, fields}: the title of a starting point, and the fields by name
  * that the visitor has changed. `show(network, {config, patchSize})` writes them into the fields.
  */
 function createForm(form, networks, onChange) {
-  const id = `build-${++forms}`;
   let current = null;
-  const start = make("select", { id: `${id}-start` }, ...groups(networks));
-  start.addEventListener("change", () => onChange({ start: start.value, fields: {} }));
-  form.append(field(start, english("Start from")));
-
-  const inputs = NUMBERS.map(([name, title, unit]) => {
-    const input = make("input", {
-      id: `${id}-${name}`,
-      type: "number",
-      inputMode: "numeric",
-      min: 0,
-      max: LIMITS[name],
-    });
-    input.addEventListener("input", () =>
-      onChange(changed(name, input.value === "" ? Number.NaN : Number(input.value))),
-    );
-    form.append(field(input, title, unit));
-    return { name, input };
+  const set = (name, value) => onChange({ ...current, fields: { ...current.fields, [name]: value } });
+  const start = make("select", { onchange: () => onChange({ start: start.value, fields: {} }) }, ...groups(networks));
+  const inputs = NUMBERS.map(([name, , , , max]) => {
+    const oninput = () => set(name, input.valueAsNumber);
+    const input = make("input", { type: "number", inputMode: "numeric", name, min: 0, max, oninput });
+    return input;
   });
-  const selects = CHOICES.map(([name, title, options]) => {
-    const select = make(
-      "select",
-      { id: `${id}-${name}` },
-      ...options.map(([, label], i) => make("option", { value: i, textContent: label })),
-    );
-    select.addEventListener("change", () => onChange(changed(name, options[select.selectedIndex][0])));
-    form.append(field(select, title));
-    return { name, select, options };
+  const selects = CHOICES.map(([name, , options]) => {
+    const onchange = () => set(name, options[select.selectedIndex][0]);
+    const select = make("select", { name, onchange }, ...makeOptions(options));
+    return select;
   });
-
-  const changed = (name, value) => ({ ...current, fields: { ...current.fields, [name]: value } });
+  form.append(
+    field(start, english("Start from")),
+    ...NUMBERS.map(([, title, unit], i) => field(inputs[i], title, unit)),
+    ...CHOICES.map(([, title], i) => field(selects[i], title)),
+  );
 
   function show(network, { config, patchSize }) {
     current = network;
     start.value = network.start;
-    for (const { name, input } of inputs) {
-      const value = name === "patch_size" ? patchSize : config[name];
+    for (const input of inputs) {
+      const value = input.name === "patch_size" ? patchSize : config[input.name];
       // A field that is being emptied stays empty.
-      if (!Number.isNaN(value) && Number(input.value) !== value) input.value = value;
+      if (!Number.isNaN(value) && input.valueAsNumber !== value) input.value = value;
     }
-    for (const { name, select, options } of selects) {
-      select.selectedIndex = options.findIndex(([value]) => value === config[name]);
+    for (const [i, [name, , options]] of CHOICES.entries()) {
+      selects[i].selectedIndex = options.findIndex(([value]) => value === config[name]);
     }
   }
 
@@ -223,13 +194,10 @@ function createForm(form, networks, onChange) {
 function groups(networks) {
   const names = [...new Set(networks.map(({ group }) => group))];
   return names.map((label) => {
-    const titles = networks.filter(({ group }) => group === label).map(({ title }) => title);
-    return make("optgroup", { label }, ...titles.map((title) => make("option", { value: title, textContent: title })));
+    const titles = networks.filter(({ group }) => group === label).map(({ title }) => [title, title]);
+    return make("optgroup", { label }, ...makeOptions(titles));
   });
 }
 
-function field(control, title, unit = "") {
-  const label = make("label", { htmlFor: control.id, textContent: title });
-  if (unit) label.append(make("small", { textContent: unit }));
-  return make("div", { className: "field" }, label, control);
-}
+const field = (control, title, unit = "") =>
+  make("label", { className: "field" }, make("span", {}, title, make("small", {}, unit)), control);

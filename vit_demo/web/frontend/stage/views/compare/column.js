@@ -61,25 +61,16 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     shown = next;
     const { choices, number, models, result, error, progress, canRemove } = next;
     element.setAttribute("aria-label", translate("Column {number}", { number }));
-    fillSelect(
-      selects.preset,
-      models.map(({ name, title }) => [name, title]),
-      choices.preset,
-    );
     const sizes = models.find(({ name }) => name === choices.preset)?.sizes ?? [{ size: choices.patchSize }];
-    fillSelect(
-      selects.patchSize,
-      sizes.map(({ size }) => [size, `${size} px`]),
-      choices.patchSize,
-    );
-    fillSelect(
-      selects.method,
-      Object.entries(methods).map(([name, { label }]) => [name, label]),
-      choices.method,
-    );
     const classes = (result?.predictions ?? []).map(({ index, label }) => [index, label]);
     classes.sort(([, one], [, other]) => one.localeCompare(other));
-    fillSelect(selects.label, [[null, translate("predicted class")], ...classes], choices.label);
+    const options = {
+      preset: models.map(({ name, title }) => [name, title]),
+      patchSize: sizes.map(({ size }) => [size, `${size} px`]),
+      method: Object.entries(methods).map(([name, { label }]) => [name, label]),
+      label: [[null, translate("predicted class")], ...classes],
+    };
+    for (const [name, select] of Object.entries(selects)) fillSelect(select, options[name], choices[name]);
     selects.label.disabled = !methods[choices.method].classSpecific;
     selects.label.title = selects.label.disabled ? sameForEvery(methods[choices.method]) : "";
     find(".remove").hidden = !canRemove;

@@ -2,6 +2,7 @@
 
 import { setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
+import { menuModels } from "../../../shared/pageState.js";
 import { mapFields } from "../../onDemand.js";
 import { decodeFloat32, openResult } from "../../result.js";
 import {
@@ -37,7 +38,6 @@ export const html = `
 export function create(card, { request, methods, curves, change }) {
   const find = (selector) => card.querySelector(selector);
   let whole = null; // the result that the stage shows
-  let models = null; // those of the menu, and one of the visitor's own that the stage shows
   let columns = []; // {choices, view, result, map, areas, error, progress, token}
   let hovered = null; // {patch, result}
   let chosen = null; // the columns of the page's state, {preset, patchSize, method, label}; null for the first ones
@@ -82,8 +82,10 @@ export function create(card, { request, methods, curves, change }) {
 
   /** The models for the visitor's picture; one that is chosen is always among them. */
   function offered({ preset }) {
-    const task = models?.find(({ name }) => name === whole.source.preset)?.task;
-    return (models ?? []).filter((model) => model.name === preset || (model.on_machine && model.task === task));
+    const models = menuModels.latest();
+    const task = models.get(whole.source.preset)?.task;
+    const isOffered = (model) => model.name === preset || (model.on_machine && model.task === task);
+    return [...models.values()].filter(isOffered);
   }
 
   function addColumn(choices) {
@@ -112,7 +114,7 @@ export function create(card, { request, methods, curves, change }) {
   }
 
   function choose(column, part) {
-    const model = "preset" in part && models.find(({ name }) => name === part.preset);
+    const model = menuModels.latest().get(part.preset);
     column.choices = model ? withModel(column.choices, model) : { ...column.choices, ...part };
     load(column);
     publish();
@@ -124,26 +126,33 @@ export function create(card, { request, methods, curves, change }) {
     change({ compare: chosen });
   }
 
-  /** Loads a column's result, if it is another one, and its map; what was shown stays until then. */
-  async function load(column) {
+  /** Changes a column by what `work(options)` resolves to, unless something else is computed for it meanwhile. */
+  async function compute(column, work) {
     const token = {};
-    Object.assign(column, { token, areas: null, error: "", progress: { share: null } });
-    schedule();
     const isCurrent = () => column.token === token;
     const onProgress = (share) => {
       column.progress = { share };
       schedule();
     };
-    const result = await resultOf(column, { isCurrent, onProgress });
+    Object.assign(column, { token, error: "" });
+    onProgress(null);
+    const found = await work({ isCurrent, onProgress });
     if (!isCurrent()) return;
-    const hasClass = result.predictions?.some(({ index }) => index === column.choices.label);
-    if (!hasClass) column.choices = { ...column.choices, label: null }; // another model's, or of another picture
-    const { choices } = column;
-    const map = result.error ? null : await mapOf(choices, result, { isCurrent, onProgress });
-    if (!isCurrent()) return;
-    const error = result.error ?? map.error ?? "";
-    Object.assign(column, error ? { error } : { result, map }, { progress: null });
+    Object.assign(column, found, { progress: null });
     schedule();
+  }
+
+  /** Loads a column's result, if it is another one, and its map; what was shown stays until then. */
+  function load(column) {
+    column.areas = null;
+    return compute(column, async (options) => {
+      const result = await resultOf(column, options);
+      if (result.error || !options.isCurrent()) return { error: result.error };
+      const hasClass = result.predictions.some(({ index }) => index === column.choices.label);
+      if (!hasClass) column.choices = { ...column.choices, label: null }; // another model's, or of another picture
+      const map = await mapOf(column.choices, result, options);
+      return map.error ? { error: map.error } : { result, map };
+    });
   }
 
   async function resultOf({ choices, result }, options) {
@@ -156,60 +165,36 @@ export function create(card, { request, methods, curves, change }) {
     return reply.result.empty ? { error: reply.result.message } : openResult(reply.result);
   }
 
-  async function mapOf({ method, label }, result, options) {
-    const { classSpecific, map } = methods[method];
+  async function mapOf(choices, result, options) {
+    const { classSpecific, map } = methods[choices.method];
     if (classSpecific && !result.predictions.length) {
       return { error: english("This model has no classes: choose another method.") };
     }
-    const view = { method, block: result.numBlocks - 1, head: -1, direction: "from", query: null, pinned: null, label };
-    if (map) return map(result, view);
-    const fields = mapFields(methods, result, view);
+    if (map) return map(result, defaultView(choices, result));
+    const fields = mapFields(methods, result, defaultView(choices, result));
     const reply = await request({ kind: "map", source: result.source, ...fields }, options);
     return reply?.result ? decodeFloat32(reply.result.map) : { error: reply?.error ?? "" };
   }
 
-  async function measure() {
-    await Promise.all(columns.map(measureOne));
-  }
-
-  async function measureOne(column) {
-    const token = {};
-    Object.assign(column, { token, progress: { share: null } });
-    schedule();
-    const isCurrent = () => column.token === token;
-    const { choices, result } = column;
-    const view = { ...choices, block: result.numBlocks - 1, head: -1, direction: "from", pinned: null };
-    const onProgress = (share) => {
-      column.progress = { share };
-      schedule();
-    };
-    const fields = { ...mapFields(methods, result, view), baseline: "mean" };
-    const reply = await curves.ofMap(result, fields, { isCurrent, onProgress });
-    if (!isCurrent()) return;
-    const { deletion, insertion } = reply?.result ?? {};
-    const found = reply?.result ? { deletion: deletion.area, insertion: insertion.area } : null;
-    Object.assign(column, { areas: found, error: reply?.error ?? "", progress: null });
-    schedule();
-  }
-
-  /** Loads the menu, again if the stage shows a model that was not there before. */
-  async function loadModels(preset) {
-    const isKnown = ({ name, on_machine: isHere }) => name === preset && isHere;
-    if (models?.some(isKnown)) return;
-    models = (await request({ kind: "models" }))?.result?.models ?? models;
-    if (!models || models.some(isKnown)) return;
-    const own = (await request({ kind: "model", name: preset }))?.result;
-    if (own) models = [...models.filter(({ name }) => name !== preset), { ...own, on_machine: true }];
-  }
+  const measure = (column) =>
+    compute(column, async (options) => {
+      const { choices, result } = column;
+      const fields = mapFields(methods, result, defaultView(choices, result));
+      const reply = await curves.ofMap(result, { ...fields, baseline: "mean" }, options);
+      if (!reply?.result) return { areas: null, error: reply?.error ?? "" };
+      const { deletion, insertion } = reply.result;
+      return { areas: { deletion: deletion.area, insertion: insertion.area } };
+    });
 
   /** Begins again with the picture on the stage; columns that the visitor has chosen are kept for a new picture. */
-  async function begin() {
-    if (!isOpen || !whole) return;
-    const asked = whole;
-    const { preset } = asked.source;
-    await loadModels(preset);
-    if (whole !== asked) return;
-    const sizes = models?.find(({ name }) => name === preset)?.sizes.map(({ size }) => size) ?? [];
+  function begin() {
+    if (!isOpen || !whole || !menuModels.latest().size) return;
+    const { preset } = whole.source;
+    const sizes =
+      menuModels
+        .latest()
+        .get(preset)
+        ?.sizes.map(({ size }) => size) ?? [];
     const next = offeredColumns(chosen, offered({ preset }), methods) ?? firstColumns(whole.source, sizes, "attention");
     for (const column of [...columns]) removeColumn(column);
     hovered = null;
@@ -241,7 +226,13 @@ export function create(card, { request, methods, curves, change }) {
     chosen = null;
     begin();
   });
-  find(".measure").addEventListener("click", measure);
+  find(".measure").addEventListener("click", () => columns.map(measure));
   new ResizeObserver(schedule).observe(card);
+  menuModels.subscribe(card, begin); // the stage may be first
   return { show, draw };
 }
+
+/** What a column shows: the last block, the mean of its heads, from the class token. */
+const defaultView = ({ method, label }, { numBlocks }) => {
+  return { method, block: numBlocks - 1, head: -1, direction: "from", query: null, pinned: null, label };
+};

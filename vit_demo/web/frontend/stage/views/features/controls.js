@@ -2,10 +2,9 @@
 
 import { make, segmentChoice, slider } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { formatNumber, formatShare, percent } from "../../format.js";
+import { percent } from "../../format.js";
 import { heatGradient } from "../../heatmapColours.js";
-import { PALETTE } from "./modes.js";
-import { formatCosine, MODES } from "./text.js";
+import { MODES } from "./modes.js";
 
 /**
  * Builds the controls in `card`; `onChange(part)` gets the choices that change.
@@ -15,7 +14,8 @@ import { formatCosine, MODES } from "./text.js";
 export function createFeatureControls(card, idPrefix, onChange) {
   const control = (name) => card.querySelector(`[data-feature=${name}]`);
   const host = control("mode");
-  const modes = segmentChoice(host, english("Show"), `${idPrefix}-mode`, MODES, (mode) => onChange({ mode }));
+  const titles = Object.entries(MODES).map(([mode, { title }]) => [mode, title]);
+  const modes = segmentChoice(host, english("Show"), `${idPrefix}-mode`, titles, (mode) => onChange({ mode }));
   const classes = host.querySelector("[data-value=classes]");
   const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
   const block = slider(control("block"), `${idPrefix}-block`, ofAll, (value) => onChange({ block: value - 1 }));
@@ -45,45 +45,16 @@ export function createFeatureControls(card, idPrefix, onChange) {
   };
 }
 
-// The legend of each mode: a scale with its numbers, or named colours.
-
-const CHANNELS = [
-  [214, 69, 65],
-  [62, 160, 85],
-  [70, 110, 214],
-];
-
 /**
- * Fills `host`, touching the page only when the legend is new. `shown` is what the mode computed; a scale is shown as it
- * is painted with that opacity, over paper or a photo.
+ * Fills `host` with a legend, {scale: [low, high]} or {chips}, touching the page only when it is new. A scale is shown as
+ * it is painted with that opacity, over paper or a photo.
  */
-export function showLegend(host, mode, shown, { opacity, paper }) {
-  const found = legendOf(mode, shown);
-  const parts = found.scale ? { ...found, opacity, paper } : found;
+export function showLegend(host, legend, { opacity, paper }) {
+  const parts = legend.scale ? { ...legend, opacity, paper } : legend;
   const key = JSON.stringify(parts);
   if (host.dataset.key === key) return;
   host.dataset.key = key;
   host.replaceChildren(...(parts.scale ? scale(parts) : parts.chips.map(chip)));
-}
-
-function legendOf(mode, shown) {
-  if (mode === "similarity") return { scale: shown.range.map(formatCosine) };
-  if (mode === "norms") return { scale: shown.range.map(formatNumber) };
-  if (mode === "pca") {
-    const chips = shown.shares.map((share, i) => ({
-      colour: CHANNELS[i],
-      name: translate("component {number}", { number: i + 1 }),
-      number: translate("{share} of variance", { share: formatShare(share) }),
-    }));
-    return { chips };
-  }
-  if (mode === "segments") {
-    const chips = shown.counts.map((count, i) => ({ colour: PALETTE[i], name: `${i + 1}`, number: `${count}` }));
-    return { chips };
-  }
-  return {
-    chips: shown.legend.map(({ colour, name, count }) => ({ colour, name: translate(name), number: `${count}` })),
-  };
 }
 
 function scale({ scale: [low, high], opacity, paper }) {

@@ -1,59 +1,9 @@
-// What a mode shows of the tokens: colours, legend and values, computed once for equal choices.
+// What each mode of the features shows of the tokens: a colour for every token, its legend, and its words.
 
-import { english } from "../../../shared/language.js";
+import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { blockName, formatNumber, formatProbability, formatShare, queryName } from "../../format.js";
 import { heatColour } from "../../heatmapColours.js";
-import { foreground, principalComponents, segmentsOf } from "./reduction.js";
 import { similarities } from "./tokens.js";
-
-const CACHE_SIZE = 50;
-
-/** Returns `show(tokens, {mode, k, background, token})`, which computes what is shown, without its opacity. */
-export function createShown() {
-  const cache = new WeakMap(); // tokens -> Map
-
-  return function show(tokens, { mode, k, background, token }) {
-    const known = cache.get(tokens) ?? cache.set(tokens, new Map()).get(tokens);
-    const key = { similarity: `s ${token}`, pca: `p ${background}`, segments: `k ${k}`, norms: "n", classes: "c" }[
-      mode
-    ];
-    if (!known.has(key)) {
-      if (known.size >= CACHE_SIZE) known.clear();
-      known.set(key, compute(tokens, mode, k, background, token));
-    }
-    return known.get(key);
-  };
-}
-
-/** Everything of one mode; `colours(opacity, paper)` gives the colour of every token, over a photo or paper. */
-export function compute(tokens, mode, k, background, token) {
-  switch (mode) {
-    case "similarity": {
-      const values = similarities(tokens, token);
-      const range = [tokens.lowest, 1];
-      return { values, range, smooth: true, colours: (...how) => heatColours(values, ...range, ...how) };
-    }
-    case "pca": {
-      const found = components(tokens, background);
-      return { ...found, smooth: !found.kept, colours: (opacity) => componentColours(found, opacity) };
-    }
-    case "segments": {
-      const segments = segmentsOf(tokens.main, tokens.mainWidth, tokens.seeds.slice(0, k));
-      const counts = Array.from({ length: Math.min(k, tokens.seeds.length) }, () => 0);
-      for (const segment of segments) counts[segment]++;
-      return { segments, counts, smooth: false, colours: (opacity) => segmentColours(segments, opacity) };
-    }
-    case "norms": {
-      const range = normRange(tokens);
-      return { range, smooth: true, colours: (...how) => heatColours(tokens.norms, ...range, ...how) };
-    }
-    default: {
-      const legend = classLegend(tokens);
-      return { legend, smooth: false, colours: (opacity) => classColours(tokens, legend, opacity) };
-    }
-  }
-}
-
-// What each mode of the features shows: a colour for every token, and its legend.
 
 /** Even hues of OKLCH in two alternating lightnesses, so that neighbours differ for every kind of colour vision. */
 export const PALETTE = [
@@ -70,48 +20,198 @@ export const PALETTE = [
   [169, 128, 0],
   [196, 164, 254],
 ];
-
+const CHANNELS = [
+  [214, 69, 65],
+  [62, 160, 85],
+  [70, 110, 214],
+];
 const OTHER = [128, 131, 139]; // classes beyond the first few
 const VEIL = [18, 19, 24, 0.8]; // a removed background
 const NAMED_CLASSES = 7;
 const OUTER = 0.02; // the share of tokens at either end of a component that get its extreme colour
 
+/**
+ * The modes by name, each with
+ * - `show(tokens, {k, background, token})`: what is shown. `colours(opacity, paper)` of it gives the colour of every
+ *   token, over a photo or paper; `smooth` says whether neighbours blend.
+ * - `legend(shown)`: {scale: [low, high]} or {chips: [{colour, name, number}]}.
+ * - `sentence(tokens, {block, k}, result)`: what one is looking at, in two sentences.
+ * - `subject({k})`: the caption's first words; of similarity it is the query.
+ * - `reading(tokens, token, shown)`: what the value of one patch means.
+ */
+export const MODES = {
+  similarity: {
+    title: english("Similarity"),
+    show(tokens, { token }) {
+      const values = similarities(tokens, token);
+      const range = [tokens.lowest, 1];
+      return { values, range, smooth: true, colours: (...how) => heatColours(values, ...range, ...how) };
+    },
+    legend: ({ range }) => ({ scale: range.map(formatCosine) }),
+    sentence: ({ width }, { block }) =>
+      translate(
+        "After block {block} each patch is a token, a list of *{width} numbers*. The stronger a patch’s colour, the more its token points in the direction of the outlined patch’s token: the model treats the two alike.",
+        { block: block + 1, width },
+      ),
+    reading: (_tokens, token, { values }) =>
+      translate("cosine similarity *{value}*", { value: formatCosine(values[token]) }),
+  },
+  pca: {
+    title: english("PCA colours"),
+    show({ components, foreground }, { background }) {
+      const { scores, shares } = background ? foreground : components;
+      return { scores, shares, smooth: !background, colours: (opacity) => componentColours(scores, opacity) };
+    },
+    legend: ({ shares }) => ({
+      chips: shares.map((share, i) => ({
+        colour: CHANNELS[i],
+        name: translate("component {number}", { number: i + 1 }),
+        number: translate("{share} of variance", { share: formatShare(share) }),
+      })),
+    }),
+    sentence: () =>
+      english(
+        "PCA: the three directions in which the tokens differ most are shown as *red*, *green* and *blue*. Patches of the same colour have similar tokens, although no label of a patch was ever given to the model.",
+      ),
+    subject: () => translate("*principal components* 1 to 3"),
+    reading({ scale }, token, { scores }) {
+      const values = [...scores.subarray(3 * token, 3 * token + 3)];
+      if (values.some(Number.isNaN)) return english("background");
+      const written = values.map((value) => `*${formatNumber(scale * value)}*`);
+      return translate("components {values}", { values: written.join(" · ") });
+    },
+  },
+  segments: {
+    title: english("Segments"),
+    show({ segments: known, count }, { k }) {
+      const segments = known.subarray((k - 1) * count, k * count);
+      const counts = Array.from({ length: k }, (_, i) => segments.reduce((sum, each) => sum + Number(each === i), 0));
+      const colours = (opacity) => Array.from(segments, (segment) => [...PALETTE[segment], opacity]);
+      return { segments, counts, smooth: false, colours };
+    },
+    legend: ({ counts }) => ({
+      chips: counts.map((count, i) => ({ colour: PALETTE[i], name: `${i + 1}`, number: `${count}` })),
+    }),
+    sentence: (_tokens, { k }) =>
+      translate(
+        "The patches are divided into *{k} groups* of similar tokens by k-means. They may follow objects, colours, or only the place in the picture: no label of a patch was ever given to the model.",
+        { k },
+      ),
+    subject: ({ k }) => translate("*{k} segments*", { k }),
+    reading: (_tokens, token, { segments, counts }) =>
+      translate("segment *{segment}*: {count} patch|segment *{segment}*: {count} patches", {
+        segment: segments[token] + 1,
+        count: counts[segments[token]],
+      }),
+  },
+  norms: {
+    title: english("Norms"),
+    show(tokens) {
+      const range = normRange(tokens);
+      return { range, smooth: true, colours: (...how) => heatColours(tokens.norms, ...range, ...how) };
+    },
+    legend: ({ range }) => ({ scale: range.map(formatNumber) }),
+    sentence: ({ outliers, count }) =>
+      outliers.size
+        ? translate(
+            "The stronger a patch’s colour, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
+            { outliers: outliers.size, all: count },
+          )
+        : english(
+            "The stronger a patch’s colour, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
+          ),
+    subject: () => translate("*length* of each token"),
+    reading({ norms, outliers }, token) {
+      const values = { length: formatNumber(norms[token]) };
+      return outliers.has(token)
+        ? translate("length *{length}*, an outlier", values)
+        : translate("length *{length}*", values);
+    },
+  },
+  classes: {
+    title: english("Predictions"),
+    show(tokens) {
+      const legend = classLegend(tokens);
+      return { legend, smooth: false, colours: (opacity) => classColours(tokens, legend, opacity) };
+    },
+    legend: ({ legend }) => ({
+      chips: legend.map(({ colour, name, count }) => ({ colour, name: translate(name), number: `${count}` })),
+    }),
+    sentence: (_tokens, _choices, result) =>
+      `${translate(
+        "The class that the classifier head predicts from *each patch’s token alone*, as if this block were the last.",
+      )} ${translate(trainedOn(result))}`,
+    subject: () => translate("*prediction* of each patch"),
+    reading: (tokens, token) =>
+      classesOf(tokens, token)
+        .map(({ name, probability }, i) => `${i ? name : `*${name}*`} ${formatProbability(probability)}`)
+        .join(", "),
+  },
+};
+
+/** A cosine: always two decimals, with a true minus sign. */
+export const formatCosine = (value) => formatDecimals(value > -0.005 && value < 0 ? 0 : value, 2);
+
+function trainedOn({ pool, hasClassToken }) {
+  if (pool === "attention")
+    return english("The head was trained on what attention pooling reads of all tokens, so read this as a tendency.");
+  if (["mean", "all", "cls+mean"].includes(pool))
+    return english("The head was trained on the mean of all tokens, so read this as a tendency.");
+  return hasClassToken
+    ? english("The head was trained on the class token, so read this as a tendency.")
+    : english("The head was trained on the other tokens, so read this as a tendency.");
+}
+
+/** The caption's first line. */
+export function subjectOf(mode, { pictures }, { block, k, query }, result) {
+  const where = blockName(result, block);
+  const isPair = pictures.length > 1;
+  if (mode !== "similarity") {
+    return `${MODES[mode].subject({ k })} · ${where}${isPair ? ` · ${translate("both pictures together")}` : ""}`;
+  }
+  const name = isPair ? ` (${query.picture ? translate("right") : translate("left")})` : "";
+  return `*${queryName(pictures[query.picture], query.patch)}*${name} · ${where}`;
+}
+
+/** What the value of one patch means; `shown` is what its mode shows. */
+export const readingOf = (mode, tokens, token, shown) =>
+  token < 0 ? english("this patch is removed") : MODES[mode].reading(tokens, token, shown);
+
+/** How to look around, for a mouse and for a finger. */
+export const hintsOf = (mode) =>
+  mode === "similarity"
+    ? {
+        mouse: english(
+          "Hover a patch to compare it with all others. Click to pin it, use the arrow keys to move, press Esc to unpin it.",
+        ),
+        touch: english("Tap a patch to compare it with all others."),
+      }
+    : {
+        mouse: english("Hover a patch to read its values, or move there with the arrow keys."),
+        touch: english("Tap a patch to read its values."),
+      };
+
 /** Colours [red, green, blue from 0 to 255, alpha from 0 to 1] on a scale from `low` to `high`, over a photo or paper. */
-export function heatColours(values, low, high, opacity, paper = false) {
+function heatColours(values, low, high, opacity, paper = false) {
   const span = Math.max(high - low, 1e-12);
   return Array.from(values, (value) => heatColour((value - low) / span, opacity, { paper }));
 }
 
 /** The lowest and the highest norm that is no outlier's. */
-export function normRange({ norms, outliers }) {
+function normRange({ norms, outliers }) {
   const usual = norms.filter((_, token) => !outliers.has(token));
   return [Math.min(...usual), Math.max(...usual)];
 }
 
-/** The first three components, of all tokens or of the foreground: {scores: [tokens, 3], shares, kept: or null}. */
-function components({ count, main, mainWidth, shares, edges }, removeBackground) {
-  if (removeBackground) {
-    const kept = foreground(main, mainWidth, edges);
-    return { ...principalComponents(main, mainWidth, kept), kept };
-  }
-  const scores = new Float32Array(3 * count);
-  for (let token = 0; token < count; token++) {
-    for (let i = 0; i < Math.min(3, mainWidth); i++) scores[3 * token + i] = main[token * mainWidth + i];
-  }
-  return { scores, shares: [0, 1, 2].map((i) => shares[i] ?? 0), kept: null };
-}
-
-/** Red, green and blue from three components, each over its own range. */
-export function componentColours({ scores, kept }, opacity) {
-  const tokens = Array.from({ length: scores.length / 3 }, (_, token) => token);
-  const fitted = tokens.filter((token) => !kept || kept[token]);
+/** Red, green and blue from three components, each over its own range; those of the background are NaN. */
+export function componentColours(scores, opacity) {
   const ranges = [0, 1, 2].map((component) => {
-    const sorted = Float32Array.from(fitted, (token) => scores[3 * token + component]).sort();
-    const ends = [OUTER, 1 - OUTER].map((share) => sorted[Math.round(share * (sorted.length - 1))]);
-    return { low: ends[0], span: Math.max(ends[1] - ends[0], 1e-12) };
+    const sorted = scores.filter((value, i) => i % 3 === component && !Number.isNaN(value)).sort();
+    const [low, high] = [OUTER, 1 - OUTER].map((share) => sorted[Math.round(share * (sorted.length - 1))]);
+    return { low, span: Math.max(high - low, 1e-12) };
   });
-  return tokens.map((token) => {
-    if (kept && !kept[token]) return VEIL;
+  return Array.from({ length: scores.length / 3 }, (_, token) => {
+    if (Number.isNaN(scores[3 * token])) return VEIL;
     const colour = ranges.map(({ low, span }, i) => {
       const share = span > 1e-9 ? (scores[3 * token + i] - low) / span : 0.5;
       return 255 * Math.max(0, Math.min(1, share));
@@ -120,14 +220,11 @@ export function componentColours({ scores, kept }, opacity) {
   });
 }
 
-const segmentColours = (segments, opacity) =>
-  Array.from(segments, (segment) => [...PALETTE[segment % PALETTE.length], opacity]);
-
 /**
  * The classes that the patches would be given, most frequent first, each with its colour: [{index, name, count, colour}].
  * Beyond the first few all share one entry, whose index is null.
  */
-export function classLegend({ classes, count, names }) {
+function classLegend({ classes, count, names }) {
   const perToken = classes.length / count;
   const counts = new Map();
   for (let at = 0; at < classes.length; at += perToken) counts.set(classes[at], (counts.get(classes[at]) ?? 0) + 1);
@@ -140,7 +237,7 @@ export function classLegend({ classes, count, names }) {
 }
 
 /** The colour of each token's class; a less certain one lets more of the picture through. */
-export function classColours({ classes, probabilities, count }, legend, opacity) {
+function classColours({ classes, probabilities, count }, legend, opacity) {
   const perToken = classes.length / count;
   const colourOf = new Map(legend.map(({ index, colour }) => [index, colour]));
   return Array.from({ length: count }, (_, token) => {
@@ -149,13 +246,11 @@ export function classColours({ classes, probabilities, count }, legend, opacity)
   });
 }
 
-/** The colours of one picture as pixels, RGBA, one a patch; a dropped patch stays clear. */
-export function patchPixels({ tokenOf }, colours) {
-  const pixels = new Uint8ClampedArray(4 * tokenOf.length);
-  tokenOf.forEach((token, patch) => {
-    if (token < 0) return;
-    const [red, green, blue, alpha] = colours[token];
-    pixels.set([red, green, blue, 255 * alpha], 4 * patch);
+/** The most likely classes of one token: [{name, probability}]. */
+export function classesOf({ classes, probabilities, count, names }, token) {
+  const perToken = classes.length / count;
+  return Array.from({ length: perToken }, (_, i) => {
+    const at = token * perToken + i;
+    return { name: names[classes[at]], probability: probabilities[at] };
   });
-  return pixels;
 }

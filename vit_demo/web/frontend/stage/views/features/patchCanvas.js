@@ -4,7 +4,6 @@ import { pixelCanvas } from "../../../shared/dom.js";
 import { patchBox } from "../../../shared/geometry.js";
 import { isCoarse } from "../../heatmapColours.js";
 import { hatchPatches, outlinePatch, paintGrid } from "../../pictureCanvas.js";
-import { patchPixels } from "./modes.js";
 
 const FINEST_GRID = 8; // CSS pixels, as in the attention's picture
 const LONGEST_LABEL = 2; // characters
@@ -12,14 +11,14 @@ const SMALLEST_LABELLED = 26; // CSS pixels
 
 /**
  * Paints a picture, {rows, columns, dropped, tokenOf}, from its `image`.
- * `colours` has an entry for each token, or is null; `smooth` blends those of neighbours; `outlined` lists
- * [patch, line width]; `labels` holds the text and `segments` the segment of each token, or they are null.
+ * `colours` has an entry for each token; `smooth` blends those of neighbours; `outlined` lists [patch, line width];
+ * `labels` holds the text and `segments` the segment of each token. All of these may be missing.
  */
 export function paintPicture(
   canvas,
   [width, height],
   picture,
-  { image, pixelated, colours, smooth, outlined, labels, segments },
+  { image, pixelated, colours, smooth, outlined = [], labels, segments },
 ) {
   const context = canvas.getContext("2d");
   context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
@@ -99,4 +98,15 @@ export function bordersOf({ rows, columns, tokenOf }, segments) {
     }
   }
   return borders;
+}
+
+/** The colours of one picture as pixels, RGBA, one a patch; a dropped patch stays clear. */
+export function patchPixels({ tokenOf }, colours) {
+  const pixels = new Uint8ClampedArray(4 * tokenOf.length);
+  tokenOf.forEach((token, patch) => {
+    if (token < 0) return;
+    const [red, green, blue, alpha] = colours[token];
+    pixels.set([red, green, blue, 255 * alpha], 4 * patch);
+  });
+  return pixels;
 }

@@ -1,6 +1,6 @@
 // The second picture of the features: an example, a photo of the visitor's own, or the picture on the stage, kept for the next.
 
-import { make } from "../../../shared/dom.js";
+import { make, makeOptions } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { createRequestIds } from "../../../shared/requests.js";
 
@@ -22,13 +22,12 @@ export const examplesOf = (isDrawing, photos) =>
  * `exampleNow()` is the name of the example on the stage, if it is one; `onChoose(second)` gets null, {example} or {own}, an
  * id; `onNews(sentence)` what becomes of an upload.
  *
- * `get(second, result)` returns what a choice means beside a result, {id, source}, or null if it means nothing there, as a
+ * `get(second, result)` returns what a choice means beside a result, {source}, or null if it means nothing there, as a
  * photo does beside a drawing. `show(second, result)` shows it in the menu.
  */
 export function createSecondPicture(select, input, { photos, upload, exampleNow, onChoose, onNews }) {
   const owned = []; // {id, name, source, isDrawing}
   const uploads = createRequestIds(); // a later choice replaces a photo that is still being uploaded
-  const sources = new Map(); // from the name of an example to {id, source}, the same each time
   let shown = null; // the result that the menu is for
   let second = null;
 
@@ -80,9 +79,8 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
       return entry?.isDrawing === result.pixelated ? entry : null;
     }
     const name = choice?.example;
-    if (!examplesOf(result.pixelated, photos).some(([each]) => each === name)) return null;
-    if (!sources.has(name)) sources.set(name, { id: name, source: { example: name } });
-    return sources.get(name);
+    const isOffered = examplesOf(result.pixelated, photos).some(([each]) => each === name);
+    return isOffered ? { source: { example: name } } : null;
   }
 
   function show(choice, result) {
@@ -98,17 +96,11 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
     const key = JSON.stringify([options, result.pixelated, currentLanguage()]);
     if (select.dataset.key !== key) {
       select.dataset.key = key;
-      const group = make(
-        "optgroup",
-        { label: english("Examples") },
-        ...examplesOf(result.pixelated, photos).map(optionOf),
-      );
-      select.replaceChildren(...options.map(optionOf), group);
+      const examples = makeOptions(examplesOf(result.pixelated, photos));
+      select.replaceChildren(...makeOptions(options), make("optgroup", { label: english("Examples") }, ...examples));
     }
     select.value = optionFor(second);
   }
 
   return { get, show };
 }
-
-const optionOf = ([value, textContent]) => make("option", { value, textContent });

@@ -1,18 +1,19 @@
 // Features: what the tokens of the patches hold, on the visitor's picture and on a second one beside it.
 
-import { setProgress, setText } from "../../../shared/dom.js";
+import { loadImage, setProgress, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
+import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { createTooltip, setExplainedText } from "../../glossary.js";
+import { inkOnPaper } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches } from "../../pictureCanvas.js";
 import { createMethodDocs } from "../about/view.js";
 import { createFeatureControls, showLegend } from "./controls.js";
-import { createShown } from "./modes.js";
+import { classesOf, hintsOf, MODES, readingOf, subjectOf } from "./modes.js";
 import { paintPicture } from "./patchCanvas.js";
 import { createSecondPicture } from "./secondPicture.js";
-import { classesOf, hintsOf, readingOf, sentenceOf, subjectOf } from "./text.js";
-import { createTokenLoader } from "./tokens.js";
+import { decodeTokens } from "./tokens.js";
 
 export const order = 5;
 
@@ -63,8 +64,7 @@ export function create(group, { request, change, upload, examples }) {
   const tooltip = createTooltip(group);
   const panes = [...group.querySelectorAll(".pane")];
   const canvases = panes.map((pane) => pane.firstElementChild);
-  const loader = createTokenLoader(request, schedule);
-  const show = createShown();
+  const replies = createReplyCache(request, schedule);
   let result = null;
   let choices = null; // those of the features
   let scene = null; // what is painted: {result, tokens, images, block}
@@ -111,15 +111,16 @@ export function create(group, { request, change, upload, examples }) {
     const block = Math.min(choices.block ?? Infinity, result.numBlocks - 1);
     const mode = choices.mode === "classes" && !result.predictions.length ? "similarity" : choices.mode;
     const other = second.get(choices.second, result);
-    const entry = loader.get(result, block, other);
-    if (entry.tokens) scene = { result, tokens: entry.tokens, images: [result.picture, entry.image], block };
+    const entry = tokensOf(block, other);
+    if (entry.value) scene = { result, ...entry.value, block };
     else if (scene?.result !== result) scene = null;
-    const mostSegments = scene ? scene.tokens.seeds.length : Math.min(12, result.numPatches);
+    const mostSegments = scene ? scene.tokens.mostSegments : Math.min(12, result.numPatches);
     const k = Math.min(choices.k, mostSegments);
     const limits = { numBlocks: result.numBlocks, mostSegments, hasClasses: result.predictions.length > 0 };
     controls.update({ ...choices, mode, block, k }, limits);
     second.show(choices.second, result);
-    showPanes(Boolean(other));
+    find(".panes").classList.toggle("pair", Boolean(other));
+    panes[1].hidden = !other;
     setProgress(find(".progress"), entry.isSlow && entry.isLoading, entry.progress);
     if (scene) paintScene(mode, k);
     else paintPlain();
@@ -129,24 +130,27 @@ export function create(group, { request, change, upload, examples }) {
     setText(find(".hint.touch"), touch);
   }
 
-  function showPanes(isPair) {
-    find(".panes").classList.toggle("pair", isPair);
-    panes[1].hidden = !isPair;
+  /** The reply about a block, alone or together with a second picture. */
+  function tokensOf(block, other) {
+    const { picture, pixelated } = result;
+    async function decode(reply) {
+      const url = reply.pictures[1]?.image;
+      const image = url ? await loadImage(url) : null;
+      return { tokens: decodeTokens(reply), images: [picture, image && pixelated ? inkOnPaper(image) : image] };
+    }
+    const fields = { kind: "tokens", block, other: other?.source };
+    return replies.get(result, fields, decode, scene?.result === result ? SETTLE : 0);
   }
 
   /** The picture alone, until its tokens are here. */
   function paintPlain() {
-    const picture = { ...result, dropped: new Set(result.dropped) };
-    paintOne(0, picture, result.picture, {
-      colours: null,
-      smooth: false,
-      outlined: [],
-      labels: null,
-      segments: null,
-    });
+    paintOne(0, { ...result, dropped: new Set(result.dropped) }, result.picture);
+    clearWords();
+    showLegend(find(".legend"), { chips: [] }, {});
+  }
+
+  function clearWords() {
     for (const part of [".of", ".at", ".sentences"]) setText(find(part), "");
-    find(".legend").replaceChildren();
-    delete find(".legend").dataset.key;
   }
 
   function paintOne(index, picture, image, options) {
@@ -158,27 +162,22 @@ export function create(group, { request, change, upload, examples }) {
     const { tokens, images, block } = scene;
     const query = queryOf(tokens);
     const token = tokenAt(tokens, query);
-    const shown = show(tokens, { mode, k, background: choices.background, token });
-    const colours = shown.colours(choices.opacity, result.pixelated);
+    const { background, opacity } = choices;
+    const shown = MODES[mode].show(tokens, { k, background, token });
+    const colours = shown.colours(opacity, result.pixelated);
     const labels = mode === "classes" ? colours.map((_, i) => classesOf(tokens, i)[0].name) : null;
     tokens.pictures.forEach((picture, index) => {
       if (panes[index].hidden) return;
       const outlined = outlinesOf(tokens, picture, index, mode, query);
-      paintOne(index, picture, images[index], {
-        colours,
-        smooth: shown.smooth,
-        outlined,
-        labels,
-        segments: shown.segments ?? null,
-      });
+      const { smooth, segments } = shown;
+      paintOne(index, picture, images[index], { colours, smooth, outlined, labels, segments });
     });
-    const isPair = tokens.pictures.length > 1;
-    const words = subjectOf(mode, tokens, { block, k, query, isPair }, result);
+    const words = subjectOf(mode, tokens, { block, k, query }, result);
     const reading = hovered ? readingOf(mode, tokens, tokenAt(tokens, hovered), shown) : "";
     setText(find(".of"), words);
     setText(find(".at"), reading);
-    setExplainedText(find(".sentences"), sentenceOf(mode, tokens, { block, k }, result), tooltip);
-    showLegend(find(".legend"), mode, shown, { opacity: choices.opacity, paper: result.pixelated });
+    setExplainedText(find(".sentences"), MODES[mode].sentence(tokens, { block, k }, result), tooltip);
+    showLegend(find(".legend"), MODES[mode].legend(shown), { opacity, paper: result.pixelated });
     const spoken = translate(
       "The picture under the colours of its patches: {subject}. Arrow keys choose a patch, Escape leaves it.",
       { subject: words.replaceAll("*", "") },
@@ -256,12 +255,12 @@ export function create(group, { request, change, upload, examples }) {
     if (next) return;
     result = scene = null;
     setText(find(".empty"), english("Draw a digit or choose a photo."));
-    for (const part of [".of", ".at", ".sentences"]) setText(find(part), "");
+    clearWords();
   }
 
   function retry() {
-    loader.retry();
-    docs.load();
+    replies.retry();
+    docs.retry();
   }
 
   function draw(drawing) {

@@ -99,7 +99,7 @@ function figure({ result, target }, set) {
   setText(words, captionOf(set, result, target));
   if (!set.patches) return make("figure", {}, words);
   const [width, height] = fitInside(result.size, [SIDE, SIDE]);
-  const canvas = make("canvas", { width, height, role: "img", className: result.pixelated ? "drawing" : "" });
+  const canvas = make("canvas", { width, height, role: "img" });
   canvas.setAttribute("aria-label", spokenPatches(set, result));
   const context = canvas.getContext("2d");
   context.imageSmoothingEnabled = !result.pixelated;

@@ -1,11 +1,10 @@
 // Steps 4 to 6: one head, all heads, and the MLP, for one token in one block.
 
-import { make } from "../../../shared/dom.js";
+import { make, makeOptions, track } from "../../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { formatProbability, formatShare, percent, placeOf, relation } from "../../format.js";
 import { heatCanvas } from "../../heatmapColours.js";
-import { largest, short } from "./painting.js";
-import { bracketed, moreTerms } from "./patchFigures.js";
+import { arithmetic, bracketed, captioned, choiceButton, hint, largest, moreTerms, short } from "./painting.js";
 import { readBy } from "./texts.js";
 import { lengthOf, patchOfToken } from "./tour.js";
 
@@ -37,27 +36,24 @@ export function headFigure({ result, facts, block, tour, paint, choose }) {
     cell("columnheader", title),
   );
   const header = make("div", { className: "share-row", role: "row" }, ...titles);
-  const table = make("div", { className: "shares", role: "table" }, header, ...rows);
-  table.setAttribute("aria-label", english("The tokens with the largest shares"));
+  const ariaLabel = english("The tokens with the largest shares");
+  const table = make("div", { className: "shares", role: "table", ariaLabel }, header, ...rows);
   const [first] = keyed;
   return [
     headControls(facts, tour, choose),
     table,
-    arithmetic(translate("score of the first"), writtenScore(query, keys.subarray(0, width), scores[first], width)),
-    arithmetic(translate("its share"), writtenShare(scores, keyed, weights[first])),
+    named(translate("score of the first"), writtenScore(query, keys.subarray(0, width), scores[first], width)),
+    named(translate("its share"), writtenShare(scores, keyed, weights[first])),
   ];
 }
 
 const cell = (role, ...content) => make("div", { role }, ...content);
 
-const arithmetic = (name, text) =>
-  make("p", { className: "arithmetic" }, make("span", { textContent: `${name}: ` }), text);
+const named = (name, text) => arithmetic(make("span", {}, `${name}: `), text);
 
 function shareRow(name, score, weight, value, className = "") {
-  const bar = make("i");
-  bar.style.width = `${100 * weight}%`;
-  const number = make("span", { className: "number", textContent: weight === 1 ? percent(100) : formatShare(weight) });
-  const share = make("div", { className: "share" }, number, make("span", { className: "track" }, bar));
+  const number = make("span", { className: "number" }, weight === 1 ? percent(100) : formatShare(weight));
+  const share = make("div", { className: "share" }, number, track(weight));
   const cells = [cell("rowheader", name), cell("cell", score), cell("cell", share), cell("cell", value)];
   return make("div", { className: `share-row ${className}`, role: "row" }, ...cells);
 }
@@ -66,15 +62,13 @@ function shareRow(name, score, weight, value, className = "") {
 function writtenScore(query, key, score, width) {
   const indices = [...query.keys()].sort((a, b) => Math.abs(query[b] * key[b]) - Math.abs(query[a] * key[a]));
   const terms = indices.slice(0, 2).map((i) => `${short(query[i])}·${bracketed(key[i])}`);
-  const more = width > 2 ? moreTerms(width - 2) : "";
-  return `(${terms.join(" + ")}${more}) / √${width} ≈ ${short(score)}`;
+  return `(${terms.join(" + ")}${moreTerms(width - 2)}) / √${width} ≈ ${short(score)}`;
 }
 
 function writtenShare(scores, keyed, weight) {
   const power = (value) => `e^${bracketed(value)}`;
   const terms = [...keyed].slice(0, 2).map((token) => power(scores[token]));
-  const more = scores.length > 2 ? moreTerms(scores.length - 2) : "";
-  return `${power(scores[keyed[0]])} / (${terms.join(" + ")}${more}) ${relation(formatShare(weight))}`;
+  return `${power(scores[keyed[0]])} / (${terms.join(" + ")}${moreTerms(scores.length - 2)}) ${relation(formatShare(weight))}`;
 }
 
 /** Which block and head, and whether the token is the chosen patch's or the class token. */
@@ -84,23 +78,19 @@ function headControls(facts, tour, choose) {
     select("head", english("Head"), facts.heads, tour.head, (head) => choose({ head })),
   ];
   if (facts.hasClassToken) {
-    const button = make("button", { type: "button", className: "quiet", textContent: english("From the class token") });
-    button.dataset.key = "from";
-    button.setAttribute("aria-pressed", String(tour.fromClassToken));
-    button.addEventListener("click", () => choose({ fromClassToken: !tour.fromClassToken }));
-    controls.push(button);
+    const words = english("From the class token");
+    const toggle = () => choose({ fromClassToken: !tour.fromClassToken });
+    controls.push(choiceButton("from", tour.fromClassToken, toggle, { className: "quiet" }, words));
   }
   return make("div", { className: "choices" }, ...controls);
 }
 
 function select(key, title, count, value, onChange) {
-  const options = Array.from({ length: count }, (_, i) =>
-    make("option", { value: i, textContent: translate("{value} of {all}", { value: i + 1, all: count }) }),
-  );
-  const control = make("select", {}, ...options);
+  const words = (_, i) => [i, translate("{value} of {all}", { value: i + 1, all: count })];
+  const onchange = () => onChange(control.selectedIndex);
+  const control = make("select", { onchange }, ...makeOptions(Array.from({ length: count }, words)));
   control.selectedIndex = value;
   control.dataset.key = key;
-  control.addEventListener("change", () => onChange(control.selectedIndex));
   return make("label", {}, title, control);
 }
 
@@ -110,45 +100,23 @@ export function headsFigure({ result, facts, block, tour, paint, choose }) {
   const maps = Array.from({ length: facts.heads }, (_, head) => {
     const row = weights.subarray(head * result.numTokens, (head + 1) * result.numTokens);
     const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : row[token]));
-    const button = make("button", { type: "button", className: "head-map" }, heatCanvas(map, result, HEAD_MAP_OPACITY));
-    button.style.background = `url("${result.pictureUrl}") 0 0 / 100% 100%`;
-    button.style.aspectRatio = String(result.size[0] / result.size[1]);
-    button.dataset.key = `head ${head}`;
-    button.setAttribute("aria-label", translate("Head {head}", { head: head + 1 }));
-    button.setAttribute("aria-pressed", String(head === tour.head));
-    button.addEventListener("click", () => choose({ head }));
-    return make(
-      "figure",
-      {},
-      button,
-      make("figcaption", { textContent: translate("head {head}", { head: head + 1 }) }),
-    );
+    const ariaLabel = translate("Head {head}", { head: head + 1 });
+    const style = `background: url("${result.pictureUrl}") 0 0 / 100% 100%; aspect-ratio: ${result.size.join(" / ")}`;
+    const canvas = heatCanvas(map, result, HEAD_MAP_OPACITY);
+    const onChoose = () => choose({ head });
+    const properties = { className: "head-map", style, ariaLabel };
+    const button = choiceButton(`head ${head}`, head === tour.head, onChoose, properties, canvas);
+    return captioned(button, translate("head {head}", { head: head + 1 }));
   });
   return [
     make("div", { className: "head-maps" }, ...maps),
     paint.vector(translate("from all heads"), concatenated, { parts: facts.heads }),
-    ...residual(
-      paint,
-      before,
-      attention,
-      between,
-      `+ ${facts.mixesHeads ? translate("mixed") : translate("as they are")}`,
+    ...paint.sum(
+      [translate("token"), before],
+      [`+ ${facts.mixesHeads ? translate("mixed") : translate("as they are")}`, attention],
+      [`= ${translate("new token")}`, between],
     ),
-    make("p", { className: "hint", textContent: subjectOf(result, tour) }),
-  ];
-}
-
-/** The token, what is added to it, and the sum, with the arithmetic of the number that changes most. */
-function residual(paint, before, added, after, name) {
-  const peak = largest(before, added, after);
-  const most = added.reduce((best, v, i) => (Math.abs(v) > Math.abs(added[best]) ? i : best), 0);
-  const terms = `${short(before[most])} + ${bracketed(added[most])} ≈ ${short(after[most])}`;
-  const sum = translate("number {number}: {sum}", { number: most + 1, sum: terms });
-  return [
-    paint.vector(translate("token"), before, { peak, mark: most }),
-    paint.vector(name, added, { peak, mark: most }),
-    paint.vector(`= ${translate("new token")}`, after, { peak, mark: most }),
-    make("p", { className: "arithmetic", textContent: sum }),
+    hint(subjectOf(result, tour)),
   ];
 }
 
@@ -162,15 +130,13 @@ export function mlpFigure({ result, facts, block, tour, revealed, paint }) {
   });
   return [
     paint.vector(translate("inside the MLP"), hidden),
-    make("p", {
-      className: "hint",
-      textContent: translate("{active} of these {all} numbers are above zero.", { active, all: facts.hidden }),
-    }),
-    ...residual(paint, between, mlp, after, `+ ${translate("from the MLP")}`),
-    make("p", {
-      className: "hint",
-      textContent: revealed ? lengths : subjectOf(result, tour),
-    }),
+    hint(translate("{active} of these {all} numbers are above zero.", { active, all: facts.hidden })),
+    ...paint.sum(
+      [translate("token"), between],
+      [`+ ${translate("from the MLP")}`, mlp],
+      [`= ${translate("new token")}`, after],
+    ),
+    hint(revealed ? lengths : subjectOf(result, tour)),
   ];
 }
 
@@ -183,18 +149,14 @@ const subjectOf = (result, { fromClassToken, patch, block }) =>
 
 /** A label, a bar from 0 to 1, and words beside it. */
 function barRow(name, label, share, words, isFirst) {
-  const bar = make("i");
-  bar.style.width = `${100 * Math.max(0, share)}%`;
-  const row = make(
+  return make(
     "li",
-    {},
-    make("small", { textContent: name }),
-    make("span", { className: "label", translate: false, textContent: label, title: label }),
-    make("span", { className: "track" }, bar),
-    make("span", { className: "number", textContent: words }),
+    { className: isFirst ? "agrees" : "" },
+    make("small", {}, name),
+    make("span", { className: "label", translate: false, title: label }, label),
+    track(share),
+    make("span", { className: "number" }, words),
   );
-  row.classList.toggle("agrees", isFirst);
-  return row;
 }
 
 /** Step 7: the most likely class after each block, or how similar the output already is to the final one. */
@@ -211,7 +173,7 @@ export function depthFigure({ facts, shared, revealed }) {
   const words = facts.hasClasses
     ? english("The classifier head was trained on the last block only, so take earlier predictions as a tendency.")
     : english("Cosine similarity of the output after each block to the final output.");
-  return [list, make("p", { className: "hint", textContent: words })];
+  return [list, hint(words)];
 }
 
 /** Step 8: the vector that the head reads, the largest logits and their probabilities. */
@@ -223,18 +185,14 @@ export function classesFigure({ facts, shared, revealed, paint }) {
   const rows = labels.classes.map((label, i) =>
     barRow(short(logits[i]), label, probability(logits[i]), formatProbability(probability(logits[i])), i === 0),
   );
-  const rest = facts.classes - Math.min(2, logits.length);
   const terms = [...logits.slice(0, 2)].map((logit) => `e^${bracketed(logit)}`);
-  const more = rest > 0 ? moreTerms(rest) : "";
+  const more = moreTerms(facts.classes - terms.length);
   const written = `${terms[0]} / (${terms.join(" + ")}${more}) ${relation(formatProbability(probability(logits[0])))}`;
   return [
     vector,
     veil(make("ol", { className: "rows logits" }, ...rows), revealed),
-    veil(make("p", { className: "arithmetic", textContent: written }), revealed),
-    make("p", {
-      className: "hint",
-      textContent: english("On the left the logit of each class, on the right its probability."),
-    }),
+    veil(arithmetic(written), revealed),
+    hint(english("On the left the logit of each class, on the right its probability.")),
   ];
 }
 

@@ -13,6 +13,10 @@ export function short(value) {
   return formatDecimals(value, digits);
 }
 
+/** The index of the number that is furthest from 0. */
+export const strongest = (values) =>
+  values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
+
 export const largest = (...lists) =>
   Math.max(1e-9, ...lists.map((list) => list.reduce((peak, v) => Math.max(peak, Math.abs(v)), 0)));
 
@@ -38,24 +42,18 @@ function colours(host) {
  * - `strip(values, {peak, mark, parts})`: a row of cells; `mark` is the index of one that is pointed out, `parts` in how
  *   many equal parts the row is divided.
  * - `vector(name, values, options)`: a strip beside its name and length.
- * - `signed(values, side, peak)`: a square picture of positive and negative values.
- * - `picture(pixels, side)`: a square picture of RGBA pixels.
+ * - `signed(values, side)`: a square picture of positive and negative values.
+ * - `sum(before, added, after)`: three vectors and the arithmetic of one of their numbers.
  */
 export function createPainter(host) {
   function strip(values, { peak = largest(values), mark = null, parts = 1 } = {}) {
-    const cells = make(
-      "div",
-      { className: "cells-row" },
-      pixelCanvas(signedPixels(values, peak, colours(host)), values.length, 1),
-    );
+    const canvas = pixelCanvas(signedPixels(values, peak, colours(host)), values.length, 1);
+    const cells = make("div", { className: "cells-row" }, canvas);
     if (values.length <= FEW) {
-      cells.append(
-        make("div", { className: "written" }, ...[...values].map((v) => make("span", { textContent: short(v) }))),
-      );
+      const numbers = [...values].map((value) => make("span", {}, short(value)));
+      cells.append(make("div", { className: "written" }, ...numbers));
     }
-    if (parts > 1) {
-      for (let part = 1; part < parts; part++) cells.append(at(make("i", { className: "divider" }), part / parts));
-    }
+    for (let part = 1; part < parts; part++) cells.append(at(make("i", { className: "divider" }), part / parts));
     if (mark !== null) {
       const box = at(make("i", { className: "mark" }), mark / values.length);
       box.style.width = `max(5px, ${100 / values.length}%)`;
@@ -65,17 +63,44 @@ export function createPainter(host) {
   }
 
   function vector(name, values, options) {
-    const size = make("small", { textContent: translate("{count} number|{count} numbers", { count: values.length }) });
+    const size = make("small", {}, translate("{count} number|{count} numbers", { count: values.length }));
     const title = make("span", { className: "vector-name" }, name, " ", size);
     return make("div", { className: "vector" }, title, strip(values, options));
   }
 
-  const signed = (values, side, peak = largest(values)) =>
-    pixelCanvas(signedPixels(values, peak, colours(host)), side, side);
-  const picture = (pixels, side) => pixelCanvas(pixels, side, side);
+  const signed = (values, side) => pixelCanvas(signedPixels(values, largest(values), colours(host)), side, side);
 
-  return { strip, vector, signed, picture };
+  /** A token, what is added to it, and the sum, each [name, values], with the arithmetic of the number that changes most. */
+  function sum(...terms) {
+    const [before, added, after] = terms.map(([, values]) => values);
+    const [peak, mark] = [largest(before, added, after), strongest(added)];
+    const written = `${short(before[mark])} + ${bracketed(added[mark])} ≈ ${short(after[mark])}`;
+    return [
+      ...terms.map(([name, values]) => vector(name, values, { peak, mark })),
+      arithmetic(translate("number {number}: {sum}", { number: mark + 1, sum: written })),
+    ];
+  }
+
+  return { strip, vector, signed, sum };
 }
+
+export const hint = (words) => make("p", { className: "hint" }, words);
+
+export const arithmetic = (...words) => make("p", { className: "arithmetic" }, ...words);
+
+export const captioned = (node, words) => make("figure", {}, node, make("figcaption", {}, words));
+
+/** A button that chooses; after the choice, what is drawn anew gives the focus to the button with the same key. */
+export function choiceButton(key, isChosen, onclick, properties, ...children) {
+  const button = make("button", { type: "button", ariaPressed: String(isChosen), onclick, ...properties }, ...children);
+  button.dataset.key = key;
+  return button;
+}
+
+export const bracketed = (value) => (value < 0 ? `(${short(value)})` : short(value));
+
+/** The end of a sum of which so many terms are not written; "" for none. */
+export const moreTerms = (count) => (count > 0 ? ` + … (${translate("{count} more|{count} more", { count })})` : "");
 
 function at(node, share) {
   node.style.left = `${100 * share}%`;

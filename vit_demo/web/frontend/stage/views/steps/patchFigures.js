@@ -1,9 +1,22 @@
 // Steps 1 to 3: the patches in a row, one patch times one filter, and the sequence of tokens.
 
-import { make } from "../../../shared/dom.js";
+import { make, pixelCanvas } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { placeOf } from "../../format.js";
-import { filterPixels, inputPixels, largest, productsOf, short } from "./painting.js";
+import {
+  arithmetic,
+  bracketed,
+  captioned,
+  choiceButton,
+  filterPixels,
+  hint,
+  inputPixels,
+  largest,
+  moreTerms,
+  productsOf,
+  short,
+  strongest,
+} from "./painting.js";
 
 const ROW_WIDTH = 680; // the units in which the row of patches is laid out
 const TILE_GAP = 0.16; // of a tile
@@ -20,9 +33,9 @@ export function rowFigure({ result, tour }) {
     width: ROW_WIDTH * scale,
     height: Math.ceil(lines * step * scale),
     className: "tiles",
+    role: "img",
+    ariaLabel: translate("{patches} patches in a row, in reading order", { patches: numPatches }),
   });
-  canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", translate("{patches} patches in a row, in reading order", { patches: numPatches }));
   const context = canvas.getContext("2d");
   context.scale(scale, scale);
   context.imageSmoothingEnabled = !result.pixelated;
@@ -31,17 +44,8 @@ export function rowFigure({ result, tour }) {
   for (let patch = 0; patch < numPatches; patch++) {
     const [x, y] = [(patch % perLine) * step, Math.floor(patch / perLine) * step];
     context.globalAlpha = result.tokenOf[patch] < 0 ? 0.15 : 1;
-    context.drawImage(
-      picture,
-      (patch % columns) * width,
-      Math.floor(patch / columns) * height,
-      width,
-      height,
-      x,
-      y,
-      tile,
-      tile,
-    );
+    const from = [(patch % columns) * width, Math.floor(patch / columns) * height, width, height];
+    context.drawImage(picture, ...from, x, y, tile, tile);
     if (patch === tour.patch) {
       context.strokeStyle = accent;
       context.lineWidth = Math.max(2, tile * 0.08);
@@ -53,7 +57,7 @@ export function rowFigure({ result, tour }) {
     all: numPatches,
     place: placeOf(result, tour.patch),
   });
-  return [canvas, make("p", { className: "hint", textContent: caption })];
+  return [canvas, hint(caption)];
 }
 
 /** Step 2: a patch, a filter, their products and the sum; below them all filters that were sent. */
@@ -63,56 +67,39 @@ export function productFigure({ facts, shared, patch, tour, paint, choose }) {
   const weightsOf = (i) => kernel.subarray(i * size, (i + 1) * size);
   const responseOf = (i) => patch.embedded[filters[i]];
   const order = [...filters.keys()];
-  const strongest = order.reduce((best, i) => (Math.abs(responseOf(i)) > Math.abs(responseOf(best)) ? i : best), 0);
-  const chosen = tour.filter ?? strongest;
+  const chosen = tour.filter ?? strongest(order.map(responseOf));
   const side = facts.patchSize;
+  const picture = (pixels) => pixelCanvas(pixels, side, side);
   const filterCanvas = (i) =>
-    facts.channels === 3 ? paint.picture(filterPixels(weightsOf(i)), side) : paint.signed(weightsOf(i), side);
+    facts.channels === 3 ? picture(filterPixels(weightsOf(i))) : paint.signed(weightsOf(i), side);
+  const pixels = inputPixels(patch.pixels, { channels: facts.channels, ...shared.network });
   const products = productsOf(patch.pixels, weightsOf(chosen), facts.channels);
-  const part = (label, canvas) => make("figure", {}, canvas, make("figcaption", { textContent: label }));
-  const sum = make("output", { textContent: short(responseOf(chosen)) });
   const equation = make(
     "div",
     { className: "equation" },
-    part(
-      english("patch"),
-      paint.picture(inputPixels(patch.pixels, { channels: facts.channels, ...shared.network }), side),
-    ),
-    make("span", { textContent: "×" }),
-    part(translate("filter {number}", { number: filters[chosen] + 1 }), filterCanvas(chosen)),
-    make("span", { textContent: "=" }),
-    part(english("products"), paint.signed(products, side)),
-    make("span", { textContent: "→" }),
-    make("figure", {}, sum, make("figcaption", { textContent: english("sum + bias") })),
+    captioned(picture(pixels), english("patch")),
+    make("span", {}, "×"),
+    captioned(filterCanvas(chosen), translate("filter {number}", { number: filters[chosen] + 1 })),
+    make("span", {}, "="),
+    captioned(paint.signed(products, side), english("products")),
+    make("span", {}, "→"),
+    captioned(make("output", {}, short(responseOf(chosen))), english("sum + bias")),
   );
   const gallery = order.map((i) => {
-    const button = make(
-      "button",
-      { type: "button" },
-      filterCanvas(i),
-      make("small", { textContent: short(responseOf(i)) }),
-    );
-    button.dataset.key = `filter ${i}`;
-    button.setAttribute("aria-pressed", String(i === chosen));
-    const values = { number: filters[i] + 1, value: short(responseOf(i)) };
-    button.setAttribute("aria-label", translate("Filter {number}: {value}", values));
-    button.addEventListener("click", () => choose({ filter: i }));
-    return button;
+    const response = short(responseOf(i));
+    const ariaLabel = translate("Filter {number}: {value}", { number: filters[i] + 1, value: response });
+    const content = [filterCanvas(i), make("small", {}, response)];
+    return choiceButton(`filter ${i}`, i === chosen, () => choose({ filter: i }), { ariaLabel }, ...content);
+  });
+  const shown = translate("The {count} strongest of {all} filters, with what each makes of this patch.", {
+    count: order.length,
+    all: facts.width,
   });
   return [
     equation,
-    make("p", {
-      className: "arithmetic",
-      textContent: writtenProduct(patch.pixels, weightsOf(chosen), bias[chosen], responseOf(chosen)),
-    }),
+    arithmetic(writtenProduct(patch.pixels, weightsOf(chosen), bias[chosen], responseOf(chosen))),
     make("div", { className: "filters" }, ...gallery),
-    make("p", {
-      className: "hint",
-      textContent: translate("The {count} strongest of {all} filters, with what each makes of this patch.", {
-        count: order.length,
-        all: facts.width,
-      }),
-    }),
+    hint(shown),
     paint.vector(translate("token"), patch.embedded, { mark: filters[chosen] }),
   ];
 }
@@ -123,20 +110,12 @@ function writtenProduct(pixels, weights, bias, total) {
     (a, b) => Math.abs(pixels[b] * weights[b]) - Math.abs(pixels[a] * weights[a]),
   );
   const terms = indices.slice(0, 3).map((i) => `${short(pixels[i])}·${bracketed(weights[i])}`);
-  const rest = pixels.length - terms.length;
-  const more = rest > 0 ? moreTerms(rest) : "";
-  return `${terms.join(" + ")}${more} + ${translate("bias")} ${bracketed(bias)} ≈ ${short(total)}`;
+  return `${terms.join(" + ")}${moreTerms(pixels.length - terms.length)} + ${translate("bias")} ${bracketed(bias)} ≈ ${short(total)}`;
 }
-
-/** The end of a sum of which some terms are not written. */
-export const moreTerms = (count) => ` + … (${translate("{count} more|{count} more", { count })})`;
-
-export const bracketed = (value) => (value < 0 ? `(${short(value)})` : short(value));
 
 /** Step 3: the tokens in their order, and the sum of patch and position of the chosen one. */
 export function sequenceFigure({ result, facts, patch, tour, paint }) {
   const { embedded, position, token, class_token: classToken } = patch;
-  const peak = largest(embedded, position, token);
   const place = tour.patch + 1;
   const names = [];
   if (facts.hasClassToken) names.push([translate("class"), "prefix"]);
@@ -147,27 +126,13 @@ export function sequenceFigure({ result, facts, patch, tour, paint }) {
     if (i && n > shown[i - 1] + 1) names.push(["…", "gap"]);
     names.push([String(n), n === place ? "chosen" : "", n]);
   });
-  const row = names.map(([name, kind]) => make("span", { className: kind, textContent: name }));
-  const vectors = [
-    paint.vector(translate("patch {place}", { place }), embedded, { peak }),
-    paint.vector(`+ ${translate("position")}`, position, { peak }),
-    paint.vector(`= ${translate("token")}`, token, { peak }),
-  ];
+  const ariaLabel = translate("The sequence of {tokens} tokens", { tokens: facts.tokens });
+  const row = names.map(([name, className]) => make("span", { className }, name));
+  const vectors = paint.sum(
+    [translate("patch {place}", { place }), embedded],
+    [`+ ${translate("position")}`, position],
+    [`= ${translate("token")}`, token],
+  );
   if (classToken) vectors.push(paint.vector(translate("class token"), classToken, { peak: largest(classToken) }));
-  const channel = embedded.reduce((best, v, i) => (Math.abs(v) > Math.abs(embedded[best]) ? i : best), 0);
-  const terms = `${short(embedded[channel])} + ${bracketed(position[channel])} ≈ ${short(token[channel])}`;
-  const sum = translate("number {number}: {sum}", { number: channel + 1, sum: terms });
-  return [
-    make(
-      "div",
-      {
-        className: "sequence",
-        role: "img",
-        ariaLabel: translate("The sequence of {tokens} tokens", { tokens: facts.tokens }),
-      },
-      ...row,
-    ),
-    ...vectors,
-    make("p", { className: "arithmetic", textContent: `${sum} (${placeOf(result, tour.patch)})` }),
-  ];
+  return [make("div", { className: "sequence", role: "img", ariaLabel }, ...row), ...vectors];
 }

@@ -1,183 +1,139 @@
-// The words of the tour. Each step has a title, two sentences and the shape before and after, for a network's facts.
+// The words of the tour, in English: scripts/words.py takes each string of this file for a text of the page.
 
-import { english, translate } from "../../../shared/language.js";
+import { translate } from "../../../shared/language.js";
 
 const shape = (...sizes) => `[1, ${sizes.join(", ")}]`;
+const sequence = ({ tokens, width }) => shape(tokens, width);
 
 const READS = {
-  cls: english("the class token"),
-  mean: english("the mean of all patch tokens"),
-  all: english("the mean of all tokens"),
-  "cls+mean": english("the class token and the mean of the patch tokens, side by side"),
-  "cls+next": english("the class token and the token after it, side by side"),
+  cls: "the class token",
+  mean: "the mean of all patch tokens",
+  all: "the mean of all tokens",
+  "cls+mean": "the class token and the mean of the patch tokens, side by side",
+  "cls+next": "the class token and the token after it, side by side",
 };
 
 export const readBy = ({ pool }) => translate(READS[pool]);
 
-function prefixSentence({ hasClassToken, hasClasses, registers }) {
-  if (hasClassToken) {
-    const collected = hasClasses
-      ? translate(
-          "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where the answer will be collected.",
-        )
-      : translate(
-          "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where a summary of the picture will be collected.",
-        );
-    if (!registers) return collected;
-    const spare = translate(
-      "Then comes {count} register, which serves as scratch space.|Then come {count} registers, which serve as scratch space.",
-      { count: registers },
-    );
-    return `${collected} ${spare}`;
-  }
-  if (registers) {
-    return translate(
+function prefixSentences({ hasClassToken, hasClasses, registers }) {
+  if (!hasClassToken && registers) {
+    return [
       "In front comes {count} register: a token that belongs to no patch.|In front come {count} registers: tokens that belong to no patch.",
-      { count: registers },
-    );
+    ];
   }
-  return translate("This network has no class token: in the end it takes the mean of its tokens.");
+  if (!hasClassToken) return ["This network has no class token: in the end it takes the mean of its tokens."];
+  const collected = hasClasses
+    ? "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where the answer will be collected."
+    : "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where a summary of the picture will be collected.";
+  const spare =
+    "Then comes {count} register, which serves as scratch space.|Then come {count} registers, which serve as scratch space.";
+  return registers ? [collected, spare] : [collected];
 }
 
-const sequence = ({ tokens, width }) => shape(tokens, width);
-
-export const STEPS = [
+/** Each step for a network's facts: its title, its sentences, the shape before and after, and what {count} stands for. */
+const STEPS = [
   {
-    title: english("Cut the picture into patches"),
-    sentences: (f) => [
-      translate(
-        "The picture is cut into {rows} × {columns} = {patches} squares of {patchSize} × {patchSize} pixels, called *patches*.",
-        f,
-      ),
-      translate(
-        "Laid out row by row they form a sequence, and a Transformer handles them as it would the words of a sentence. Nothing is copied: the convolution of the next step reads each patch in its place.",
-      ),
+    title: "Cut the picture into patches",
+    sentences: () => [
+      "The picture is cut into {rows} × {columns} = {patches} squares of {patchSize} × {patchSize} pixels, called *patches*.",
+      "Laid out row by row they form a sequence, and a Transformer handles them as it would the words of a sentence. Nothing is copied: the convolution of the next step reads each patch in its place.",
     ],
-    before: (f) => [
-      shape(f.channels, ...f.inputSize),
-      f.channels === 1 ? translate("one grey picture") : translate("red, green, blue"),
-    ],
-    after: (f) => [`${f.rows} × ${f.columns}`, translate("{patches} patches of {patchValues} numbers", f)],
+    before: (f) => [shape(f.channels, ...f.inputSize), f.channels === 1 ? "one grey picture" : "red, green, blue"],
+    after: (f) => [`${f.rows} × ${f.columns}`, "{patches} patches of {patchValues} numbers"],
   },
   {
-    title: english("Turn each patch into a token"),
-    sentences: (f) => [
-      translate(
-        "Each patch is compared with {width} learned *filters*: multiply pixel by pixel, add everything up, and one number is left for each filter.",
-        f,
-      ),
-      translate(
-        "These {width} numbers are the patch's *token*, and from here on the network works with tokens only.",
-        f,
-      ),
+    title: "Turn each patch into a token",
+    sentences: () => [
+      "Each patch is compared with {width} learned *filters*: multiply pixel by pixel, add everything up, and one number is left for each filter.",
+      "These {width} numbers are the patch's *token*, and from here on the network works with tokens only.",
     ],
-    before: (f) => [shape(f.channels, ...f.inputSize), translate("the picture, {patches} patches", f)],
-    after: (f) => [shape(f.patches, f.width), translate("tokens")],
+    before: (f) => [shape(f.channels, ...f.inputSize), "the picture, {patches} patches"],
+    after: (f) => [shape(f.patches, f.width), "tokens"],
   },
   {
-    title: english("Say where each patch belongs"),
+    title: "Say where each patch belongs",
+    count: (f) => f.registers,
     sentences: (f) => [
-      prefixSentence(f),
+      ...prefixSentences(f),
       f.learnedPositions
-        ? translate(
-            "A sequence has no rows and columns, so each place adds a learned vector of its own to its token, the *position embedding*.",
-          )
-        : translate(
-            "A sequence has no rows and columns, so each place adds a fixed pattern of sines and cosines of its own to its token, the *position embedding*.",
-          ),
+        ? "A sequence has no rows and columns, so each place adds a learned vector of its own to its token, the *position embedding*."
+        : "A sequence has no rows and columns, so each place adds a fixed pattern of sines and cosines of its own to its token, the *position embedding*.",
     ],
-    before: (f) => [shape(f.patches, f.width), translate("tokens")],
-    after: (f) => [sequence(f), f.hasClassToken ? translate("with the class token") : translate("with positions")],
+    before: (f) => [shape(f.patches, f.width), "tokens"],
+    after: (f) => [sequence(f), f.hasClassToken ? "with the class token" : "with positions"],
   },
   {
-    title: english("Attention: what a token attends to"),
-    sentences: (f) => [
-      translate(
-        "Each token makes a *query* (what it looks for), a *key* (what it offers) and a *value* (what it hands over), {headWidth} numbers each in every head.",
-        f,
-      ),
-      translate(
-        "The better another token's key matches its query, the more a token attends to it: this is *attention*, and its shares add up to 100 %.",
-      ),
+    title: "Attention: what a token attends to",
+    sentences: () => [
+      "Each token makes a *query* (what it looks for), a *key* (what it offers) and a *value* (what it hands over), {headWidth} numbers each in every head.",
+      "The better another token's key matches its query, the more a token attends to it: this is *attention*, and its shares add up to 100 %.",
     ],
-    before: (f) => [shape(f.heads, f.tokens, f.headWidth), translate("queries, and as many keys and values")],
-    after: (f) => [shape(f.heads, f.tokens, f.tokens), translate("attention of each token to every token")],
+    before: (f) => [shape(f.heads, f.tokens, f.headWidth), "queries, and as many keys and values"],
+    after: (f) => [shape(f.heads, f.tokens, f.tokens), "attention of each token to every token"],
   },
   {
-    title: english("Put the heads together"),
+    title: "Put the heads together",
     sentences: (f) => [
       f.heads === 1
-        ? translate("There is one head, and it gives {width} numbers.", f)
-        : translate(
-            "The {heads} heads look for different things, and their results are put side by side: {heads} × {headWidth} = {width} numbers.",
-            f,
-          ),
+        ? "There is one head, and it gives {width} numbers."
+        : "The {heads} heads look for different things, and their results are put side by side: {heads} × {headWidth} = {width} numbers.",
       f.mixesHeads
-        ? translate(
-            "A linear map mixes them, and the result is *added* to the token, so that the token keeps what it already had.",
-          )
-        : translate(
-            "In this network nothing mixes them: they are *added* to the token, so that it keeps what it already had.",
-          ),
+        ? "A linear map mixes them, and the result is *added* to the token, so that the token keeps what it already had."
+        : "In this network nothing mixes them: they are *added* to the token, so that it keeps what it already had.",
     ],
-    before: (f) => [shape(f.heads, f.tokens, f.headWidth), translate("from all heads")],
-    after: (f) => [sequence(f), translate("added to the tokens")],
+    before: (f) => [shape(f.heads, f.tokens, f.headWidth), "from all heads"],
+    after: (f) => [sequence(f), "added to the tokens"],
   },
   {
-    title: english("Work on each token by itself"),
-    sentences: (f) => [
-      translate(
-        "Now each token passes alone through a small network, the *MLP*: out to {hidden} numbers, of which the negative ones are pushed almost to zero, and back to {width}.",
-        f,
-      ),
-      translate(
-        "Attention moves information between patches; the MLP works with what has arrived, and its result is added too.",
-      ),
+    title: "Work on each token by itself",
+    sentences: () => [
+      "Now each token passes alone through a small network, the *MLP*: out to {hidden} numbers, of which the negative ones are pushed almost to zero, and back to {width}.",
+      "Attention moves information between patches; the MLP works with what has arrived, and its result is added too.",
     ],
-    before: (f) => [shape(f.tokens, f.hidden), translate("inside the MLP")],
-    after: (f) => [sequence(f), translate("added to the tokens")],
+    before: (f) => [shape(f.tokens, f.hidden), "inside the MLP"],
+    after: (f) => [sequence(f), "added to the tokens"],
   },
   {
-    title: english("Repeat, block by block"),
+    title: "Repeat, block by block",
+    count: (f) => f.blocks,
     sentences: (f) => [
-      translate(
-        "Attention and MLP together are one *block*; {blocks} of them follow each other, each with weights of its own.",
-        f,
-      ),
+      "Attention and MLP together are one *block*; {blocks} of them follow each other, each with weights of its own.",
       f.hasClasses
-        ? translate("If the last layer is applied after every block, the prediction can be watched as it forms.")
-        : translate("Comparing the output after every block with the final one shows it forming."),
+        ? "If the last layer is applied after every block, the prediction can be watched as it forms."
+        : "Comparing the output after every block with the final one shows it forming.",
     ],
-    before: (f) => [sequence(f), translate("before the first block")],
-    after: (f) => [
-      sequence(f),
-      translate("after {count} block: the same shape|after {count} blocks: the same shape", { count: f.blocks }),
-    ],
+    before: (f) => [sequence(f), "before the first block"],
+    after: (f) => [sequence(f), "after {count} block: the same shape|after {count} blocks: the same shape"],
   },
   {
-    title: english("Read the answer"),
+    title: "Read the answer",
     sentences: (f) =>
       f.hasClasses
         ? [
-            translate(
-              "The last linear map, the *classifier head*, reads {read} and gives each of the {classes} classes a score, its *logit*.",
-              { read: readBy(f), classes: f.classes },
-            ),
-            translate(
-              "*Softmax* turns scores into probabilities: e to the power of each score, divided by the sum of these over all classes.",
-            ),
+            "The last linear map, the *classifier head*, reads {read} and gives each of the {classes} classes a score, its *logit*.",
+            "*Softmax* turns scores into probabilities: e to the power of each score, divided by the sum of these over all classes.",
           ]
         : [
-            translate(
-              "This model has no classifier head: its output is {read}, {features} numbers that describe the picture.",
-              { read: readBy(f), features: f.features },
-            ),
-            translate("Patches whose tokens are most similar to it are bright."),
+            "This model has no classifier head: its output is {read}, {features} numbers that describe the picture.",
+            "Patches whose tokens are most similar to it are bright.",
           ],
-    before: (f) => [sequence(f), translate("tokens")],
+    before: (f) => [sequence(f), "tokens"],
     after: (f) => [
       shape(f.hasClasses ? f.classes : f.features),
-      f.hasClasses ? translate("one score for each class") : translate("the output"),
+      f.hasClasses ? "one score for each class" : "the output",
     ],
   },
 ];
+
+export const NUM_STEPS = STEPS.length;
+
+export const titleOf = (step) => translate(STEPS[step].title);
+
+/** What a step says of a network: {sentences, before, after}; the last two are a shape and what it means. */
+export function wordsOf(step, facts) {
+  const { sentences, before, after, count } = STEPS[step];
+  const values = { ...facts, count: count?.(facts), read: readBy(facts) };
+  const written = (text) => translate(text, values);
+  const meaning = ([size, text]) => [size, written(text)];
+  return { sentences: sentences(facts).map(written), before: meaning(before(facts)), after: meaning(after(facts)) };
+}

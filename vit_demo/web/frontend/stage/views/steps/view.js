@@ -2,13 +2,14 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
+import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
 import { createQuiz, questionOf } from "./quiz.js";
-import { STEPS } from "./texts.js";
-import { createStepData, factsOf, NUM_STEPS, positionSimilarity, settleTour } from "./tour.js";
+import { NUM_STEPS, titleOf, wordsOf } from "./texts.js";
+import { decodeNumbers, factsOf, positionSimilarity, settleTour } from "./tour.js";
 
 export const order = 70;
 
@@ -25,7 +26,7 @@ export const html = `
       </div>
     </div>
     <h3 class="title"></h3>
-    <div class="sentences"></div>
+    <div class="sentences"><p></p></div>
     <p class="error" role="alert"></p>
     <div class="body">
       <div class="seen"></div>
@@ -44,21 +45,19 @@ const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
 
 export function create(card, { request, change, stepCode }) {
   const find = (selector) => card.querySelector(selector);
-  const data = createStepData(request, () => change({}));
+  const replies = createReplyCache(request, () => change({}));
   const paint = createPainter(card);
   const quiz = createQuiz(find(".quiz"), revealAnswer);
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
   const dots = Array.from({ length: NUM_STEPS }, (_, step) => {
-    const dot = make("button", { type: "button", textContent: step + 1 });
-    dot.addEventListener("click", () => go(step));
-    return dot;
+    return make("button", { type: "button", onclick: () => go(step) }, String(step + 1));
   });
   find(".dots").append(...dots);
   let tour = null; // the choices of the page, settled
   let written = ""; // the figure that is on the page
 
   function choose(part) {
-    data.retry();
+    replies.retry();
     tour = { ...tour, ...part }; // at once, so that keys pressed before the next frame count
     change({ tour });
   }
@@ -75,35 +74,33 @@ export function create(card, { request, change, stepCode }) {
     else change({});
   }
 
-  /** Which numbers a step needs, and whether all of them are here. */
-  function numbersFor(result) {
-    const { step, patch, block, head, fromClassToken } = tour;
-    const needs = NEEDS[step];
-    const numbers = {
-      patch: needs.includes("patch") ? data.get(result, "steps_patch", { query: patch }) : null,
-      block: needs.includes("block")
-        ? data.get(result, "steps_block", { query: fromClassToken ? null : patch, block, head })
-        : null,
-    };
-    return { ...numbers, complete: needs.every((need) => numbers[need]) };
+  const numbersOf = (result, fields) => replies.get(result, fields, decodeNumbers);
+
+  /** What a step needs besides the reply of kind "steps", if anything. */
+  function replyFor(result, { step, patch, block, head, fromClassToken }) {
+    if (NEEDS[step] === "patch") return numbersOf(result, { kind: "steps_patch", query: patch });
+    const query = fromClassToken ? null : patch;
+    return NEEDS[step] === "block" ? numbersOf(result, { kind: "steps_block", query, block, head }) : null;
   }
 
   function draw({ result, choices }) {
-    const shared = data.get(result, "steps");
-    setText(find(".error"), data.error(result));
-    card.classList.toggle("refused", !shared && data.error(result) !== "");
-    if (!shared) return;
+    const first = numbersOf(result, { kind: "steps" });
+    const shared = first.value;
+    card.classList.toggle("refused", first.error !== "");
+    if (!shared) return setText(find(".error"), first.error);
     tour = settleTour(choices.tour, result, shared);
     const facts = factsOf(result, shared.network);
-    const { patch, block, complete } = numbersFor(result);
-    setText(find(".error"), data.error(result));
+    const reply = replyFor(result, tour);
+    const isWaiting = reply?.value === null;
+    setText(find(".error"), reply?.error ?? "");
     writeWords(facts);
-    card.classList.toggle("loading", !complete);
-    find(".detail").inert = !complete; // a click would answer the question of the step before
-    if (!complete) return waitFor(result);
-    const state = { result, facts, shared, patch, block, tour, paint, choose };
+    card.classList.toggle("loading", isWaiting);
+    find(".detail").inert = isWaiting; // a click would answer the question of the step before
+    if (isWaiting) return waitFor(reply);
+    const state = { result, facts, shared, tour, paint, choose, ...(reply && { [NEEDS[tour.step]]: reply.value }) };
+    const question = questionOf(tour.step, state);
     const revealed = quiz.show(result, tour.step, () => questionOf(state.tour.step, state));
-    showPicture(state, revealed, questionOf(tour.step, state));
+    showPicture(state, revealed, question);
     const theme = getComputedStyle(card).getPropertyValue("--plus");
     const key = JSON.stringify([result.run, tour, revealed, theme, currentLanguage()]);
     if (key === written) return;
@@ -112,8 +109,8 @@ export function create(card, { request, change, stepCode }) {
   }
 
   /** Until its numbers are here, a step shows the figure of before, dimmed; if they failed, none. */
-  function waitFor(result) {
-    if (!data.error(result)) return;
+  function waitFor({ error }) {
+    if (!error) return;
     find(".figure").replaceChildren();
     find(".quiz").hidden = true;
     written = "";
@@ -121,21 +118,19 @@ export function create(card, { request, change, stepCode }) {
 
   function writeWords(facts) {
     const { step } = tour;
-    const { title, sentences, before, after } = STEPS[step];
-    const words = { step: step + 1, all: NUM_STEPS, title: translate(title) };
+    const { sentences, before, after } = wordsOf(step, facts);
+    const words = { step: step + 1, all: NUM_STEPS, title: titleOf(step) };
     setText(find("h2"), translate("Step {step} of {all}", words));
-    setText(find(".title"), title);
-    writeParagraph(find(".sentences"), sentences(facts).join(" "));
+    setText(find(".title"), words.title);
+    setText(find(".sentences p"), sentences.join(" "));
     dots.forEach((dot, i) => {
       dot.classList.toggle("done", i < step);
-      const label = { step: i + 1, title: translate(STEPS[i].title) };
-      dot.setAttribute("aria-label", translate("Step {step}: {title}", label));
-      if (i === step) dot.setAttribute("aria-current", "step");
-      else dot.removeAttribute("aria-current");
+      dot.ariaLabel = translate("Step {step}: {title}", { step: i + 1, title: titleOf(i) });
+      dot.ariaCurrent = i === step ? "step" : null;
     });
     find(".previous").disabled = step === 0;
     setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
-    writeShapes(find(".shapes"), [before(facts), after(facts)]);
+    writeShapes(find(".shapes"), [before, after]);
     if (find(".code").dataset.step !== String(step)) {
       find(".code").dataset.step = step;
       find(".code").replaceChildren(...codeNodes(stepCode[step]));
@@ -205,13 +200,7 @@ export function create(card, { request, change, stepCode }) {
     go(KEYS[key](tour.step));
   });
 
-  return { show, draw, retry: data.retry };
-}
-
-/** Like `setText`, with space for the longest text of the tour kept by the style sheet. */
-function writeParagraph(host, text) {
-  if (!host.firstElementChild) host.append(make("p"));
-  setText(host.firstElementChild, text);
+  return { show, draw, retry: replies.retry };
 }
 
 function writeShapes(host, ends) {
@@ -227,7 +216,7 @@ function writeShapes(host, ends) {
 // What each step shows beside the picture. A figure is a function of the tour's state that returns the nodes to show.
 
 /**
- * The figures in the order of the steps. The state is {result, facts, shared, patch, block, tour, revealed, paint,
+ * The figures in the order of the steps. The state is {result, facts, shared, patch or block, tour, revealed, paint,
  * choose}: `patch` and `block` are the replies about the chosen patch and block, `paint` a painter of painting.js,
  * `choose(part)` changes the tour.
  */
@@ -242,8 +231,8 @@ const FIGURES = [
   classesFigure,
 ];
 
-/** What a step needs besides the reply of kind "steps". */
-const NEEDS = [[], ["patch"], ["patch"], ["block"], ["block"], ["block"], [], []];
+/** The reply that a step needs besides that of kind "steps": about the chosen patch, or the block. */
+const NEEDS = [null, "patch", "patch", "block", "block", "block", null, null];
 
 /** Puts nodes into a host; the control that had the focus, by its `data-key`, gets it back. */
 function replaceNodes(host, nodes) {
