@@ -50,11 +50,13 @@ def add(commands: Commands) -> None:
     )  # fmt: skip
     command.add_argument(
         "--patch-size", type=whole_numbers, action="extend", metavar="N[,N]",
-        help="in pixels (of one preset all its sizes, of several the default of each)",
+        help="in pixels (default: all sizes of one preset; of several, the default of each)",
     )  # fmt: skip
     add_picture_options(command)
-    command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the sheet (out)")
-    command.add_argument("--json", action="store_true", help="print JSON with the maps, not the table")
+    command.add_argument(
+        "--out", type=Path, default=Path("out"), metavar="DIR", help="folder of the picture (default: out)"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON with all maps instead of a table")
 
 
 def run(options: argparse.Namespace) -> None:
