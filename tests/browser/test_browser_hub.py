@@ -159,7 +159,7 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
         "cats": "not the name of a model on the Hub",
         "vit_demo/web": "vit_demo/web is not on the Hub",  # a folder of this server
         "nobody/nothing": "nobody/nothing is not on the Hub",
-        "someone/swin": "is not supported, because it is no Vision Transformer",
+        "someone/swin": "is not supported, because it is not a Vision Transformer",
     }.items():
         name_own(photos, name)
         photos.locator(".job", has_text=sentence).wait_for()

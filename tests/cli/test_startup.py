@@ -61,7 +61,7 @@ def test_the_methods_in_the_help_are_the_registered_ones(capsys):
     assert tuple(vit_demo.methods()) == METHOD_NAMES
     with pytest.raises(SystemExit):
         main(["explain", "--help"])
-    assert f"each of: {', '.join(METHOD_NAMES)}" in " ".join(capsys.readouterr().out.split())
+    assert f"(default: rollout): {', '.join(METHOD_NAMES)}" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -150,7 +150,7 @@ def timm_config(**changes: Any) -> dict[str, Any]:
         (timm_config(architecture="vit_base_r50_s16_224"), "not supported"),
         (timm_config(model_args={"act_layer": "quick_gelu"}), "created with 'act_layer'"),
         (timm_config(global_pool=""), "global_pool"),
-        (timm_config(num_classes=1), "only output is no class"),
+        (timm_config(num_classes=1), "it has only one output"),
         (timm_config(pretrained_cfg={"input_size": [3, 224, 160]}), "224 x 160, not a square"),
         ({"model_type": "swin"}, "type 'swin' is not supported"),
         ({"model_type": "vit", "hidden_act": "mish"}, "hidden_act .* must be one of"),

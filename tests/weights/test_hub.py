@@ -207,7 +207,7 @@ def test_no_header_of_a_mirror_writes_outside_the_cache(hub, published, tmp_path
     hub.repositories["some/model"] = {"config.json": published.files["config.json"]}
     hub.forged = {name: '"../../../../outside"'}
     before = set(tmp_path.rglob("*"))
-    with pytest.raises(CheckpointError, match="which is none: use another mirror"):
+    with pytest.raises(CheckpointError, match="which is not valid: use another mirror"):
         fetch("some/model", "config.json", "main")
     assert not [path for path in set(tmp_path.rglob("*")) - before if "outside" in path.name]
 

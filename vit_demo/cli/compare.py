@@ -40,11 +40,13 @@ def add(commands: parser.Commands) -> None:
     )  # fmt: skip
     command.add_argument(
         "--patch-size", type=parser.whole_numbers, action="extend", metavar="N[,N]",
-        help="in pixels (of one preset all its sizes, of several the default of each)",
+        help="in pixels (default: all sizes of one preset; of several, the default of each)",
     )  # fmt: skip
     parser.add_picture_options(command)
-    command.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for the sheet (out)")
-    command.add_argument("--json", action="store_true", help="print JSON with the maps, not the table")
+    command.add_argument(
+        "--out", type=Path, default=Path("out"), metavar="DIR", help="folder of the picture (default: out)"
+    )
+    command.add_argument("--json", action="store_true", help="print JSON with all maps instead of a table")
 
 
 def run(options: argparse.Namespace) -> None:

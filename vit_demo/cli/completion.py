@@ -19,7 +19,7 @@ def add(commands: Commands) -> None:
         "zsh > ~/.zfunc/_vit-demo",
         "fish > ~/.config/fish/completions/vit-demo.fish",
     ]
-    description = "print a script for the shell's completion of vit-demo"
+    description = "print the shell's completion script for vit-demo"
     command = add_command(commands, "completion", run, description, examples)
     command.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh or fish")
 

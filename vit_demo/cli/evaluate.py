@@ -21,13 +21,17 @@ def add(commands: Commands) -> None:
     command = add_command(commands, "evaluate", run, description, examples)
     command.add_argument("preset", metavar="PRESET", help="a bundled preset")
     command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
-    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (all sizes of the preset)")
+    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: all sizes of the preset)")
     command.add_argument(
-        "--weights", type=Path, default=resource_folder("checkpoints"), metavar="DIR", help="folder of the checkpoints"
+        "--weights",
+        type=Path,
+        default=resource_folder("checkpoints"),
+        metavar="DIR",
+        help="folder of the checkpoints (default: the bundled ones)",
     )
     command.add_argument(
         "--plot", type=Path, nargs="?", const=Path("out"), metavar="DIR",
-        help="also plot confusion matrices and reliability diagrams into a folder (out)",
+        help="also plot confusion matrices and reliability diagrams into a folder (default: out)",
     )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print JSON")
 

@@ -30,13 +30,13 @@ def add(commands: parser.Commands) -> None:
         "--preset", metavar="P",
         help=f"a name from `presets`, a repository of the Hub as org/name, or a folder {parser.PRESET_HELP}",
     )  # fmt: skip
-    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (the preset's default)")
+    command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
     parser.add_picture_options(command)
     parser.add_map_options(command)
     command.add_argument(
-        "--out", type=Path, metavar="DIR", help="folder for the pictures (out; none with --json or --html)"
+        "--out", type=Path, metavar="DIR", help="folder for the pictures (default: out; with --json or --html, none)"
     )
-    command.add_argument("--json", action="store_true", help="print one JSON object for each picture, on a line each")
+    command.add_argument("--json", action="store_true", help="print one JSON object per picture, each on its own line")
     command.add_argument("--html", type=Path, metavar="FILE", help="write one HTML file with everything in it")
 
 

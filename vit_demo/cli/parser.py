@@ -14,7 +14,7 @@ from vit_demo.errors import InputError
 if TYPE_CHECKING:
     from vit_demo.methods import Method
 
-PRESET_HELP = f"({DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
+PRESET_HELP = f"(default: {DIGITS_PRESET} for a drawing, {PHOTOS_PRESET} for a photo)"
 
 Commands = Any
 """What ``add_subparsers`` returns; argparse gives the type no public name."""
@@ -73,15 +73,17 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label``, ``--against`` and ``--fit``."""
     command.add_argument(
         "--method", type=names, action="extend", metavar="M[,M]",
-        help=f"explanation methods (rollout); each of: {', '.join(METHOD_NAMES)}",
+        help=f"one or more explanation methods (default: rollout): {', '.join(METHOD_NAMES)}",
     )  # fmt: skip
     command.add_argument(
-        "--label", metavar="CLASS", help="class to explain, for methods that depend on it (the predicted class)"
+        "--label", metavar="CLASS", help="class to explain, for methods that depend on it (default: the predicted one)"
     )
     command.add_argument(
-        "--against", metavar="CLASS", help="another class: the evidence for the first rather than for this one"
+        "--against", metavar="CLASS", help="another class: show the evidence for --label rather than for this class"
     )
-    command.add_argument("--fit", choices=FITS, default=FITS[0], help="how a photo becomes the input (%(default)s)")
+    command.add_argument(
+        "--fit", choices=FITS, default=FITS[0], help="how a photo is fitted to the input (default: %(default)s)"
+    )
 
 
 def chosen_methods(options: argparse.Namespace) -> list[Method]:
@@ -108,11 +110,17 @@ def against(options: argparse.Namespace, method: Method) -> str | None:
 def add_map_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--block``, ``--head``, ``--query`` and ``--direction``, which some methods have."""
     group = command.add_argument_group("options of some methods", "each applies to the chosen methods that have it")
-    group.add_argument("--block", type=int, metavar="N", help="from 0, negative from the end (the last)")
-    group.add_argument("--head", type=int, metavar="N", help="from 0 (the mean of all)")
-    group.add_argument("--query", type=patch, metavar="ROW,COL", help="the patch the map is about (the class token)")
     group.add_argument(
-        "--direction", choices=DIRECTIONS, help="what the query attends to (from), or what attends to it"
+        "--block", type=int, metavar="N", help="counted from 0, negative numbers from the end (default: the last)"
+    )
+    group.add_argument("--head", type=int, metavar="N", help="counted from 0 (default: the mean of all)")
+    group.add_argument(
+        "--query", type=patch, metavar="ROW,COL", help="the patch the map is about (default: the class token)"
+    )
+    group.add_argument(
+        "--direction",
+        choices=DIRECTIONS,
+        help="from: what the query attends to; to: what attends to it (default: from)",
     )
 
 

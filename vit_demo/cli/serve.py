@@ -11,8 +11,10 @@ from vit_demo.errors import InputError
 def add(commands: Commands) -> None:
     """Adds the command."""
     command = add_command(commands, "serve", run, "serve the page", ["", "--host 0.0.0.0 --port 8000"])
-    command.add_argument("--host", help="address to listen on ($GRADIO_SERVER_NAME, or 127.0.0.1)")
-    command.add_argument("--port", type=int, help="port ($GRADIO_SERVER_PORT, or 7860 or the next free one)")
+    command.add_argument("--host", help="address to listen on (default: $GRADIO_SERVER_NAME, or 127.0.0.1)")
+    command.add_argument(
+        "--port", type=int, help="port (default: $GRADIO_SERVER_PORT, or the first free one from 7860)"
+    )
 
 
 def run(options: argparse.Namespace) -> None:

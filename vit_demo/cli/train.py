@@ -15,10 +15,12 @@ def add(commands: Commands) -> None:
     command = add_command(commands, "train", run, "train a bundled preset", examples)
     command.add_argument("preset", metavar="PRESET", help="a bundled preset")
     command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
-    command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="output folder (runs)")
+    command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="output folder (default: runs)")
     command.add_argument("--resume", action="store_true", help="continue an interrupted run in the output folder")
-    command.add_argument("--epochs", type=int, metavar="N", help="number of epochs (the recipe's)")
-    command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (%(default)s)")
+    command.add_argument("--epochs", type=int, metavar="N", help="number of epochs (default: the recipe's)")
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: %(default)s)"
+    )
     command.set_defaults(when_stopped=" Continue with --resume.")
 
 

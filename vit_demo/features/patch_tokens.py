@@ -109,7 +109,7 @@ def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tens
 def check_tokens(trace: Recording) -> None:
     """Checks that the tokens of every depth were seen; ``InputError`` if they were not."""
     if len(trace.tokens) <= trace.num_blocks:
-        raise InputError("The tokens between the blocks of this network cannot be seen: its blocks are no modules.")
+        raise InputError("The tokens between the blocks of this network cannot be seen: its blocks are not modules.")
 
 
 def norm_outliers(norms: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -172,7 +172,7 @@ def _check_response(response: Any) -> None:
     for name in ("etag", "x-linked-etag", "x-repo-commit"):
         value = response.headers.get(name, "").removeprefix("W/").strip('"')
         if value and not PATH_PART.fullmatch(value):
-            raise CheckpointError(f"The Hub sent {quote(value)} as {name}, which is none: use another mirror.")
+            raise CheckpointError(f"The Hub sent {quote(value)} as {name}, which is not valid: use another mirror.")
 
 
 def _no_repository(name: str) -> PresetError:

@@ -170,7 +170,8 @@ def _timm(config: dict[str, Any]) -> nn.Module:
     architecture = fields.get("architecture", TEXT).partition(".")[0]
     if architecture not in _timm_architectures():
         raise PresetError(
-            f"timm's {quote(architecture)} is not supported, because it is no Vision Transformer: see docs/models.md."
+            f"timm's {quote(architecture)} is not supported, because it is not a Vision Transformer: "
+            "see docs/models.md."
         )
     given = fields.nested("model_args", nullable=False)
     arguments: dict[str, Any] = {}

@@ -99,7 +99,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
         if shape.in_channels != 3:
             raise PresetError(f"its input has {shape.in_channels} channels: choose a model for RGB photos.")
         if shape.num_classes == 1:
-            raise PresetError("its only output is no class: choose a model with two or more.")
+            raise PresetError("it has only one output: choose a model with two or more classes.")
         labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
         if not labels and "clip" in str(config.get("architecture", "")):
             shape = replace(shape, num_classes=0)  # its output is an embedding
