@@ -1,3 +1,4 @@
+// @ts-check
 // The inputs: they show the page's state and change it; nothing else holds a choice.
 
 import { createPad } from "../pad/pad.js";
@@ -55,7 +56,7 @@ export function mount({ element, server, upload, ...given }) {
   acceptGlobalDrop(element, find(".veil"), photo.take);
 
   document.querySelector("#skip")?.addEventListener("click", () => {
-    document.querySelector("#stage .sections [aria-current=true]")?.focus();
+    /** @type {any} */ (document.querySelector("#stage .sections [aria-current=true]"))?.focus();
   });
 
   const opening = syncHistory(element, pageState, page, menu.linked);
@@ -84,7 +85,7 @@ export function mount({ element, server, upload, ...given }) {
   async function useOnceItIsHere(name) {
     const { photos } = pageState.get();
     const reply = await sendRequest(server, { kind: "models" });
-    for (const model of reply.result?.models ?? []) models.set(model.name, model);
+    for (const model of reply?.result?.models ?? []) models.set(model.name, model);
     const isUntouched = pageState.get().photos === photos && photos === page.first.photos;
     if (isUntouched && models.get(name).on_machine) menu.use(models.get(name), REPLACE);
     menu.show(pageState.get());

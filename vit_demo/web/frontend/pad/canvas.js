@@ -1,3 +1,4 @@
+// @ts-check
 // The paper: shows a drawing at the screen's density and turns pointer events into strokes.
 
 import { documentEvents } from "../shared/dom.js";

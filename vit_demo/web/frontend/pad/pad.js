@@ -1,3 +1,4 @@
+// @ts-check
 // The pad: one drawing, its history and the tools.
 
 import { make } from "../shared/dom.js";
@@ -18,7 +19,7 @@ export function createPad(element, { digits, onChange }) {
   let strokes = []; // of the picture, and of the stroke being drawn
   let history = [];
   let pen = "medium";
-  let live = null; // the stroke being drawn
+  let live = /** @type {any} */ (null); // the stroke being drawn
 
   const strokesOf = ({ digit, strokes: drawn }) => drawn ?? (digit === undefined ? [] : exampleStrokes(digits, digit));
 

@@ -1,3 +1,4 @@
+// @ts-check
 // Small helpers for the page, and widgets in plain HTML: radio buttons that look like one bar, a select, sliders.
 
 import { translate } from "./language.js";

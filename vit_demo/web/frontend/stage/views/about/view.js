@@ -1,3 +1,4 @@
+// @ts-check
 // What one is looking at, how to look around, and how the map is computed: the section of the project's docs.
 
 import { setText } from "../../../shared/dom.js";

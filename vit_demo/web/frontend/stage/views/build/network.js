@@ -1,3 +1,4 @@
+// @ts-check
 // The size of a Vision Transformer, counted from its configuration: the same numbers as those of the Python modules.
 
 import { english, formatInteger, translate } from "../../../shared/language.js";

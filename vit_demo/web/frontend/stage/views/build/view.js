@@ -1,3 +1,4 @@
+// @ts-check
 // "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
 
 import { copyText, make, makeOptions, setText, track } from "../../../shared/dom.js";
@@ -86,7 +87,7 @@ export function create(card, { change, startingPoints }) {
 
   find(".copy").addEventListener("click", async () => {
     const copied = await copyText(find("pre").textContent);
-    if (!copied) getSelection().selectAllChildren(find("pre"));
+    if (!copied) getSelection()?.selectAllChildren(find("pre"));
     setText(find(".code .news"), copied ? english("Copied.") : english("The code is selected: press Ctrl+C."));
   });
   find(".fields").addEventListener("submit", (event) => event.preventDefault());
@@ -156,7 +157,7 @@ const CHOICES = [
  * that the visitor has changed. `show(network, {config, patchSize})` writes them into the fields.
  */
 function createForm(form, networks, onChange) {
-  let current = null;
+  let current = /** @type {any} */ (null); // the network that is shown
   const set = (name, value) => onChange({ ...current, fields: { ...current.fields, [name]: value } });
   const start = make("select", { onchange: () => onChange({ start: start.value, fields: {} }) }, ...groups(networks));
   const inputs = NUMBERS.map(([name, , , , max]) => {

@@ -1,3 +1,4 @@
+// @ts-check
 // NumPy's file formats: arrays as .npy (version 1.0), and several of them as .npz, a ZIP archive without compression.
 
 const ENCODER = new TextEncoder();
@@ -44,18 +45,8 @@ export function npz(arrays) {
   }
   const central = Uint8Array.from(directory.flat());
   const counts = [files.length, files.length].flatMap((count) => bytesOf(count, 2));
-  const end = [
-    ...bytesOf(0x06054b50, 4),
-    0,
-    0,
-    0,
-    0,
-    ...counts,
-    ...bytesOf(central.length, 4),
-    ...bytesOf(offset, 4),
-    0,
-    0,
-  ];
+  const sizes = [central.length, offset].flatMap((each) => bytesOf(each, 4));
+  const end = [...bytesOf(0x06054b50, 4), ...bytesOf(0, 4), ...counts, ...sizes, ...bytesOf(0, 2)];
   return join([...parts, central, Uint8Array.from(end)]);
 }
 

@@ -1,3 +1,4 @@
+// @ts-check
 // A map over its picture with a caption, as PNG, as SVG, and as a page that needs no server.
 
 import { make } from "../../../shared/dom.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // Download: the picture under its heatmap, its numbers, what the model saw, and code that computes the map again.
 
 import { copyText, make, setText } from "../../../shared/dom.js";
@@ -57,7 +58,7 @@ export function create(card, { request, methods, curves }) {
     }),
   );
   const buttons = [...card.querySelectorAll("button")];
-  let shown = null; // the map on the stage, with all that describes it
+  let shown = /** @type {any} */ (null); // the map on the stage, with all that describes it
 
   /** What each button does with the map that was on the stage when it was pressed, whatever is there when it is done. */
   const actions = {
@@ -66,11 +67,11 @@ export function create(card, { request, methods, curves }) {
     report: (map) => save(map, reportOf(map, pythonOf(map)), "html", "text/html"),
     async json(map) {
       const exact = await exactValues(map);
-      save(map, `${JSON.stringify(valuesOf(map, exact), null, 1)}\n`, "json", "application/json", exact);
+      save(map, `${JSON.stringify(valuesOf(map, exact), null, 1)}\n`, "json", "application/json", Boolean(exact));
     },
     async npz(map) {
       const exact = await exactValues(map);
-      save(map, npz(arraysOf(map, exact)), "npz", "application/octet-stream", exact);
+      save(map, npz(arraysOf(map, exact)), "npz", "application/octet-stream", Boolean(exact));
     },
     async input(map) {
       const reply = await request({ kind: "input", source: map.result.source });

@@ -1,3 +1,4 @@
+// @ts-check
 // The controls of the features; a control that does not apply to the chosen mode is disabled, so that nothing moves.
 
 import { make, segmentChoice, slider } from "../../../shared/dom.js";

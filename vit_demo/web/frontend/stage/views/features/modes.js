@@ -1,3 +1,4 @@
+// @ts-check
 // What each mode of the features shows of the tokens: a colour for every token, its legend, and its words.
 
 import { english, formatDecimals, translate } from "../../../shared/language.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // One picture of the features: under the colours of its patches, with its grid, its outlines and short labels.
 
 import { pixelCanvas } from "../../../shared/dom.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // The tokens of a block as Python sends them (web/requests/tokens.py), and how alike two of them are.
 
 import { decodeBytes, decodeFloat32, decodeInt16, decodeUint32 } from "../../result.js";

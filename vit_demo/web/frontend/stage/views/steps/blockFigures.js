@@ -1,3 +1,4 @@
+// @ts-check
 // Steps 4 to 6: one head, all heads, and the MLP, for one token in one block.
 
 import { make, makeOptions, track } from "../../../shared/dom.js";

@@ -1,3 +1,4 @@
+// @ts-check
 // Steps 1 to 3: the patches in a row, one patch times one filter, and the sequence of tokens.
 
 import { make, pixelCanvas } from "../../../shared/dom.js";
@@ -40,7 +41,8 @@ export function rowFigure({ result, tour }) {
   context.scale(scale, scale);
   context.imageSmoothingEnabled = !result.pixelated;
   const [width, height] = [result.size[0] / columns, result.size[1] / rows];
-  const accent = getComputedStyle(document.querySelector(".stage")).getPropertyValue("--accent");
+  const stage = /** @type {Element} */ (document.querySelector(".stage"));
+  const accent = getComputedStyle(stage).getPropertyValue("--accent");
   for (let patch = 0; patch < numPatches; patch++) {
     const [x, y] = [(patch % perLine) * step, Math.floor(patch / perLine) * step];
     context.globalAlpha = result.tokenOf[patch] < 0 ? 0.15 : 1;

@@ -1,3 +1,4 @@
+// @ts-check
 // The words of the tour, in English: scripts/words.py takes each string of this file for a text of the page.
 
 import { translate } from "../../../shared/language.js";
@@ -134,6 +135,6 @@ export function wordsOf(step, facts) {
   const { sentences, before, after, count } = STEPS[step];
   const values = { ...facts, count: count?.(facts), read: readBy(facts) };
   const written = (text) => translate(text, values);
-  const meaning = ([size, text]) => [size, written(text)];
+  const meaning = (/** @type {string[]} */ [size, text]) => [size, written(text)];
   return { sentences: sentences(facts).map(written), before: meaning(before(facts)), after: meaning(after(facts)) };
 }

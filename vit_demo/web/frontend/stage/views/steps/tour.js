@@ -1,3 +1,4 @@
+// @ts-check
 // What the tour is about: the network's shape, and the choices that fit it.
 
 import { decodeBytes, decodeFloat16, decodeFloat32 } from "../../result.js";
