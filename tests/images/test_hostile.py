@@ -128,14 +128,13 @@ def test_bytes_are_never_a_path(tmp_path: Path):
             assert str(caught.value) == NOT_A_PICTURE
 
 
-@pytest.mark.parametrize("most", ["bytes", "side", "webp"])
+@pytest.mark.parametrize("most", ["side", "webp"])
 def test_what_is_above_the_limits_is_refused(most: str):
     data = {
-        "bytes": lambda: bytes(50_000_001),
         "side": lambda: bombs.png(70_000, 1, bombs.GREY),
         "webp": lambda: bombs.encoded(Image.new("RGB", (5_001, 5_000)), "WEBP", lossless=True, quality=0, method=0),
     }[most]()
-    with pytest.raises(ImageError, match=r"larger than 50 MB|more than"):
+    with pytest.raises(ImageError, match="more than"):
         decode_image(data)
 
 

@@ -4,14 +4,14 @@ from matplotlib import colormaps
 from PIL import Image
 
 from vit_demo.render import contact_sheet, heat_colours, ink_on_paper, overlay
-from vit_demo.render.colours import BERLIN, MAGMA, PAPER, PAPER_SIGNED
+from vit_demo.render.colours import PAPER, PAPER_SIGNED, PHOTO, PHOTO_SIGNED
 
 
 @pytest.mark.parametrize(
     ("stops", "name", "start", "end"),
     [
-        (MAGMA, "magma", 0.1, 0.98),
-        (BERLIN, "berlin", 0.04, 0.96),
+        (PHOTO, "magma", 0.1, 0.98),
+        (PHOTO_SIGNED, "berlin", 0.04, 0.96),
         (PAPER, "magma", 0.88, 0.48),
         (PAPER_SIGNED, "RdBu_r", 0.1, 0.9),
     ],

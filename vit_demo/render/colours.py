@@ -8,13 +8,13 @@ below 0 and red above, equally strong at equal distance from 0.
 import numpy as np
 from numpy.typing import NDArray
 
-MAGMA = [
+PHOTO = [
     [20, 14, 54], [63, 15, 114], [107, 29, 129], [153, 45, 128], [199, 61, 115],
     [237, 90, 95], [252, 140, 99], [254, 193, 133], [252, 244, 182],
 ]  # fmt: skip
 """matplotlib's magma from 0.1 to 0.98: black would hide the photo, and cream would be taken for part of it."""
 
-BERLIN = [
+PHOTO_SIGNED = [
     [135, 173, 244], [67, 149, 195], [36, 94, 122], [19, 45, 58], [24, 12, 10],
     [60, 17, 1], [112, 42, 20], [174, 96, 81], [234, 153, 149],
 ]  # fmt: skip
@@ -50,7 +50,7 @@ def heat_colours(
         ``[..., 4]``: red, green, blue from 0 to 255, and opacity from 0 to 1.
     """
     shares = np.asarray(shares, np.float64).clip(-1 if signed else 0, 1)
-    stops = np.array((PAPER_SIGNED if signed else PAPER) if paper else BERLIN if signed else MAGMA, np.float64)
+    stops = np.array((PAPER_SIGNED if signed else PAPER) if paper else PHOTO_SIGNED if signed else PHOTO, np.float64)
     at = ((shares + 1) / 2 if signed else shares) * (len(stops) - 1)
     below = np.minimum(at.astype(int), len(stops) - 2)
     colours = stops[below] + (stops[below + 1] - stops[below]) * (at - below)[..., None]

@@ -12,8 +12,8 @@ from vit_demo.render.overlay import COARSE_PATCHES
 def constants() -> dict[str, Any]:
     """The facts by their names in `shared/constants.js`: JSON values."""
     return {
-        "photoScale": colours.MAGMA,
-        "signedPhotoScale": colours.BERLIN,
+        "photoScale": colours.PHOTO,
+        "signedPhotoScale": colours.PHOTO_SIGNED,
         "paperScale": colours.PAPER,
         "signedPaperScale": colours.PAPER_SIGNED,
         "whiteOfPaper": colours.WHITE_OF_PAPER,

@@ -19,7 +19,6 @@ from huggingface_hub import errors, get_hf_file_metadata, hf_hub_download, hf_hu
 from huggingface_hub.utils import get_session
 from tqdm import tqdm
 
-from vit_demo.defaults import PHOTOS_PRESET
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
@@ -29,7 +28,7 @@ T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Progress callback of a download: ``(filename, bytes_done, bytes_total)``."""
 
-FALLBACK = f"choose the bundled {PHOTOS_PRESET} (Photos, 50 everyday things)"
+FALLBACK = "choose the bundled photos-tiny (Photos, 50 everyday things)"
 TIMEOUT = 10
 """Seconds to wait for the Hub's next byte."""
 SILENCE = 40.0
