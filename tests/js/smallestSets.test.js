@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createTasks } from "../../vit_demo/web/frontend/stage/tasks.js";
+import { createTasks } from "../../vit_demo/web/frontend/shared/tasks.js";
 import { captionOf, findSets, spokenPatches } from "../../vit_demo/web/frontend/stage/views/smallestSets/sets.js";
 
 const found = (patches, more = {}) => ({

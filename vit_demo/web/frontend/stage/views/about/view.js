@@ -2,9 +2,9 @@
 // What one is looking at, how to look around, and how the map is computed: the section of the project's docs.
 
 import { setText } from "../../../shared/dom.js";
+import { createTermList, createTooltip, setExplainedText } from "../../../shared/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
-import { createTermList, createTooltip, setExplainedText } from "../../glossary.js";
 import { isFaint } from "../../heatmapColours.js";
 
 export const order = 20;

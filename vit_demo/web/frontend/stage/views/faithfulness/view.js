@@ -2,11 +2,11 @@
 
 import { constants } from "../../../shared/constants.js";
 import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
+import { createTooltip, setExplainedText } from "../../../shared/glossary.js";
 import { english, translate } from "../../../shared/language.js";
+import { createTasks } from "../../../shared/tasks.js";
 import { className, formatArea, formatNumber } from "../../format.js";
-import { createTooltip, setExplainedText } from "../../glossary.js";
 import { BASELINES, compare, isDefaultMap, mapFields, testedClass } from "../../onDemand.js";
-import { createTasks } from "../../tasks.js";
 import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
 const whatItDoes = (name, comparesClasses) =>

@@ -2,10 +2,10 @@
 
 import { loadImage, setProgress, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour } from "../../../shared/geometry.js";
+import { createTooltip, setExplainedText } from "../../../shared/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
-import { createTooltip, setExplainedText } from "../../glossary.js";
 import { inkOnPaper } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches } from "../../pictureCanvas.js";
 import { createMethodDocs } from "../about/view.js";

@@ -3,10 +3,10 @@
 import { constants } from "../../../shared/constants.js";
 import { make, setProgress, setText } from "../../../shared/dom.js";
 import { fitInside, patchBox } from "../../../shared/geometry.js";
+import { createTooltip, setExplainedText } from "../../../shared/glossary.js";
 import { english, translate } from "../../../shared/language.js";
+import { createTasks } from "../../../shared/tasks.js";
 import { percent, targetOf } from "../../format.js";
-import { createTooltip, setExplainedText } from "../../glossary.js";
-import { createTasks } from "../../tasks.js";
 import { captionOf, findSets, spokenPatches } from "./sets.js";
 
 export const order = 32;

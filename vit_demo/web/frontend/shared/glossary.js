@@ -1,7 +1,7 @@
 // The field's terms, each explained where it is met: on hover, on focus with the Tab key, and on tap.
 
-import { make, setText } from "../shared/dom.js";
-import { english, translate } from "../shared/language.js";
+import { make, setText } from "./dom.js";
+import { english, translate } from "./language.js";
 
 /** Terms in the order in which they are looked for: all words that stand for one, and its explanation. */
 const TERMS = [
