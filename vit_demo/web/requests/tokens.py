@@ -14,7 +14,7 @@ What is sent, base64 of little-endian arrays, for T tokens of one picture or of 
   first; ``names`` of the classes that occur; all empty for a model without classes;
 - ``pictures``: for each its ``grid``, ``dropped`` patches, ``size`` and, for the second, the ``image`` as a data URL.
 
-K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that its 100 patches take 25 kB.
+K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that its 100 patches take 27 kB.
 """
 
 from __future__ import annotations
