@@ -134,7 +134,7 @@ def _is_open(method: str, path: str) -> bool:
 
 def test_the_documents_list_what_is_replaced():
     (table,) = re.findall(
-        r"## What of Gradio is replaced\n(.*?)(?:\n## |\Z)", (ROOT / "docs/architecture.md").read_text(), re.DOTALL
+        r"## What is replaced in Gradio\n(.*?)(?:\n## |\Z)", (ROOT / "docs/architecture.md").read_text(), re.DOTALL
     )
     for name in (
         "StateHolder",
