@@ -1,7 +1,7 @@
 """Presets on the Hugging Face Hub: timm's checkpoints, with the preprocessing that timm publishes.
 
 Those with a ``revision`` are pinned to a commit: one that at least two unrelated public projects also pin or, for
-FlexiViT-B, that the Hub's page lists with these weights. For the others none was found. The figures in the notes are
+FlexiViT-B, EVA-02 and BEiT, that the Hub's page lists with these weights. For the others none was found. The figures in the notes are
 top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``web/catalog/menu.py``.
 """
 
@@ -154,6 +154,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "Rotary positions and a gated MLP; trained at 14 px; ImageNet top-1 80.6\u00a0% (published). MIT licence.",
         **CLIP,
         crop_fraction=1.0,
+        revision="99c6ce3db85dfb8c68ee38e01cf5bc7e2a988122",
         parameters=5_756_584,
     ),
     _hub_preset(
@@ -162,6 +163,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "timm/beit_base_patch16_224.in22k_ft_in22k_in1k",
         _vit_config("b", pool="mean"),
         "Relative positions; trained at 16 px; ImageNet top-1 85.2\u00a0% (published). Apache-2.0 licence.",
+        revision="82a1e05e2150ab0e585c6600213221fbfab35d89",
         parameters=86_530_984,
         has_mask=True,
     ),
