@@ -1,8 +1,9 @@
 """Presets on the Hugging Face Hub: timm's checkpoints, with the preprocessing that timm publishes.
 
 Those with a ``revision`` are pinned to a commit: one that at least two unrelated public projects also pin or, for
-FlexiViT-B, EVA-02 and BEiT, that the Hub's page lists with these weights. For the others none was found. The figures in the notes are
-top-1 on ImageNet's validation set, as published by timm; for other patch sizes see ``web/catalog/menu.py``.
+FlexiViT-B, EVA-02 and BEiT, that the Hub's page lists with these weights. For the others none was found. The figures
+in the notes are top-1 on ImageNet's validation set, as published by timm; for other patch sizes see
+``web/catalog/menu.py``.
 """
 
 from typing import Any
@@ -144,6 +145,7 @@ HUB_PRESETS: tuple[Preset, ...] = (
         "Self-supervised, rotary positions, no classifier head. Meta's DINOv3 licence.",
         **IMAGENET_DEFAULT,
         crop_fraction=1.0,
+        revision="3bf4720a82ec2066db88137180ff1f83a675cef0",
         parameters=21_586_944,
     ),
     _hub_preset(
