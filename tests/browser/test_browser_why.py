@@ -60,6 +60,12 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(page: Page,
     page.goto("about:blank")
     open_page(page, address_of_two)
     page.locator(".look .subject", has_text=f"for {second} rather than {first}").wait_for()
+    overlap = page.evaluate("""() => {
+      const [subject, menu] = [".subject", ".against"].map((name) => document.querySelector(`.caption ${name}`));
+      subject.append(" a long name".repeat(20));
+      return subject.getBoundingClientRect().right - menu.getBoundingClientRect().left;
+    }""")
+    assert overlap <= 0, "a long caption ends before the menu"
     assert page.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == first
 
 
