@@ -1,6 +1,7 @@
 """The descriptions of the endpoints, for people and for programs, and the board to which methods link."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import gradio as gr
@@ -22,9 +23,13 @@ def routes(blocks: gr.Blocks) -> list[Route]:
     """
 
     def document(path: str, title: str, html: Callable[[], str]) -> Route:
+        @cache
+        def page() -> str:
+            return PAGE.read_text("utf-8").replace("TITLE", title).replace("BODY", html())
+
         async def send(_: Request) -> Response:
             try:
-                return HTMLResponse(PAGE.read_text("utf-8").replace("TITLE", title).replace("BODY", html()))
+                return HTMLResponse(page())
             except InputError as error:
                 return PlainTextResponse(str(error), 404)
 
