@@ -81,6 +81,11 @@ async def request(data: Callable[[int], Any], stage: int, client: httpx.AsyncCli
     return await client.post("/gradio_api/component_server", json=body)
 
 
+async def open_page(client: httpx.AsyncClient, _: int) -> httpx.Response:
+    """The page, without its scripts and styles."""
+    return await client.get("/")
+
+
 def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
     """What is sent, by how many connections, and the pause of each in seconds."""
 
@@ -112,6 +117,7 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
         "JSON of a million brackets": (partial(post, "/gradio_api/queue/join", lambda n: lists), 8, 0.0),
         "sessions": (partial(post, "/gradio_api/queue/join", session), 8, 0.0),
         "downloads that are left": (partial(request, model, stage), 3, 0.3),
+        "the page": (open_page, 8, 0.0),
     }  # fmt: skip
 
 
