@@ -1,7 +1,5 @@
 """Attention maps: any row or column of a block's attention, computed from a trace on request."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@
 token j. Everything is float32, whatever the network ran in and whether the caller uses autocast.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

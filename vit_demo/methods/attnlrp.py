@@ -5,8 +5,6 @@ of layer. Written as gradient times input, a rule is a modified backward of the 
 The fused attention kernel stays, because the rule for its two products is a constant factor.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """How much is computed at once, and a context that makes it less where memory is short."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

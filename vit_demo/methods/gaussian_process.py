@@ -6,8 +6,6 @@ give a hint. The length scale, the scale of the hint and the noise are chosen fo
 (the evidence).
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

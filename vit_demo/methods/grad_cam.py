@@ -1,7 +1,5 @@
 """Grad-CAM (Selvaraju et al., 2017, https://arxiv.org/abs/1610.02391) of the tokens that enter the last block."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from vit_demo.methods.gradient_rules import token_gradients

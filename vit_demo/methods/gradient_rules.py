@@ -5,8 +5,6 @@ some functions are replaced by ones that differ only in their backward. Two rule
 deviation by which a norm divides is a constant, and so is the gate of GELU and SiLU, which are ``x * gate(x)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial

@@ -1,7 +1,5 @@
 """From one value a token to one value a patch, on the grid."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from vit_demo.trace import Recording

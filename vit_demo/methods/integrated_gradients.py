@@ -1,7 +1,5 @@
 """Integrated gradients (Sundararajan et al., 2017, https://arxiv.org/abs/1703.01365), added up over each patch."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -9,8 +9,6 @@ This package takes their mean over the blocks and adds what each token gives to 
 gradient, over all blocks. The same backward has both, and together they are more faithful.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

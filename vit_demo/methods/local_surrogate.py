@@ -10,8 +10,6 @@ with a small weight at the end.
 Related: LIME (Ribeiro et al., 2016) greys out superpixels, RISE (Petsiuk et al., 2018) uses soft masks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

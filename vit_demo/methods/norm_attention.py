@@ -1,7 +1,5 @@
 """Attention weighted by the values it transports (Kobayashi et al., 2020, https://arxiv.org/abs/2004.10102)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Occlusion (Zeiler and Fergus, 2014, https://arxiv.org/abs/1311.2901), by dropping patches from the sequence."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import torch

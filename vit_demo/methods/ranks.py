@@ -1,7 +1,5 @@
 """Ranks and rank correlation, for maps without a common scale."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -8,8 +8,6 @@ A method is one file in this folder with one decorated function::
 ``vit_demo.methods`` imports every file of the folder, so nothing else has to name it.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -11,8 +11,6 @@ In a longer one, two things make it cheap and keep it exact:
   backwards, ``r <- r + r A_bar``, in the order in which the gradients arrive.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Attention rollout (Abnar and Zuidema, 2020, https://arxiv.org/abs/2005.00928), one row at a time."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Predictions for an image when only some of its patches enter the sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What class-specific methods share: the class's score, a pass with gradients, and the tokens that the head reads."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ The colours of a map are scaled by its largest value, so without a limit a map o
 other. The scale therefore never ends below the floor of the unit, and such a map is faint.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

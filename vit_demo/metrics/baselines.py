@@ -1,7 +1,5 @@
 """Baselines: what replaces a patch that a faithfulness test removes from the picture."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

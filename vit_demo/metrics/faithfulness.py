@@ -5,8 +5,6 @@ probability falls quickly (deletion), and rises quickly when patches return in t
 (insertion). An area means little by itself, so the same is done in random orders.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -7,8 +7,6 @@ is minimal, but neither the only one nor certainly the smallest. Sets without a 
 the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

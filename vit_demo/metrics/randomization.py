@@ -1,7 +1,5 @@
 """Randomization: whether a map depends on what was learned (Adebayo et al., 2018, https://arxiv.org/abs/1810.03292)."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

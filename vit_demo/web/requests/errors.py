@@ -1,7 +1,5 @@
 """What people read of an error."""
 
-from __future__ import annotations
-
 import logging
 
 from vit_demo.errors import InputError

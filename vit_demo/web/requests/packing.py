@@ -1,7 +1,5 @@
 """Replies to the page as they are sent: JSON, compressed once, however often they are sent."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from typing import Any

@@ -5,8 +5,6 @@ request again. A request contains everything that is needed to compute its resul
 numbered or cancelled, equal requests of several visitors share one job, and any server can respond.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any, TypeVar
 
