@@ -1,8 +1,10 @@
 """The accuracy that the page states is that of the training record, set by set."""
 
+from pathlib import Path
+
 import pytest
 
-from vit_demo.web.catalog.menu import EVERYDAY_PHOTOS, accuracy_note, bundled_accuracy
+from vit_demo.web.catalog.menu import EVERYDAY_PHOTOS, PUBLISHED_TOP1, accuracy_note, bundled_accuracy
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import BUNDLED as CHECKPOINT_FOLDER
 from vit_demo.weights.checkpoints import read_record
@@ -30,3 +32,12 @@ def test_the_figures_of_everyday_photos_are_those_beside_the_weights():
     table = (CHECKPOINT_FOLDER / "README.md").read_text(encoding="utf-8")
     row = next(line for line in table.splitlines() if f"{count} everyday photos, all 50 classes" in line)
     assert [float(cell) for cell in row.split("|")[2:6]] == [accuracies[size] for size in (10, 12, 15, 20)]
+
+
+@pytest.mark.parametrize("name", PUBLISHED_TOP1)
+def test_the_published_figures_are_those_of_the_documentation(name):
+    lines = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8").splitlines()
+    heading = next(line for line in lines if line.startswith("| patch | 8 "))
+    row = next(line for line in lines if line.startswith(f"| `{name}` | ") and line.count("|") == heading.count("|"))
+    sizes, figures = (line.strip("| ").split(" | ")[1:] for line in (heading, row))
+    assert PUBLISHED_TOP1[name] == dict(zip(map(int, sizes), map(float, figures), strict=True))
