@@ -61,6 +61,9 @@ def test_the_public_trace_holds_the_same(network, images):
         plain(network.module, images)
     for block in range(3):
         torch.testing.assert_close(trace.attention(block), attention_matrix(expected, block), atol=1e-5, rtol=1e-4)
+    if expected.pooling is not None:
+        pooling = expected.pooling.mean(1)[:, -trace.pooling.shape[1] :]
+        torch.testing.assert_close(trace.pooling, pooling, atol=1e-6, rtol=1e-4)
 
 
 def test_queries_that_share_keys_attend_to_those_of_their_group():
@@ -158,6 +161,10 @@ def test_tokens_of_every_depth(network, images):
     found = patch_tokens(network, images[:1])
     assert found.tokens.shape == (4, 16, 24) and found.classes.shape[2] == network.config.num_classes
     torch.testing.assert_close(found.norms[1], trace.tokens[1][0, -16:].norm(dim=1), atol=1e-5, rtol=1e-4)
+
+
+def test_a_network_may_have_one_block():
+    assert adapt(timm_vit(depth=1)(), 32).structure.blocks == ("blocks.0",)
 
 
 def test_what_cannot_be_traced_gets_a_sentence():
