@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import os
+import sys
 import threading
 import time
 import weakref
@@ -299,6 +301,13 @@ def test_each_lane_has_its_own_number_of_threads_and_the_callers_stays():
     thread.start()
     thread.join()
     assert later == [3]
+    runner.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no priority of its own")
+def test_the_threads_of_a_lane_have_its_priority():
+    runner = JobRunner({"low": Pool(1, 1, niceness=19)})
+    assert runner.run(1, lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), "low") == 19
     runner.close()
 
 
