@@ -79,10 +79,9 @@ def test_the_same_picture_costs_one_pass_and_one_load(tiny, photo):
 
 def test_a_model_of_the_hub_is_ready_once_it_is_loaded(tiny, monkeypatch):
     monkeypatch.setattr(module, "is_on_machine", lambda preset: False)
-    engine = tiny[0]
-    assert engine.ready("photos-tiny") is None
-    engine.warm_up("photos-tiny").result()
-    assert engine.ready("photos-tiny") is PRESETS["photos-tiny"]
+    assert tiny[0].ready("photos-tiny") is None
+    tiny[0].warm_up("photos-tiny").result()
+    assert tiny[0].ready("photos-tiny") is PRESETS["photos-tiny"]
 
 
 def test_pictures_of_the_same_bytes_in_another_shape_are_different_pictures(tiny):
