@@ -124,3 +124,13 @@ def test_few_components_are_kept_where_they_are_enough() -> None:
     wide = RNG.normal(size=(200, 3)) @ RNG.normal(size=(3, 150)) + 1e-4 * RNG.normal(size=(200, 150))
     assert reduce_tokens(wide).components.shape == (200, 64)
     assert np.isfinite(reduce_tokens(np.ones((9, 5), np.float32)).unit_vectors()).all()
+
+
+def test_one_component_fewer_would_not_be_enough() -> None:
+    tokens = tokens_like_a_network(100, 192).astype(np.float64)
+    unit, mean = tokens / np.linalg.norm(tokens, axis=1, keepdims=True), tokens.mean(0)
+    directions = np.linalg.svd(tokens - mean, full_matrices=False)[2]
+    kept = reduce_tokens(tokens).components.shape[1]
+    bases = (np.linalg.qr(np.vstack([directions[:count], mean]).T)[0] for count in (kept - 1, kept))
+    left, still_left = ((1 - ((unit @ basis) ** 2).sum(1)).max() for basis in bases)
+    assert 64 < kept < 100 and still_left <= 5e-4 < left

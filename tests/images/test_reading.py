@@ -115,8 +115,9 @@ def test_16_bit_png():
 
 @pytest.mark.parametrize(
     ("dtype", "low", "high"),
-    [(np.int32, 0, 255), (np.int32, 0, 65535), (np.int32, -1000, 70000), (np.float32, 0, 1), (np.float32, 0, 255)],
-)
+    [(np.int32, 0, 255), (np.int32, 0, 65535), (np.int32, -1000, 70000), (np.float32, 0, 1), (np.float32, 0, 255),
+     (np.float32, -1, 0)],
+)  # fmt: skip
 def test_deep_greys_use_the_whole_range(dtype: type, low: float, high: float):
     values = np.linspace(low, high, 256).reshape(16, 16).astype(dtype)
     result = grey(encoded(Image.fromarray(values), "TIFF"))

@@ -30,7 +30,8 @@ def tiny(request, monkeypatch):
     """An engine whose only photo preset is a small random network."""
     torch.manual_seed(0)
     config = replace(TINY, pool=request.param, class_token=request.param == "cls")
-    preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), patch_sizes=(4, 8), mean=HALF)
+    sizes = {"patch_sizes": (4, 8), "default_patch_size": 8}
+    preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), mean=HALF, **sizes)
     model = TracedViT.of(ViT(config).eval())
     monkeypatch.setitem(PRESETS, "photos-tiny", preset)
     loads = []

@@ -77,6 +77,13 @@ def test_the_same_picture_costs_one_pass_and_one_load(tiny, photo):
     assert loads == [8] and engine.loaded == ["photos-tiny"]
 
 
+def test_a_model_of_the_hub_is_ready_once_it_is_loaded(tiny, monkeypatch):
+    monkeypatch.setattr(module, "is_on_machine", lambda preset: False)
+    assert tiny[0].ready("photos-tiny") is None
+    tiny[0].warm_up("photos-tiny").result()
+    assert tiny[0].ready("photos-tiny") is PRESETS["photos-tiny"]
+
+
 def test_pictures_of_the_same_bytes_in_another_shape_are_different_pictures(tiny):
     engine, _, _ = tiny
     flat = np.random.default_rng(0).integers(0, 256, 40 * 64 * 3, np.uint8)
@@ -171,9 +178,9 @@ def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
     assert engine.explore(photo, "photos-tiny", 8).grid == (4, 4)
 
 
-def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monkeypatch):
-    for one in (module,):
-        monkeypatch.setattr(one, "best_device", lambda: torch.device("meta"))
+def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(tiny, photo, monkeypatch):
+    monkeypatch.setattr(module, "best_device", lambda **_: torch.device("meta"))
+    assert np.isfinite(tiny[0].explore(photo, "photos-tiny", 8).logits).all(), "it computes on the processor"
     _engines.clear()
     try:
         assert get_engine().device == Engine().device == torch.device("meta")

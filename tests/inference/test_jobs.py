@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import os
+import sys
 import threading
 import time
 import weakref
@@ -288,9 +290,11 @@ def test_closing_cancels_what_takes_too_long():
     visitor.join()
 
 
-def test_each_lane_has_its_own_number_of_threads_and_the_callers_stays():
+def test_each_lane_has_its_own_number_of_threads_and_priority_and_the_callers_stays():
     torch.set_num_threads(3)
-    runner = JobRunner({"one": Pool(1, 1, threads=1), "usual": Pool(1, 1)}, nbytes=1)
+    runner = JobRunner({"one": Pool(1, 1, threads=1), "usual": Pool(1, 1), "low": Pool(1, 1, niceness=19)}, nbytes=1)
+    if sys.platform == "linux":
+        assert runner.run(0, lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), "low") == 19
     assert runner.run(1, torch.get_num_threads, "one") == 1
     assert runner.run(2, torch.get_num_threads, "usual") == 3
     assert torch.get_num_threads() == 3

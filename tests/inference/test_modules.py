@@ -10,10 +10,11 @@ from torch import nn
 
 import vit_demo
 from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.inference.explore import preprocessing_of
 from vit_demo.trace import adapt
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
-from ..trace.networks import NETWORKS, own, timm_vit
+from ..trace.networks import NETWORKS, own, timm_vit, torchvision_network
 
 CAT = EXAMPLE_PHOTOS["cat"].path
 NAMES = ("ant", "bee", "cat", "dog", "eel")
@@ -79,6 +80,14 @@ def test_a_photo_is_prepared_as_timm_says():
     assert torch.equal(own_transform.pixels[0], expected)
     with torch.no_grad():
         np.testing.assert_allclose(own_transform.logits, module(expected[None])[0], atol=1e-5)
+
+
+def test_torchvision_prepares_photos_as_its_weights_say():
+    torchvision = pytest.importorskip("torchvision")
+    expected, found = torchvision.models.ViT_B_16_Weights.DEFAULT.transforms(), preprocessing_of(torchvision_network())
+    assert found.image_size == 32 and found.crop_fraction == expected.crop_size[0] / expected.resize_size[0]
+    assert found.interpolation == expected.interpolation.value
+    assert (found.mean, found.std) == (tuple(expected.mean), tuple(expected.std))
 
 
 def test_a_network_of_any_size_may_keep_the_shape_of_a_picture():

@@ -116,7 +116,7 @@ def test_a_started_iteration_and_a_backward_in_another_thread_keep_their_budget(
     trace: Recording = trace_of(batch=1)
     q, k, v = trace.q[0].clone(), trace.k[0].clone(), trace.v[0].clone()
     with memory_budget(LEAST):
-        chunks, row = iter_attention_rows(q, k), RelevanceRow()
+        chunks, row = iter_attention_rows(q, k), RelevanceRow(average_heads_first=False, together=1)
         next(chunks)
     assert {len(range(*part.indices(17))) for part, _ in chunks} == {4, 1}
     held["rows"].clear()

@@ -72,8 +72,8 @@ def simple_vit() -> nn.Module:
     vit_pytorch = pytest.importorskip("vit_pytorch")
     torch.manual_seed(0)
     return randomize(
-        vit_pytorch.SimpleViT(
-            image_size=32, patch_size=8, num_classes=5, dim=24, depth=3, heads=3, mlp_dim=48, dim_head=8
+        vit_pytorch.SimpleViT(  # whose heads together are wider than a token
+            image_size=32, patch_size=8, num_classes=5, dim=20, depth=3, heads=3, mlp_dim=48, dim_head=8
         )
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 import vit_demo
@@ -43,6 +44,8 @@ def test_the_output_is_the_networks_own_and_attention_that_of_its_matrices(netwo
         with Explicit() as explicit:
             plain(network.module, images)
     assert trace.grid == (4, 4) and trace.num_tokens == 16 + network.config.num_prefix_tokens
+    if hasattr(network.module, "cls_token"):
+        assert network.config.class_token == (network.module.cls_token is not None)
     assert trace.num_blocks == len(explicit.matrices) == 3 and trace.num_heads == 3
     for block, matrix in enumerate(explicit.matrices):
         torch.testing.assert_close(attention_matrix(trace, block), matrix, atol=1e-5, rtol=1e-4)
@@ -58,6 +61,17 @@ def test_the_public_trace_holds_the_same(network, images):
         plain(network.module, images)
     for block in range(3):
         torch.testing.assert_close(trace.attention(block), attention_matrix(expected, block), atol=1e-5, rtol=1e-4)
+    if expected.pooling is not None:
+        pooling = expected.pooling.mean(1)[:, -trace.pooling.shape[1] :]
+        torch.testing.assert_close(trace.pooling, pooling, atol=1e-6, rtol=1e-4)
+
+
+def test_queries_that_share_keys_attend_to_those_of_their_group():
+    q, k, v = torch.randn(2, 6, 5, 8), torch.randn(2, 3, 5, 8), torch.randn(2, 3, 5, 8)
+    with vit_demo.Trace() as trace:
+        expected = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    for head in range(6):
+        torch.testing.assert_close(trace.attention()[:, head] @ v[:, head // 2], expected[:, head])
 
 
 @pytest.mark.parametrize("is_short", [True, False])
@@ -147,6 +161,10 @@ def test_tokens_of_every_depth(network, images):
     found = patch_tokens(network, images[:1])
     assert found.tokens.shape == (4, 16, 24) and found.classes.shape[2] == network.config.num_classes
     torch.testing.assert_close(found.norms[1], trace.tokens[1][0, -16:].norm(dim=1), atol=1e-5, rtol=1e-4)
+
+
+def test_a_network_may_have_one_block():
+    assert adapt(timm_vit(depth=1)(), 32).structure.blocks == ("blocks.0",)
 
 
 def test_what_cannot_be_traced_gets_a_sentence():

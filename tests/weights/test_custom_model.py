@@ -194,10 +194,9 @@ def test_an_invalid_name_is_refused_without_a_request(hub, name):
 
 
 def test_processors_that_crop():
-    found = parse_preprocessing(
-        {"model_type": "deit", "num_attention_heads": 3},
-        {"size": {"height": 256, "width": 256}, "crop_size": {"height": 224, "width": 224}, "do_center_crop": True,
-         "resample": 3, "do_normalize": False},
-    )  # fmt: skip
+    config = {"model_type": "deit", "num_attention_heads": 3}
+    sizes = {"size": {"height": 256, "width": 256}, "crop_size": {"height": 224, "width": 224}}
+    found = parse_preprocessing(config, {**sizes, "do_center_crop": True, "resample": 3, "do_normalize": False})
     assert found.crop_fraction == 0.875 and found.interpolation == "bicubic"
+    assert parse_preprocessing(config, sizes).crop_fraction == 1  # as the processor of transformers does
     assert (found.mean, found.std) == ((0, 0, 0), (1, 1, 1))

@@ -102,8 +102,8 @@ class RelevanceRow:
         budget: The ``memory_budget`` in force when it was created; on a GPU the backward runs in a thread of its own.
     """
 
-    average_heads_first: bool = False
-    together: int = 1
+    average_heads_first: bool
+    together: int
     budget: float = field(default_factory=current_budget)
 
     def attention_fn(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:

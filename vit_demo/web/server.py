@@ -86,7 +86,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     server.start(listening)
     # What Gradio's own `launch` sets, so that `page.close()` stops the server.
     page.server, page.app = server, next(route.app for route in app.routes if isinstance(route, Mount))
-    shown, number = listening.getsockname()[:2]
+    shown, number, *_ = listening.getsockname()
     shown = "localhost" if shown in ("0.0.0.0", "::") else f"[{shown}]" if ":" in shown else shown
     page.local_url, page.server_port = f"http://{shown}:{number}/", number
     print(f"* Running on local URL:  {page.local_url}", flush=True)

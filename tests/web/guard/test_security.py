@@ -360,6 +360,15 @@ def test_a_file_of_the_server_is_refused_before_it_is_looked_up():
     assert len(reached) == 1
 
 
+def test_an_error_that_no_upload_caused_says_nothing_of_a_full_disk():
+    async def broken(*_):
+        raise OSError("a bug")
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"x")], "query_string": b""}
+    with pytest.raises(OSError, match="a bug"):
+        run_coroutine(security.Guard(broken, gr.Blocks())(scope, None, None))
+
+
 @pytest.mark.parametrize("path", ["/", "/config", "/config/"])
 def test_a_page_that_names_a_forwarded_host_is_not_cached(page, path):
     assert request(page, "GET", path, X_Forwarded_Host="other.example")[1]["cache-control"] == "no-store"

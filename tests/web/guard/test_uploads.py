@@ -151,7 +151,8 @@ def test_the_header_counts_for_no_visitor_where_uvicorn_believes_it(monkeypatch)
     headers = [(b"x-forwarded-for", b"203.0.113.7")]
     run(believing({"type": "http", "client": ("127.0.0.1", 5), "headers": headers, "scheme": "http"}, None, None))
     run(believing({"type": "http", "client": ("10.0.0.1", 5), "headers": headers, "scheme": "http"}, None, None))
-    assert seen == ["127.0.0.1", "10.0.0.1"]
+    run(believing({"type": "http", "client": None, "headers": headers, "scheme": "http"}, None, None))  # Unix socket
+    assert seen == ["127.0.0.1", "10.0.0.1", "127.0.0.1"]
 
 
 def test_old_uploads_are_deleted_and_the_oldest_when_the_folder_is_full(tmp_path, monkeypatch):

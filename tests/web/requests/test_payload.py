@@ -14,7 +14,7 @@ from vit_demo.inference.inputs import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests.packing import pack, unpack
 from vit_demo.web.requests.parse import ResultRequest
-from vit_demo.web.requests.payload import block_payload
+from vit_demo.web.requests.payload import block_payload, model_input
 from vit_demo.web.requests.payload import payload as payload_for
 
 
@@ -92,6 +92,7 @@ def test_it_is_json_a_browser_can_read_and_new_each_time(result):
     assert first["run"] != second["run"] and first["source"] == second["source"]
     assert len(pack({"result": first})) < 12_000 and unpack(pack(first)) == json.loads(json.dumps(first))
     assert first["image"].startswith("data:image/png;base64,") and first["size"] == [28, 28]
+    np.testing.assert_array_equal(model_input(result), result.image)
     assert first["predictions"]["labels"] == [label for label, _ in result.top(10)]
 
 

@@ -22,7 +22,7 @@ from vit_demo.methods import METHODS
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import model_entry
-from vit_demo.web.requests import kinds, maps, poll
+from vit_demo.web.requests import kinds, maps, parse, poll
 from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.packing import unpack
@@ -328,6 +328,13 @@ def test_a_photo_is_identified_by_its_upload_in_any_process(upload):
     _engines.clear()
     found = np.frombuffer(base64.b64decode(send(sent, "map", method="rollout")["map"]), "<f4").reshape(ex.grid)
     np.testing.assert_allclose(found, vit_demo.explore(photo, "photos-tiny", 20, fit="keep").rollout(), atol=1e-6)
+
+
+def test_a_picture_comes_as_a_data_url_or_as_an_upload_whose_pixels_count_as_memory(upload):
+    photo, before = Image.effect_noise((300, 200), 90).convert("RGB"), parse._pictures.num_bytes
+    assert parse.image_source(data_url(photo, lossless=True)).read() == photo
+    assert parse._pictures.num_bytes == before
+    assert upload_source(upload(photo)).read() == photo and parse._pictures.num_bytes >= before + 3 * 300 * 200
 
 
 def test_a_map_and_its_faithfulness_at_once_compute_the_map_once(source, monkeypatch):

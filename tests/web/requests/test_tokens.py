@@ -54,6 +54,10 @@ def test_products_of_the_tokens_are_the_cosine_similarities(three, eight):
     np.testing.assert_allclose(unit_vectors(two)[9] @ unit_vectors(two).T, np.concatenate(expected), atol=1e-3)
     sampled = unit_vectors(two) @ unit_vectors(two).T
     assert two["lowest"] == pytest.approx(np.quantile(sampled, 0.1), abs=1e-3)
+    for shares, removed in ((one["shares"], False), (one["foreground"]["shares"], True)):
+        scores = result.pca(2, remove_background=removed).reshape(49, 3)
+        kept = np.isfinite(scores[:, 0])
+        np.testing.assert_allclose(shares, scores[kept].var(0) / result.tokens(2)[kept].var(0).sum(), rtol=1e-3)
     assert [picture["grid"] for picture in two["pictures"]] == [[7, 7], [7, 7]]
     assert "image" not in two["pictures"][0] and two["pictures"][1]["image"].startswith("data:image/png")
 

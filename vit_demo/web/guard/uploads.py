@@ -137,18 +137,17 @@ def read(path: Path) -> bytes:
 class UploadCleaner(threading.Thread):
     """Deletes old uploads, and the oldest ones if the folder is too large; files of before its start are kept.
 
-    It does so every ``interval`` seconds, from ``start`` to ``stop``.
+    It does so every minute, from ``start`` to ``stop``.
     """
 
-    def __init__(self, interval: float = 60.0) -> None:
+    def __init__(self) -> None:
         super().__init__(name="upload-cleaner", daemon=True)
-        self._interval = interval
         self._kept = set(self._files())
         self._stopped = threading.Event()
 
     def run(self) -> None:
         """The work of the thread."""
-        while not self._stopped.wait(self._interval):
+        while not self._stopped.wait(60):
             self.clean(time.time())
 
     def stop(self) -> None:

@@ -30,10 +30,10 @@ class CurveRequest:
         against: Index of the class that it is compared with; None for none.
     """
 
-    baseline: Baseline = "mean"
-    order: int = 0
-    label: int | None = None
-    against: int | None = None
+    baseline: Baseline
+    order: int
+    label: int | None
+    against: int | None
 
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> CurveRequest:

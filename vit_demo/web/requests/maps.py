@@ -38,12 +38,12 @@ class MapRequest:
     """
 
     method: str
-    block: int = -1
-    head: int | None = None
-    query: int | None = None
-    direction: str = "from"
-    label: int | None = None
-    against: int | None = None
+    block: int
+    head: int | None
+    query: int | None
+    direction: str
+    label: int | None
+    against: int | None
 
     @classmethod
     def parse(cls, fields: Json) -> MapRequest:
