@@ -87,15 +87,6 @@ def test_dropped_patches_are_zero_and_the_others_as_if_they_were_masked(network:
 
 
 @pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}], ids=str)
-def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
-    model, images = network(**fields), torch.randn(2, 3, 16, 16)
-    whole = relevance(model, images, 1)
-    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
-    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
-    torch.testing.assert_close(relevance(model, images, 1), whole)
-
-
-@pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}], ids=str)
 def test_large_matrices_are_multiplied_alike(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
     model, images = network(**fields), torch.randn(1, 3, 16, 16)
     monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)

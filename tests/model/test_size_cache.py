@@ -172,18 +172,6 @@ def test_stacked_parameters_can_be_mapped_over(model: ViT) -> None:
         torch.testing.assert_close(found[1], run({name: value[1] for name, value in stacked.items()}))
 
 
-def test_each_size_is_derived_once() -> None:
-    cache, parameter, derived = SizeCache(), torch.zeros(3), []
-
-    def derive(tensor: Tensor, size: int) -> Tensor:
-        derived.append(size)
-        return tensor + size
-
-    for size in (1, 2, 1, 2, 3, 1):
-        assert cache.get(parameter, size, derive)[0] == size
-    assert derived == [1, 2, 3]
-
-
 class Watched(Tensor):
     """Does something while it is being copied."""
 

@@ -79,13 +79,6 @@ def test_only_bundled_presets_are_trained_and_evaluated(command, name, tmp_path,
     assert "Only bundled presets" in capsys.readouterr().err
 
 
-def collect(sentences):
-    async def every():
-        return [sentence async for sentence in sentences]
-
-    return run(every())
-
-
 def test_the_endpoints_take_a_repository(cats, photo, upload):
     found = run(api.predict(upload(Image.open(photo)), cats, 8))
     assert found["grid"] == [8, 8] and found["label"] in ("cat (0)", "dog", "cat (2)")
@@ -149,27 +142,6 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
     go_on.set()
     entry = complete(sent)["result"]
     assert entry["name"] == cats and entry["task"] == "photos"
-
-
-def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
-    monkeypatch.setattr("vit_demo.inference.job.GRACE", 0.05)
-    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
-    started, stopped = threading.Event(), threading.Event()
-
-    def slowly(preset, progress):
-        started.set()
-        try:
-            for done in range(1000):
-                progress("model.safetensors", done, 1000)
-                stopped.wait(0.01)
-        except BaseException:
-            stopped.set()
-            raise
-
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
-    while not started.is_set():
-        assert "done" in handle({"kind": "model", "name": cats})
-    assert stopped.wait(10), "the visitor has left"
 
 
 def test_a_model_whose_weights_are_here_needs_no_download(cats, hub):

@@ -31,12 +31,7 @@ from vit_demo.web.guard.security import UPLOAD_FILE_BYTES
 from vit_demo.web.server import asgi_app, forget_finished
 
 from ...asynchronous import run
-from ..http_requests import event, png, request, upload
-
-
-@pytest.fixture
-def page(running_page):
-    return running_page
+from ..http_requests import event, number_of, png, request, upload
 
 
 def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
@@ -84,8 +79,7 @@ def test_gradio_remembers_no_upload_and_no_finished_event(page):
     remembered = page._queue.pending_event_ids_session
     before = set(remembered)
     assert upload(page, png(), query="?upload_id=abc")[0] == 200 and page.upload_file_set
-    number = next(n for n, function in page.fns.items() if function.api_name == "presets")
-    event(page, number, [])
+    event(page, number_of(page, "presets"), [])
     assert request(page, "GET", "/gradio_api/upload_progress?upload_id=abc")[0] == 404
     assert not [each for each in gc.get_objects() if type(each) is FileUploadProgress and each._statuses]
     assert set(remembered) - before
