@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,7 @@ def test_what_is_above_the_limits_is_refused(most: str):
         decode_image(data)
 
 
+@cache
 def whole_files() -> dict[str, bytes]:
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (48, 40, 3), dtype=np.uint8))
     files = {kind: bombs.encoded(noise, kind) for kind in ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")}

@@ -15,6 +15,8 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError
 from vit_demo.images import MAX_SIDE, read_image
 
+from .bombs import chunk, encoded
+
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
 
@@ -25,12 +27,6 @@ def picture(width: int = 32, height: int = 16) -> Image.Image:
     image.paste(BLUE, (0, height // 2, width // 2, height))
     image.paste(WHITE, (width // 2, height // 2, width, height))
     return image
-
-
-def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
 
 
 def grey(source: object) -> np.ndarray:
@@ -205,9 +201,6 @@ def test_large_pictures_are_bounded(size: tuple[int, int], kind: str):
 
 def png(width: int, height: int, rows: int) -> bytes:
     """A valid 1-bit PNG of `width` x `height`, of which only `rows` rows are made."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
     body = zlib.compress(bytes((1 + (width + 7) // 8) * rows), 1)

@@ -172,8 +172,7 @@ def test_bad_input_is_refused_and_the_next_request_works(tiny, photo):
 
 
 def test_an_engine_is_on_the_device_that_is_named_and_otherwise_on_the_best(monkeypatch):
-    for one in (module,):
-        monkeypatch.setattr(one, "best_device", lambda: torch.device("meta"))
+    monkeypatch.setattr(module, "best_device", lambda: torch.device("meta"))
     _engines.clear()
     try:
         assert get_engine().device == Engine().device == torch.device("meta")

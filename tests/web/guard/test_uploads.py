@@ -208,20 +208,27 @@ def test_the_key_of_uploads_is_new_in_each_process():
     assert processing_utils.hash_seed != get_hash_seed().encode()
 
 
+SERVERS = """
+import os, pathlib, signal, sys
+from vit_demo.web.guard import uploads
+if not os.fork():
+    (uploads.folder() / "photo.png").write_text("a face")
+    os.kill(os.getpid(), signal.SIGKILL)
+os.wait()
+print(len(list(pathlib.Path(sys.argv[1]).rglob("photo.png"))))
+(uploads.folder() / "photo.png").write_text("another")
+"""
+"""One that is killed, then one that ends."""
+
+
 def test_the_folders_of_killed_servers_are_deleted(tmp_path):
-    write = "(uploads.folder() / 'photo.png').write_text('a face')"
-    program = f"import os, signal; from vit_demo.web.guard import uploads; {write}; {{}}"
-    environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
-
-    def run(ending: str) -> None:
-        subprocess.run([sys.executable, "-c", program.format(ending)], env=environment, check=False)
-
-    run("os.kill(os.getpid(), signal.SIGKILL)")
-    assert len(list(tmp_path.rglob("photo.png"))) == 1
     (living := tmp_path / "vit_demo-living").mkdir()
+    command = [sys.executable, "-c", SERVERS, str(tmp_path)]
     with (living / uploads.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        run("pass")
+        environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "1\n", "nothing deletes the folder of a server that is killed"
     assert list(tmp_path.iterdir()) == [living], "that of a server which lives"
 
 
