@@ -182,16 +182,18 @@ def focused(page: Page, presses: int) -> list[str]:
     return found
 
 
-def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(opened: Page) -> None:
-    order = focused(opened, 50)
+def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
+    order = focused(page, 50)
     parts = ("skip", "language", "theme", "tab-digits", "paper", "preset", "Attention", "picture")
     controls = ("quiet more-methods", "-block", "-opacity", "quiet drop")
     places = [next(i for i, name in enumerate(order) if name.endswith(part)) for part in (*parts, *controls)]
     assert places == sorted(places) and places[0] == 0
-    assert opened.locator("#skip").bounding_box()["height"] >= 44
-    opened.locator("#skip").focus()
-    opened.keyboard.press("Enter")
-    assert opened.evaluate("document.activeElement.innerText") == "Attention"
+    assert page.locator("#skip").bounding_box()["height"] >= 44
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.innerText") == "Attention"
 
 
 def test_the_map_is_a_table_too_which_names_the_strongest_patch(opened: Page) -> None:

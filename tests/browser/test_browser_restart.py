@@ -32,7 +32,7 @@ def test_a_killed_server_comes_back_and_the_page_goes_on_by_itself(page: Page) -
         page.locator(".picture").wait_for(state="hidden")  # nothing of the 3 is shown as the 5
         address = page.url
         server = start(port, "app.py", **UNWRITABLE)
-        page.wait_for_function("document.querySelector('.stage').__stage.current().rows === 4")
+        page.wait_for_function("document.querySelector('.stage').__stage.current()?.rows === 4")
         page.wait_for_selector('.stage[data-top1="5"][data-state="done"]')
         assert page.locator(".result-status").is_hidden()
         assert page.url == address and "digit=5" in address
