@@ -45,8 +45,8 @@ def drop(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> N
     page.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=len(patches))
 
 
-def test_every_method_shows_the_packages_numbers(opened: Page):
-    result = shown_result(opened)
+def test_every_method_shows_the_packages_numbers(quick: Page):
+    result = shown_result(quick)
     label = result.top(1)[0][0]
     for name, subject, values in (
         ("Norm-based", "norm-based", result.heatmap("norm_attention")),
@@ -55,13 +55,13 @@ def test_every_method_shows_the_packages_numbers(opened: Page):
         ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
         ("Local surrogate", f"for {label} · hundreds", result.heatmap("local_surrogate")),
     ):
-        method_button(opened, name).check()
-        np.testing.assert_allclose(map_when(opened, subject), values, rtol=1e-4, atol=1e-6)
-    second = opened.locator(".bars button").nth(1)
+        method_button(quick, name).check()
+        np.testing.assert_allclose(map_when(quick, subject), values, rtol=1e-4, atol=1e-6)
+    second = quick.locator(".bars button").nth(1)
     other = result.top(2)[1][0]
     second.click()
     np.testing.assert_allclose(
-        map_when(opened, f"for {other} · hundreds"), result.heatmap("local_surrogate", other), atol=1e-6
+        map_when(quick, f"for {other} · hundreds"), result.heatmap("local_surrogate", other), atol=1e-6
     )
     assert second.get_attribute("aria-pressed") == "true"
 
@@ -94,50 +94,50 @@ def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     assert shown_result(opened).dropped == whole.dropped
 
 
-def test_faithfulness_and_randomization_are_those_of_the_package(opened: Page):
-    result = shown_result(opened)
-    method_button(opened, "AttnLRP").check()
-    map_when(opened, "AttnLRP")
-    opened.get_by_role("button", name="Test this heatmap").click()
-    opened.locator(".findings .randomization", has_text="randomized").wait_for()
+def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
+    result = shown_result(quick)
+    method_button(quick, "AttnLRP").check()
+    map_when(quick, "AttnLRP")
+    quick.get_by_role("button", name="Test this heatmap").click()
+    quick.locator(".findings .randomization", has_text="randomized").wait_for()
     found = result.faithfulness("attnlrp")
-    text = opened.locator(".measurements").inner_text()
+    text = quick.locator(".measurements").inner_text()
     assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text
     assert f"{found.insertion_area:.2f} against {found.random_insertion_area:.2f} (higher is better)" in text
     correlation = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
-    assert f" {correlation} (1: the same" in opened.locator(".findings .randomization").inner_text()
-    assert opened.locator(".charts svg").count() == 3
-    correlations = opened.locator(".charts figure").nth(2).inner_text()
+    assert f" {correlation} (1: the same" in quick.locator(".findings .randomization").inner_text()
+    assert quick.locator(".charts svg").count() == 3
+    correlations = quick.locator(".charts figure").nth(2).inner_text()
     assert "1.00" in correlations and "%" not in correlations, "a correlation is no percentage"
-    method_button(opened, "Rollout").check()
-    opened.get_by_role("button", name="Test this heatmap").wait_for()
-    assert opened.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
+    method_button(quick, "Rollout").check()
+    quick.get_by_role("button", name="Test this heatmap").wait_for()
+    assert quick.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
 
 
-def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(opened: Page):
-    result = shown_result(opened)
-    opened.locator(".bars button").nth(1).click()
-    map_when(opened, f"for {result.top(2)[1][0]} ")
-    method_button(opened, "Attention").check()
-    opened.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} ").wait_for()
-    opened.get_by_role("button", name="Test this heatmap").click()
-    opened.get_by_role("button", name="Tested").wait_for()
+def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
+    result = shown_result(quick)
+    quick.locator(".bars button").nth(1).click()
+    map_when(quick, f"for {result.top(2)[1][0]} ")
+    method_button(quick, "Attention").check()
+    quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} ").wait_for()
+    quick.get_by_role("button", name="Test this heatmap").click()
+    quick.get_by_role("button", name="Tested").wait_for()
     found = result.faithfulness("attention")
-    assert f"{found.deletion_area:.2f} against" in opened.locator(".measurements").inner_text()
-    assert opened.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]}")
+    assert f"{found.deletion_area:.2f} against" in quick.locator(".measurements").inner_text()
+    assert quick.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]}")
 
 
-def test_every_method_is_compared_in_one_table_and_for_each_baseline(opened: Page):
-    result = shown_result(opened)
-    opened.get_by_role("radio", name="blur").check()
-    opened.locator(".all-classes summary").click()
-    opened.get_by_label("Search the classes").fill("4")
-    opened.locator(".all-classes li button").click()
-    opened.locator(".look .subject", has_text="for 4 ").wait_for()
-    opened.get_by_role("button", name="Compare all methods").click()
-    opened.locator(".every tr.random").wait_for(timeout=90_000)
-    assert opened.locator(".every caption").inner_text() == "Tested on 4, every method on the same class"
-    rows = opened.locator(".every tbody tr")
+def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page):
+    result = shown_result(quick)
+    quick.get_by_role("radio", name="blur").check()
+    quick.locator(".all-classes summary").click()
+    quick.get_by_label("Search the classes").fill("4")
+    quick.locator(".all-classes li button").click()
+    quick.locator(".look .subject", has_text="for 4 ").wait_for()
+    quick.get_by_role("button", name="Compare all methods").click()
+    quick.locator(".every tr.random").wait_for(timeout=90_000)
+    assert quick.locator(".every caption").inner_text() == "Tested on 4, every method on the same class"
+    rows = quick.locator(".every tbody tr")
     assert rows.count() == len(METHODS) + 1
     for i, name in enumerate(METHODS):
         if METHODS[name].is_slow:
@@ -145,8 +145,8 @@ def test_every_method_is_compared_in_one_table_and_for_each_baseline(opened: Pag
         found = result.faithfulness(name, label="4", baseline="blur")
         areas = [float(cell.split()[0]) for cell in rows.nth(i).locator("td").all_inner_texts()]
         assert areas == pytest.approx([found.deletion_area, found.insertion_area], abs=0.0051), name
-    opened.get_by_role("radio", name="black").check()
-    opened.locator(".every table").wait_for(state="hidden")
+    quick.get_by_role("radio", name="black").check()
+    quick.locator(".every table").wait_for(state="hidden")
 
 
 def test_a_comparison_and_a_test_can_be_cancelled(opened: Page):

@@ -25,60 +25,60 @@ def percentage(probability: float) -> str:
     return f"{100 * probability:.1f}\u00a0%"
 
 
-def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(opened: Page) -> None:
-    result = shown_result(opened)
+def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page) -> None:
+    result = shown_result(quick)
     (first, _), (second, _), *_, (last, _) = result.top(10)
-    method_button(opened, "Libra FullGrad+").check()
-    rather = opened.get_by_label("Rather than", exact=True)
+    method_button(quick, "Libra FullGrad+").check()
+    rather = quick.get_by_label("Rather than", exact=True)
     rather.select_option(label=last)
-    found = map_when(opened, f"for {first} rather than {last} · Libra FullGrad+")
+    found = map_when(quick, f"for {first} rather than {last} · Libra FullGrad+")
     np.testing.assert_allclose(found, result.heatmap("libra_fullgrad", first, against=last), atol=1e-5)
-    opened.locator(".faithfulness .status", has_text=f"{first} rather than {last}, the difference").wait_for()
-    opened.get_by_role("button", name="Test this heatmap").click()
-    opened.get_by_role("button", name="Tested").wait_for()
+    quick.locator(".faithfulness .status", has_text=f"{first} rather than {last}, the difference").wait_for()
+    quick.get_by_role("button", name="Test this heatmap").click()
+    quick.get_by_role("button", name="Tested").wait_for()
     areas = result.faithfulness("libra_fullgrad", label=first, against=last)
-    assert f"{areas.insertion_area:.2f} against {areas.random_insertion_area:.2f}" in opened.locator(
+    assert f"{areas.insertion_area:.2f} against {areas.random_insertion_area:.2f}" in quick.locator(
         ".measurements"
     ).inner_text().replace("−", "-")
-    assert "%" not in opened.locator(".charts figure").first.inner_text(), "a difference of scores is no percentage"
-    opened.locator(".bars button").nth(1).click()
-    map_when(opened, f"for {second} rather than {last}")
+    assert "%" not in quick.locator(".charts figure").first.inner_text(), "a difference of scores is no percentage"
+    quick.locator(".bars button").nth(1).click()
+    map_when(quick, f"for {second} rather than {last}")
     rather.select_option(label=first)
-    map_when(opened, f"for {second} rather than {first}")
+    map_when(quick, f"for {second} rather than {first}")
     index = f"against={result.labels.index(first)}"
-    opened.wait_for_function("part => location.hash.includes(part)", arg=index)
-    address_of_two = opened.url
-    opened.locator(".bars button").first.click()  # a class is not compared with itself: they change places
-    swapped = map_when(opened, f"for {first} rather than {second}")
+    quick.wait_for_function("part => location.hash.includes(part)", arg=index)
+    address_of_two = quick.url
+    quick.locator(".bars button").first.click()  # a class is not compared with itself: they change places
+    swapped = map_when(quick, f"for {first} rather than {second}")
     np.testing.assert_allclose(swapped, result.heatmap("libra_fullgrad", first, against=second), atol=1e-5)
-    opened.go_back()
-    map_when(opened, f"for {second} rather than {first}")
+    quick.go_back()
+    map_when(quick, f"for {second} rather than {first}")
     rather.select_option(label="rather than …")
-    opened.wait_for_function("!document.querySelector('.look .subject').innerText.includes('rather than')")
-    opened.wait_for_function("!location.hash.includes('against')")
-    opened.goto("about:blank")
-    open_page(opened, address_of_two)
-    opened.locator(".look .subject", has_text=f"for {second} rather than {first}").wait_for()
-    overlap = opened.evaluate("""() => {
+    quick.wait_for_function("!document.querySelector('.look .subject').innerText.includes('rather than')")
+    quick.wait_for_function("!location.hash.includes('against')")
+    quick.goto("about:blank")
+    open_page(quick, address_of_two)
+    quick.locator(".look .subject", has_text=f"for {second} rather than {first}").wait_for()
+    overlap = quick.evaluate("""() => {
       const [subject, menu] = [".subject", ".against"].map((name) => document.querySelector(`.caption ${name}`));
       subject.append(" a long name".repeat(20));
       return subject.getBoundingClientRect().right - menu.getBoundingClientRect().left;
     }""")
     assert overlap <= 0, "a long caption ends before the menu"
-    assert opened.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == first
+    assert quick.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == first
 
 
-def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(opened: Page) -> None:
-    opened.get_by_role("button", name="Remove patches").click()
-    drop(opened, [(0, 0)], shown_result(opened).grid)
-    result = shown_result(opened)
+def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(quick: Page) -> None:
+    quick.get_by_role("button", name="Remove patches").click()
+    drop(quick, [(0, 0)], shown_result(quick).grid)
+    result = shown_result(quick)
     label = result.top(1)[0][0]
-    opened.get_by_role("button", name="Find the patches").click()
-    opened.get_by_role("button", name="Found").wait_for(timeout=120_000)
-    captions = opened.locator(".sets figcaption").all_inner_texts()
+    quick.get_by_role("button", name="Find the patches").click()
+    quick.get_by_role("button", name="Found").wait_for(timeout=120_000)
+    captions = quick.locator(".sets figcaption").all_inner_texts()
     enough, needed = result.enough(), result.needed()
     assert enough is not None and needed is not None
-    assert captions[0].startswith(f"{len(enough.patches)} of 48 patches are enough: {percentage(enough.probability)}")
+    assert captions[0].startswith(f"{len(enough.patches)} of 15 patches are enough: {percentage(enough.probability)}")
     left = result.drop_patches(needed.patches)
     assert captions[1].startswith(f"Without these {len(needed.patches)} the model says {left.top(1)[0][0]}: ")
     taken = list(enough.patches)
@@ -91,16 +91,16 @@ def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(opened:
         taken += other.patches
     every = set(np.ndindex(result.grid))
     for place, kept in enumerate((set(enough.patches), every - set(needed.patches) - set(result.dropped))):
-        shown = opened.locator(".sets canvas").nth(place).evaluate(VISIBLE, list(result.grid))
+        shown = quick.locator(".sets canvas").nth(place).evaluate(VISIBLE, list(result.grid))
         assert {divmod(patch, result.grid[1]) for patch in np.flatnonzero(shown).tolist()} == kept
     row, _ = min(enough.patches)
-    assert f"row {row + 1}, column" in (opened.locator(".sets canvas").first.get_attribute("aria-label") or "")
-    opened.locator(".bars button").nth(1).click()  # another class has other patches
-    opened.get_by_role("button", name="Find the patches").wait_for()
-    assert opened.locator(".sets figure").count() == 0
-    opened.locator(".bars button").first.click()
-    opened.get_by_role("button", name="Found").wait_for()
-    assert opened.locator(".sets figcaption").all_inner_texts() == captions and label in captions[0]
+    assert f"row {row + 1}, column" in (quick.locator(".sets canvas").first.get_attribute("aria-label") or "")
+    quick.locator(".bars button").nth(1).click()  # another class has other patches
+    quick.get_by_role("button", name="Find the patches").wait_for()
+    assert quick.locator(".sets figure").count() == 0
+    quick.locator(".bars button").first.click()
+    quick.get_by_role("button", name="Found").wait_for()
+    assert quick.locator(".sets figcaption").all_inner_texts() == captions and label in captions[0]
 
 
 def test_a_search_can_be_cancelled_and_begun_again(opened: Page) -> None:

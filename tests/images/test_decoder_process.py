@@ -64,7 +64,10 @@ def test_waiting_ends_with_a_message_and_drawings_do_not_wait(monkeypatch: pytes
             "from vit_demo.images import decoder\ndecoder.decode = lambda data: bytearray(10**9)\ndecoder.main()",
             TOO_COMPLEX,
         ),
-        ("from vit_demo.images import decoder\ndecoder._set_resource_limits()\nwhile True: pass", TOO_COMPLEX),
+        (
+            "from vit_demo.images import decoder as d\nd.MAX_CPU_SECONDS = 0.5\nd._set_resource_limits()\nwhile 1: 0",
+            TOO_COMPLEX,
+        ),
     ],
     ids=["crash", "exit", "size", "short", "silent", "hangs", "memory", "spins"],
 )

@@ -13,7 +13,8 @@ from PIL import Image, ImageCms
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError
-from vit_demo.images import MAX_SIDE, read_image
+from vit_demo.images import MAX_SIDE, read_image, reading
+from vit_demo.images.decoder import decode
 
 from .bombs import chunk, encoded
 
@@ -42,6 +43,13 @@ def sentence(source: object) -> str:
     message = str(caught.value)
     assert "\n" not in message and message.endswith(".") and message.count(". ") == 0
     return message
+
+
+@pytest.fixture(autouse=True)
+def _decoded_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starting a process takes longer than decoding; ``test_formats`` does."""
+    if "formats" not in request.node.name:
+        monkeypatch.setattr(reading, "decode_in_process", decode)
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM"])

@@ -30,7 +30,7 @@ def three() -> Iterator[Exploration]:
     _engines.clear()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(three: Exploration) -> dict[str, np.ndarray]:
     return {name: three.heatmap(name) for name in METHODS}
 
