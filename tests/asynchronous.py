@@ -23,3 +23,9 @@ def until(condition: Callable[[], object], seconds: float = 20) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def at_once(*calls: Callable[[], T]) -> list[T]:
+    """Gives what functions return that run in as many threads."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [one.result() for one in [pool.submit(call) for call in calls]]

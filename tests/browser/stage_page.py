@@ -16,6 +16,8 @@ from PIL import Image
 from vit_demo.web.frontend.components import Stage
 from vit_demo.web.requests.packing import pack
 
+from .choosing import middle_of
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -168,9 +170,7 @@ def shown(page: Page, **view: object) -> np.ndarray:
 
 
 def point_at(page: Page, row: int, column: int) -> tuple[float, float]:
-    box = page.locator("#stage .picture").bounding_box()
-    assert box is not None
-    return box["x"] + (column + 0.5) * box["width"] / COLUMNS, box["y"] + (row + 0.5) * box["height"] / ROWS
+    return middle_of(page.locator("#stage .picture"), row, column, ROWS, COLUMNS)
 
 
 def subject(page: Page) -> str:

@@ -12,7 +12,7 @@ from vit_demo.methods import METHODS
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
-from .choosing import STAGE, method_button, open_page
+from .choosing import STAGE, method_button, middle_of, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -36,12 +36,8 @@ def map_when(page: Page, subject: str) -> np.ndarray:
 
 
 def drop(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> None:
-    picture = page.locator(".picture")
     for row, col in patches:
-        box = picture.bounding_box()
-        assert box
-        at = {"x": (col + 0.5) * box["width"] / grid[1], "y": (row + 0.5) * box["height"] / grid[0]}
-        picture.click(position=at)  # type: ignore[arg-type]
+        page.mouse.click(*middle_of(page.locator(".picture"), row, col, *grid))
     page.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=len(patches))
 
 
@@ -159,17 +155,12 @@ def test_a_comparison_and_a_test_can_be_cancelled(opened: Page):
 def test_a_brush_drops_the_patches_it_passes_and_restores_them(opened: Page):
     rows, columns = shown_result(opened).grid
     opened.get_by_role("button", name="Remove patches").click()
-    box = opened.locator(".picture").bounding_box()
-    assert box
-
-    def place(row: int, column: int) -> tuple[float, float]:
-        return box["x"] + (column + 0.5) * box["width"] / columns, box["y"] + (row + 0.5) * box["height"] / rows
-
+    picture = opened.locator(".picture")
     for expected in ([7, 8, 9, 10], []):
-        opened.mouse.move(*place(1, 0))
+        opened.mouse.move(*middle_of(picture, 1, 0, rows, columns))
         opened.mouse.down()
         for column in (1, 2, 3):
-            opened.mouse.move(*place(1, column))
+            opened.mouse.move(*middle_of(picture, 1, column, rows, columns))
         opened.mouse.up()
         opened.wait_for_function(f"{STAGE}.current().dropped.join() === '{','.join(map(str, expected))}'")
 

@@ -56,7 +56,10 @@ def test_a_prediction_loads_neither_the_compiler_of_torch_nor_other_libraries_an
 def test_presets_are_listed(capsys):
     assert main(["presets"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(vit_demo.presets())
+    sources = {line.split()[0]: line.split()[-1] for line in lines}
+    assert list(sources) == list(vit_demo.presets())
+    assert sources["photos-tiny"] == "bundled"
+    assert sources["vit-ti16"] == "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 
 
 def test_the_methods_in_the_help_are_the_registered_ones(capsys):

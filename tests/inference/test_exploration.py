@@ -173,10 +173,3 @@ def test_maps_do_not_depend_on_the_callers_autocast(tiny, photo):
         found = [ex.attention(), ex.attention(direction="to", query=(1, 1)), ex.rollout(), ex.attention_maps()]
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_numpys_integers_are_options(tiny, photo):
-    engine, _, _ = tiny
-    ex = engine.explore(photo, "photos-tiny", 8)
-    found = ex.heatmap("local_surrogate", budget=np.int64(8), seed=np.int64(3))
-    np.testing.assert_array_equal(found, ex.heatmap("local_surrogate", budget=8, seed=3))

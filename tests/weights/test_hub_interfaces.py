@@ -9,7 +9,6 @@ from dataclasses import replace
 import gradio as gr
 import numpy as np
 import pytest
-import transformers
 from PIL import Image
 
 import vit_demo
@@ -45,16 +44,6 @@ def cats(hub, published, monkeypatch):
     _engines.clear()
 
 
-@pytest.fixture
-def headless(tmp_path, randomise):
-    """A folder with a model without a classifier head."""
-    config = transformers.Dinov2WithRegistersConfig(
-        hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=28, patch_size=7
-    )
-    randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path / "headless")
-    return str(tmp_path / "headless")
-
-
 def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
     assert main(["explain", photo, "--preset", cats, "--out", str(tmp_path / "out")]) == 0
     out, error = capfd.readouterr()
@@ -63,13 +52,6 @@ def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
     ]
     assert "model.safetensors" in error and "100%" in error and "model.safetensors" not in out
     assert (tmp_path / "out" / "photo-rollout.png").is_file()
-
-
-def test_the_command_line_lists_the_source_of_each_preset(capsys):
-    assert main(["presets"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert lines["photos-tiny"].endswith("bundled")
-    assert lines["vit-ti16"].endswith("timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k")
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])

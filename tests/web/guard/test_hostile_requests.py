@@ -30,13 +30,6 @@ from ...asynchronous import until
 from ..http_requests import component, event, number_of, request, wait_until_idle
 
 
-@pytest.fixture(scope="module")
-def page():
-    page = launch("127.0.0.1", wait=False)
-    yield page
-    page.close()
-
-
 def join(page, **fields) -> tuple[int, bytes]:
     body = {"data": [], "fn_index": number_of(page, "presets"), "session_hash": secrets.token_hex(8), **fields}
     status, _, reply = request(page, "POST", "/gradio_api/queue/join", body)

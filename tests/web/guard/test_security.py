@@ -230,11 +230,6 @@ def test_invalid_arguments_get_a_message(page, data, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_healthz_does_not_reveal_custom_models(page):
-    _, _, reply = request(page, "GET", "/healthz")
-    assert set(json.loads(reply)) == {"status", "device", "presets", "version"}
-
-
 def test_only_pngs_are_accepted_as_drawings(page):
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (4000, 40), np.uint8))
     for sent in (data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
