@@ -24,6 +24,11 @@ def complete(request: Any) -> dict[str, Any]:
     raise AssertionError("no result")
 
 
+def send(source: Any, kind: str, **details: Any) -> dict[str, Any]:
+    """Gives the result of a request about a source."""
+    return complete({"kind": kind, "source": source, **details})["result"]
+
+
 def forget(cache: ByteCache[Any]) -> None:
     """Empties a cache."""
     with cache._lock:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ NODE = shutil.which("node")
 OLDEST_NODE = 20
 
 
+@cache
 def node() -> str:
     if NODE is None:
         pytest.skip("node is not installed")

@@ -1,50 +1,14 @@
-"""One entry in the table adds a preset everywhere, and the documentation lists every preset."""
+"""The documentation lists every preset of the table, with its repository and licence."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import timm
 
-import vit_demo
-from vit_demo.cli import main
-from vit_demo.web.api import explanations as api
-from vit_demo.web.catalog import menu
-from vit_demo.weights import PRESETS, find_preset
-
-from .asynchronous import run
+from vit_demo.weights import PRESETS
 
 ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(params=["digits-tiny", "photos-tiny", "vit-ti16"])
-def added(request, monkeypatch):
-    """A preset that was added to the table."""
-    preset = replace(PRESETS[request.param], name="another", title="Another model")
-    monkeypatch.setitem(PRESETS, preset.name, preset)
-    return preset
-
-
-def test_python_finds_it(added):
-    assert vit_demo.presets()["another"] is added and find_preset("another") is added
-
-
-def test_the_menu_lists_it_under_its_task(added):
-    (entry,) = [entry for entry in menu.menu_entries() if entry["name"] == "another"]
-    assert entry["title"] == "Another model" and entry["task"] == added.task and added.note in entry["summary"]
-    assert [size["size"] for size in entry["sizes"]] == list(added.patch_sizes)
-    assert entry["default_patch_size"] == added.default_patch_size
-
-
-def test_the_api_lists_it(added):
-    (entry,) = [preset for preset in run(api.presets()) if preset["name"] == "another"]
-    assert entry["title"] == "Another model" and entry["patch_sizes"] == list(added.patch_sizes)
-
-
-def test_the_command_line_lists_it(added, capsys):
-    assert main(["presets"]) == 0
-    assert "another" in [line.split()[0] for line in capsys.readouterr().out.splitlines()]
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/models.md"])

@@ -24,6 +24,10 @@ for imports in {IMPORTS}:
     vit_demo = names["vit_demo"]
     assert list(vit_demo.methods())[0] == "attention", imports
     assert vit_demo.methods.rollout.__name__ == "rollout", imports
+for name in vit_demo.__all__:
+    getattr(vit_demo, name)
+assert set(vit_demo.__all__) <= set(dir(vit_demo)) and not hasattr(vit_demo, "nothing")
+assert vit_demo.model.ViT and vit_demo.metrics.faithfulness
 """
 
 
@@ -37,13 +41,5 @@ def test_the_package_is_imported_without_torch():
     run(f"import sys, vit_demo; assert not sys.modules.keys() & {heavy}; vit_demo.PresetError")
 
 
-def test_methods_is_the_function_and_the_package_whatever_is_imported_first():
+def test_every_name_is_there_and_methods_is_function_and_package_whatever_is_imported_first():
     run(EACH)
-
-
-def test_every_public_name_and_package_is_there():
-    run(
-        "import vit_demo; [getattr(vit_demo, name) for name in vit_demo.__all__];"
-        "assert set(vit_demo.__all__) <= set(dir(vit_demo)); vit_demo.model.ViT, vit_demo.metrics.faithfulness;"
-        "assert not hasattr(vit_demo, 'nothing')"
-    )

@@ -16,6 +16,8 @@ import torch
 from PIL import Image
 
 ROOT = Path(__file__).parent.parent
+SKETCH = Image.new("L", (64, 64), 255)
+SKETCH.paste(0, (30, 10, 36, 54))
 
 
 @pytest.fixture
@@ -45,24 +47,20 @@ def test_on_zero_gpu_a_small_network_stays_on_the_cpu_and_costs_no_quota(zero_gp
 
     monkeypatch.setattr("vit_demo.accelerator.ZERO_GPU_PARAMETERS", 10_000_000)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # as the `spaces` package does
-    sketch = np.full((64, 64), 255, np.uint8)
-    sketch[10:54, 30:36] = 0
     engine = Engine()
     assert engine.device.type == "cpu"
-    result = engine.explore(Image.fromarray(sketch), "digits-tiny", 4)
+    result = engine.explore(SKETCH, "digits-tiny", 4)
     assert result.relevance().shape == (7, 7) and result.device.startswith("CPU") and not zero_gpu
 
 
 def test_on_zero_gpu_only_the_pass_itself_runs_on_a_gpu(zero_gpu):
     from vit_demo.inference.engine import Engine
 
-    sketch = np.full((64, 64), 255, np.uint8)
-    sketch[10:54, 30:36] = 0
-    on_gpu = Engine("cpu").explore(Image.fromarray(sketch), "digits-tiny", 4)
+    on_gpu = Engine("cpu").explore(SKETCH, "digits-tiny", 4)
     assert zero_gpu and zero_gpu[0] <= 60
     plain = Engine("cpu")
     plain._execute_on_zero_gpu = plain._execute
-    expected = plain.explore(Image.fromarray(sketch), "digits-tiny", 4)
+    expected = plain.explore(SKETCH, "digits-tiny", 4)
     np.testing.assert_array_equal(on_gpu.logits, expected.logits)
     np.testing.assert_array_equal(on_gpu.attention_maps(), expected.attention_maps())
     assert all(torch.equal(a, b) for a, b in zip(on_gpu.trace.q, expected.trace.q, strict=True))
@@ -119,11 +117,9 @@ def test_what_runs_in_the_fork_of_zero_gpu_takes_no_lock(zero_gpu):
         return pickle.loads(result)
 
     engine._execute_on_zero_gpu = forked
-    sketch = np.full((64, 64), 255, np.uint8)
-    sketch[10:54, 30:36] = 0
     plain = Engine("cpu")
     plain._execute_on_zero_gpu = plain._execute
-    on_gpu, expected = (one.explore(Image.fromarray(sketch), "digits-tiny", 7) for one in (engine, plain))
+    on_gpu, expected = (one.explore(SKETCH, "digits-tiny", 7) for one in (engine, plain))
     np.testing.assert_array_equal(on_gpu.logits, expected.logits)
     for compute in (
         lambda ex: ex.relevance("3"),

@@ -40,6 +40,14 @@ def draw(page: Page, digit: int) -> None:
         page.mouse.up()
 
 
+def middle_of(canvas: Locator, row: int, column: int, rows: int = 7, columns: int = 7) -> tuple[float, float]:
+    """Where the middle of a patch is on the page."""
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box
+    return box["x"] + (column + 0.5) * box["width"] / columns, box["y"] + (row + 0.5) * box["height"] / rows
+
+
 def method_button(page: Page, name: str) -> Locator:
     """The radio button of a method in the list of all methods, which is opened if it is not."""
     more = page.locator(".more-methods")

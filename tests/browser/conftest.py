@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .choosing import open_page
+from .choosing import STAGE, open_page
 from .stage_page import stage, stage_address
 
 if TYPE_CHECKING:
@@ -120,6 +120,14 @@ def address() -> Iterator[str]:
 def opened(page: Page, address: str) -> Page:
     """The page with its first result."""
     return open_page(page, address)
+
+
+@pytest.fixture
+def quick(page: Page, address: str) -> Page:
+    """The page with a network of 16 patches, for what takes many passes."""
+    open_page(page, f"{address}#tab=digits&model=digits-tiny&patch_size=7&digit=7")
+    page.wait_for_function(f"{STAGE}.current()?.source.preset === 'digits-tiny'")
+    return page
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,8 @@ from PIL import Image
 
 from vit_demo.web.frontend.components import Stage
 from vit_demo.web.requests.packing import pack
+
+from .choosing import middle_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -37,17 +38,9 @@ block_requests: list[tuple[str, int]] = []
 other_requests: list[dict[str, Any]] = []
 """What else it has requested."""
 
-is_computed = threading.Event()
-"""Set when the slow map is computed."""
-
-broken = threading.Event()
-"""Set while every request fails."""
-
-half_broken = threading.Event()
-"""Set while the second half of a test fails."""
-
-orders_wait = threading.Event()
-"""Set while random orders are being computed."""
+faults: set[str] = set()
+"""What goes wrong: "broken", every request; "half broken", the second half of a test; "slow map", the map of occlusion
+is being computed; "orders wait", random orders are being computed."""
 
 
 def encode(array: np.ndarray) -> str:
@@ -117,23 +110,23 @@ def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
         if request["kind"] == "attention_maps":
             return {"result": {"maps": attention_maps(request["query"])}}
         other_requests.append(request)
-        if broken.is_set():
+        if "broken" in faults:
             raise RuntimeError("lost")
         if request["kind"] == "method_docs":
             return {"result": {"html": f"<b>{request['method']}</b>"}}
-        if request["kind"] == "random_order" and orders_wait.is_set():
+        if request["kind"] == "random_order" and "orders wait" in faults:
             await asyncio.sleep(0.1)
             return {"done": 0, "total": 0}
         if request["kind"] in ("faithfulness", "random_order"):
             side = {"curve": [1, 0.5, 0], "area": 0.5}
             return {"result": {"fractions": [0, 0.5, 1], "deletion": side, "insertion": side}}
         if request["kind"] == "randomization":
-            if half_broken.is_set():
+            if "half broken" in faults:
                 raise RuntimeError("lost")
             return {"result": {"correlations": [1, 0.5, 0.1]}}
         if request.get("method") == "attnlrp":
             return {"error": "This went wrong: do otherwise."}
-        if request.get("method") == "occlusion" and not is_computed.is_set():
+        if request.get("method") == "occlusion" and "slow map" in faults:
             await asyncio.sleep(0.1)
             return {"done": 1, "total": 4}
         signs = np.arange(PATCHES, dtype=np.float32) - 5
@@ -151,10 +144,7 @@ def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
 def stage(page: Page, stage_address: str) -> Page:
     block_requests.clear()
     other_requests.clear()
-    is_computed.clear()
-    broken.clear()
-    half_broken.clear()
-    orders_wait.clear()
+    faults.clear()
     open_stage(page, stage_address)
     point_at_picture(page)
     block_requests.clear()
@@ -180,9 +170,7 @@ def shown(page: Page, **view: object) -> np.ndarray:
 
 
 def point_at(page: Page, row: int, column: int) -> tuple[float, float]:
-    box = page.locator("#stage .picture").bounding_box()
-    assert box is not None
-    return box["x"] + (column + 0.5) * box["width"] / COLUMNS, box["y"] + (row + 0.5) * box["height"] / ROWS
+    return middle_of(page.locator("#stage .picture"), row, column, ROWS, COLUMNS)
 
 
 def subject(page: Page) -> str:

@@ -11,10 +11,10 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .choosing import method_button
+from .choosing import method_button, open_page, open_section
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [ROOT / "node_modules", *map(Path, filter(None, os.environ.get("NODE_PATH", "").split(os.pathsep)))]
@@ -73,60 +73,51 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
     page.emulate_media(color_scheme=theme)
     assert AXE is not None
     found = []
-    for tab in ("Draw a digit", "Photo"):
-        page.goto(f"{address}?__theme={theme}")
-        page.wait_for_selector('.stage[data-ready="true"]')
+    for tab, link in (("Draw a digit", "tab=digits"), ("Photo", "tab=photos&patch_size=20")):
+        page.goto("about:blank")
+        open_page(page, f"{address}?__theme={theme}#{link}")
         page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
-        if tab == "Photo":
-            run = page.locator(".stage").get_attribute("data-run")
-            page.get_by_role("tab", name=tab).click()
-            page.wait_for_selector(f'.stage[data-ready="true"]:not([data-run="{run}"])')
         for panels in ("closed", "open"):
             if panels == "open":
                 open_panels(page)
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems(page)]
         if tab == "Draw a digit" and (screen, theme) in (("page", "light"), ("phone", "dark")):
             for name, content in SECTIONS.items():
-                page.locator(".sections").get_by_role("button", name=name, exact=True).click()
+                open_section(page, name)
                 page.locator(content).first.wait_for()
                 found += [f"{name}: {problem}" for problem in problems(page)]
     assert not found, "\n".join(found)
 
 
-def test_arrow_keys_choose_within_each_group_and_patches_are_read_out(page: Page, address: str) -> None:
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
-    page.get_by_role("radio", name="attends to", exact=True).focus()
-    page.keyboard.press("ArrowRight")
-    assert page.get_by_role("radio", name="attended to by").is_checked()
-    page.locator(".picture").focus()
-    news = page.locator(".look .news")
+def test_arrow_keys_choose_within_each_group_and_patches_are_read_out(opened: Page) -> None:
+    opened.get_by_role("radio", name="attends to", exact=True).focus()
+    opened.keyboard.press("ArrowRight")
+    assert opened.get_by_role("radio", name="attended to by").is_checked()
+    opened.locator(".picture").focus()
+    news = opened.locator(".look .news")
     for key, place in (("ArrowRight", "row 4, column 4"), ("ArrowDown", "row 5, column 4")):
-        page.keyboard.press(key)
-        page.wait_for_function("place => document.querySelector('.look .news').innerText.includes(place)", arg=place)
-        assert f": {page.locator('.look .value').inner_text()}." in news.inner_text()
-    method_button(page, "Libra FullGrad+").check()
-    page.locator(".look .subject", has_text="Libra").wait_for()
-    page.locator(".picture").focus()
-    page.keyboard.press("ArrowDown")
-    page.wait_for_function("document.querySelector('.look .news').innerText.match(/evidence against|contributes/)")
+        opened.keyboard.press(key)
+        opened.wait_for_function("place => document.querySelector('.look .news').innerText.includes(place)", arg=place)
+        assert f": {opened.locator('.look .value').inner_text()}." in news.inner_text()
+    method_button(opened, "Libra FullGrad+").check()
+    opened.locator(".look .subject", has_text="Libra").wait_for()
+    opened.locator(".picture").focus()
+    opened.keyboard.press("ArrowDown")
+    opened.wait_for_function("document.querySelector('.look .news').innerText.match(/evidence against|contributes/)")
 
 
-def test_forced_colours_keep_bars_tracks_and_the_scale(browser: Browser, address: str) -> None:
-    context = browser.new_context(forced_colors="active", viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
-    colours = page.evaluate(
-        """() => {
-      const colour = (selector) => getComputedStyle(document.querySelector(selector)).backgroundColor;
-      const image = getComputedStyle(document.querySelector(".scale i")).backgroundImage;
-      return [colour(".bars .track"), colour(".bars .track i"), image];
-    }"""
-    )
-    context.close()
-    assert colours[0] != colours[1], "a bar differs from its track"
-    assert "gradient" in colours[2]
+def test_forced_colours_keep_bars_tracks_the_scale_the_pens_and_the_pad(page: Page, address: str) -> None:
+    page.emulate_media(forced_colors="active")
+    open_page(page, address)
+
+    def style(selector: str, name: str) -> str:
+        return page.locator(selector).first.evaluate("(element, name) => getComputedStyle(element)[name]", name)
+
+    assert style(".bars .track", "backgroundColor") != style(".bars .track i", "backgroundColor")
+    assert "gradient" in style(".scale i", "backgroundImage")
+    assert style('.tool[data-pen="thin"] i', "backgroundColor") != style("body", "backgroundColor")
+    assert style(".sheet", "borderTopWidth") == "1px"
+    assert style('.tool[aria-pressed="true"]', "outlineStyle") == "solid"
 
 
 def test_the_theme_is_switched_in_sight_and_kept(page: Page, address: str) -> None:
@@ -146,18 +137,16 @@ def test_the_theme_is_switched_in_sight_and_kept(page: Page, address: str) -> No
     assert is_dark() == before, "an address with a theme has its own"
 
 
-def test_terms_are_explained_on_hover_and_with_the_keyboard(page: Page, address: str) -> None:
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
-    term = page.locator(".sentence .term", has_text="class token")
-    tooltip = page.get_by_role("tooltip")
+def test_terms_are_explained_on_hover_and_with_the_keyboard(opened: Page) -> None:
+    term = opened.locator(".sentence .term", has_text="class token")
+    tooltip = opened.get_by_role("tooltip")
     term.hover()
     assert "the prediction is read from it" in tooltip.inner_text()
-    page.mouse.move(5, 5)
+    opened.mouse.move(5, 5)
     tooltip.wait_for(state="hidden")
-    page.locator(".sentence .term", has_text="block").focus()
+    opened.locator(".sentence .term", has_text="block").focus()
     assert "One layer of the network" in tooltip.inner_text()
-    page.keyboard.press("Escape")
+    opened.keyboard.press("Escape")
     tooltip.wait_for(state="hidden")
 
 
@@ -203,19 +192,17 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     assert page.evaluate("document.activeElement.innerText") == "Attention"
 
 
-def test_the_map_is_a_table_too_which_names_the_strongest_patch(page: Page, address: str) -> None:
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
-    page.get_by_text("The map as a table").click()
+def test_the_map_is_a_table_too_which_names_the_strongest_patch(opened: Page) -> None:
+    opened.get_by_text("The map as a table").click()
     expected = 100 * vit_demo.explore(example_picture(7), "digits-small", 4).attention()
-    cells = page.locator(".map-table td").all_inner_texts()
+    cells = opened.locator(".map-table td").all_inner_texts()
     found = [float(text.replace("%", "").replace("\u00a0", "").replace("<", "")) for text in cells]
     assert found == pytest.approx(expected.ravel().tolist(), abs=0.06)
     row, column = divmod(int(expected.argmax()), 7)
-    assert f"row {row + 1}, column {column + 1}" in page.locator(".peak-place").inner_text()
-    assert page.get_by_role("table").get_by_role("rowheader").count() == 7
-    method_button(page, "Rollout").check()
-    page.wait_for_function("document.querySelector('.map-table caption').innerText.includes('rollout')")
+    assert f"row {row + 1}, column {column + 1}" in opened.locator(".peak-place").inner_text()
+    assert opened.get_by_role("table").get_by_role("rowheader").count() == 7
+    method_button(opened, "Rollout").check()
+    opened.wait_for_function("document.querySelector('.map-table caption').innerText.includes('rollout')")
 
 
 SPEAKING = """() => {
@@ -228,20 +215,18 @@ SPEAKING = """() => {
 }"""
 
 
-def test_one_region_speaks_at_a_time(page: Page, address: str) -> None:
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
-    page.evaluate(SPEAKING)
+def test_one_region_speaks_at_a_time(opened: Page) -> None:
+    opened.evaluate(SPEAKING)
     actions = (
-        lambda: page.locator("#patch-size").get_by_text("7", exact=True).click(),
-        lambda: page.get_by_role("button", name="Example 3").click(),
-        lambda: page.get_by_role("tab", name="Photo").click(),
+        lambda: opened.locator("#patch-size").get_by_text("7", exact=True).click(),
+        lambda: opened.get_by_role("button", name="Example 3").click(),
+        lambda: opened.get_by_role("tab", name="Photo").click(),
     )
     for action in actions:
-        page.evaluate("window.spoken.length = 0")
-        run = page.locator(".stage").get_attribute("data-run")
+        opened.evaluate("window.spoken.length = 0")
+        run = opened.locator(".stage").get_attribute("data-run")
         action()
-        page.wait_for_selector(f'.stage[data-state="done"]:not([data-run="{run}"])')
-        page.wait_for_timeout(300)
-        assert set(page.evaluate("window.spoken")) <= {"visually-hidden spoken"}
-    assert page.evaluate("window.spoken"), "the prediction"
+        opened.wait_for_selector(f'.stage[data-state="done"]:not([data-run="{run}"])')
+        opened.wait_for_timeout(300)
+        assert set(opened.evaluate("window.spoken")) <= {"visually-hidden spoken"}
+    assert opened.evaluate("window.spoken"), "the prediction"

@@ -13,16 +13,16 @@ import torch
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import VIT_TINY
 
+from .choosing import open_section
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 
 @pytest.fixture
-def build(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
-    page.get_by_role("button", name="Build", exact=True).click()
-    return page
+def build(opened: Page) -> Page:
+    open_section(opened, "Build")
+    return opened
 
 
 def fields(page: Page) -> Locator:
@@ -71,12 +71,3 @@ def test_the_code_runs_and_gives_the_shape(build: Page) -> None:
     with contextlib.redirect_stdout(printed):
         exec(build.locator(".build pre").inner_text(), {})
     assert printed.getvalue().strip() == "torch.Size([1, 3])"
-
-
-def test_a_phone_never_scrolls_sideways(phone: Page, address: str) -> None:
-    phone.goto(address)
-    phone.wait_for_selector('.stage[data-ready="true"]')
-    phone.get_by_role("button", name="Build", exact=True).tap()
-    fields(phone).get_by_label("Image size").fill("2048")
-    phone.wait_for_function("document.querySelector('.build .totals div:nth-child(3) dd').title === '16,385'")
-    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,17 +11,17 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.weights.limits import num_operations
 
+from .choosing import middle_of, open_section
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 
 @pytest.fixture
-def compare(page: Page, address: str) -> Iterator[Page]:
-    page.goto(address)
-    page.wait_for_selector("#stage .stage[data-ready=true]")
-    page.get_by_role("button", name="Compare", exact=True).click()
-    wait_for(page, 3)
-    yield page
+def compare(opened: Page) -> Page:
+    open_section(opened, "Compare")
+    wait_for(opened, 3)
+    return opened
 
 
 def wait_for(page: Page, count: int) -> None:
@@ -53,10 +52,7 @@ def test_columns_show_the_packages_numbers_and_hovering_is_linked(compare: Page)
         assert unit == "M" and float(count) == pytest.approx(operations / 1e6, rel=0.005)
     sent: list[str] = []
     compare.on("request", lambda request: sent.append(request.url))
-    column(compare, 2).locator("canvas").scroll_into_view_if_needed()
-    box = column(compare, 2).locator("canvas").bounding_box()
-    assert box is not None
-    compare.mouse.move(box["x"] + 4.5 / 7 * box["width"], box["y"] + 2.5 / 7 * box["height"])
+    compare.mouse.move(*middle_of(column(compare, 2).locator("canvas"), 2, 4))
     for number, (size, row, col) in enumerate(((2, 5, 9), (4, 2, 4), (7, 1, 2)), 1):
         value = vit_demo.explore(example_picture(7), "digits-small", size).attention()[row, col]
         text = f"row {row + 1}, column {col + 1}: {100 * value:.{1 if value >= 0.01 else 2}f}\u00a0%"

@@ -12,7 +12,7 @@ from vit_demo.methods import METHODS
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 
-from .choosing import STAGE, method_button, open_page
+from .choosing import STAGE, method_button, middle_of, open_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -36,18 +36,13 @@ def map_when(page: Page, subject: str) -> np.ndarray:
 
 
 def drop(page: Page, patches: list[tuple[int, int]], grid: tuple[int, int]) -> None:
-    picture = page.locator(".picture")
     for row, col in patches:
-        box = picture.bounding_box()
-        assert box
-        at = {"x": (col + 0.5) * box["width"] / grid[1], "y": (row + 0.5) * box["height"] / grid[0]}
-        picture.click(position=at)  # type: ignore[arg-type]
+        page.mouse.click(*middle_of(page.locator(".picture"), row, col, *grid))
     page.wait_for_function(f"count => {STAGE}.current().dropped.length === count", arg=len(patches))
 
 
-def test_every_method_shows_the_packages_numbers(page: Page, address: str):
-    open_page(page, address)
-    result = shown_result(page)
+def test_every_method_shows_the_packages_numbers(quick: Page):
+    result = shown_result(quick)
     label = result.top(1)[0][0]
     for name, subject, values in (
         ("Norm-based", "norm-based", result.heatmap("norm_attention")),
@@ -56,93 +51,89 @@ def test_every_method_shows_the_packages_numbers(page: Page, address: str):
         ("Occlusion", f"for {label} · each patch", result.heatmap("occlusion")),
         ("Local surrogate", f"for {label} · hundreds", result.heatmap("local_surrogate")),
     ):
-        method_button(page, name).check()
-        np.testing.assert_allclose(map_when(page, subject), values, rtol=1e-4, atol=1e-6)
-    second = page.locator(".bars button").nth(1)
+        method_button(quick, name).check()
+        np.testing.assert_allclose(map_when(quick, subject), values, rtol=1e-4, atol=1e-6)
+    second = quick.locator(".bars button").nth(1)
     other = result.top(2)[1][0]
     second.click()
     np.testing.assert_allclose(
-        map_when(page, f"for {other} · hundreds"), result.heatmap("local_surrogate", other), atol=1e-6
+        map_when(quick, f"for {other} · hundreds"), result.heatmap("local_surrogate", other), atol=1e-6
     )
     assert second.get_attribute("aria-pressed") == "true"
 
 
-def test_dropped_patches_change_the_prediction_and_every_map(page: Page, address: str):
-    open_page(page, address)
-    whole = shown_result(page)
+def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
+    whole = shown_result(opened)
     dropped = [(2, 2), (2, 3), (6, 2)]
-    page.get_by_role("button", name="Remove patches").click()
-    drop(page, dropped, whole.grid)
+    opened.get_by_role("button", name="Remove patches").click()
+    drop(opened, dropped, whole.grid)
     left = whole.drop_patches(dropped)
     label, probability = left.top(1)[0]
-    assert page.locator(".stage").get_attribute("data-top1") == label
-    assert page.locator(".bars .number").first.inner_text() == f"{100 * probability:.1f}\u00a0%"
-    attention = map_when(page, "class token")
+    assert opened.locator(".stage").get_attribute("data-top1") == label
+    assert opened.locator(".bars .number").first.inner_text() == f"{100 * probability:.1f}\u00a0%"
+    attention = map_when(opened, "class token")
     np.testing.assert_allclose(attention, left.attention(), atol=2e-3)
     assert all(attention[patch] == 0 for patch in dropped)
-    page.get_by_role("button", name="Remove patches").click()  # out of the mode, without the patches
+    opened.get_by_role("button", name="Remove patches").click()  # out of the mode, without the patches
     for query, direction in (((3, 3), "from"), ((6, 3), "to")):
         row, col = query
         view: dict[str, Any] = {"query": row * whole.grid[1] + col, "direction": direction}
-        values = page.evaluate(f"view => Array.from({STAGE}.map(view))", view)
+        values = opened.evaluate(f"view => Array.from({STAGE}.map(view))", view)
         wanted = left.attention(query=query, direction=direction)  # type: ignore[arg-type]
         np.testing.assert_allclose(np.reshape(values, whole.grid), wanted, atol=2e-3)
-    method_button(page, "Rollout").check()
-    np.testing.assert_allclose(map_when(page, "rollout"), left.rollout(), atol=1e-3)
-    method_button(page, "Relevance").check()
-    np.testing.assert_allclose(map_when(page, f"for {label}"), left.relevance(), atol=1e-6)
-    page.get_by_role("button", name="Restore all patches").click()
-    page.wait_for_function(f"{STAGE}.current().dropped.length === 0")
-    assert shown_result(page).dropped == whole.dropped
+    method_button(opened, "Rollout").check()
+    np.testing.assert_allclose(map_when(opened, "rollout"), left.rollout(), atol=1e-3)
+    method_button(opened, "Relevance").check()
+    np.testing.assert_allclose(map_when(opened, f"for {label}"), left.relevance(), atol=1e-6)
+    opened.get_by_role("button", name="Restore all patches").click()
+    opened.wait_for_function(f"{STAGE}.current().dropped.length === 0")
+    assert shown_result(opened).dropped == whole.dropped
 
 
-def test_faithfulness_and_randomization_are_those_of_the_package(page: Page, address: str):
-    open_page(page, address)
-    result = shown_result(page)
-    method_button(page, "AttnLRP").check()
-    map_when(page, "AttnLRP")
-    page.get_by_role("button", name="Test this heatmap").click()
-    page.locator(".findings .randomization", has_text="randomized").wait_for()
+def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
+    result = shown_result(quick)
+    method_button(quick, "AttnLRP").check()
+    map_when(quick, "AttnLRP")
+    quick.get_by_role("button", name="Test this heatmap").click()
+    quick.locator(".findings .randomization", has_text="randomized").wait_for()
     found = result.faithfulness("attnlrp")
-    text = page.locator(".measurements").inner_text()
+    text = quick.locator(".measurements").inner_text()
     assert f"{found.deletion_area:.2f} against {found.random_deletion_area:.2f} (lower is better)" in text
     assert f"{found.insertion_area:.2f} against {found.random_insertion_area:.2f} (higher is better)" in text
     correlation = f"{result.randomization('attnlrp')[-1]:.2f}".replace("-", "−")
-    assert f" {correlation} (1: the same" in page.locator(".findings .randomization").inner_text()
-    assert page.locator(".charts svg").count() == 3
-    correlations = page.locator(".charts figure").nth(2).inner_text()
+    assert f" {correlation} (1: the same" in quick.locator(".findings .randomization").inner_text()
+    assert quick.locator(".charts svg").count() == 3
+    correlations = quick.locator(".charts figure").nth(2).inner_text()
     assert "1.00" in correlations and "%" not in correlations, "a correlation is no percentage"
-    method_button(page, "Rollout").check()
-    page.get_by_role("button", name="Test this heatmap").wait_for()
-    assert page.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
+    method_button(quick, "Rollout").check()
+    quick.get_by_role("button", name="Test this heatmap").wait_for()
+    assert quick.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
 
 
-def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(page: Page, address: str):
-    open_page(page, address)
-    result = shown_result(page)
-    page.locator(".bars button").nth(1).click()
-    map_when(page, f"for {result.top(2)[1][0]} ")
-    method_button(page, "Attention").check()
-    page.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} ").wait_for()
-    page.get_by_role("button", name="Test this heatmap").click()
-    page.get_by_role("button", name="Tested").wait_for()
+def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
+    result = shown_result(quick)
+    quick.locator(".bars button").nth(1).click()
+    map_when(quick, f"for {result.top(2)[1][0]} ")
+    method_button(quick, "Attention").check()
+    quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} ").wait_for()
+    quick.get_by_role("button", name="Test this heatmap").click()
+    quick.get_by_role("button", name="Tested").wait_for()
     found = result.faithfulness("attention")
-    assert f"{found.deletion_area:.2f} against" in page.locator(".measurements").inner_text()
-    assert page.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]}")
+    assert f"{found.deletion_area:.2f} against" in quick.locator(".measurements").inner_text()
+    assert quick.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]}")
 
 
-def test_every_method_is_compared_in_one_table_and_for_each_baseline(page: Page, address: str):
-    open_page(page, address)
-    result = shown_result(page)
-    page.get_by_role("radio", name="blur").check()
-    page.locator(".all-classes summary").click()
-    page.get_by_label("Search the classes").fill("4")
-    page.locator(".all-classes li button").click()
-    page.locator(".look .subject", has_text="for 4 ").wait_for()
-    page.get_by_role("button", name="Compare all methods").click()
-    page.locator(".every tr.random").wait_for(timeout=90_000)
-    assert page.locator(".every caption").inner_text() == "Tested on 4, every method on the same class"
-    rows = page.locator(".every tbody tr")
+def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page):
+    result = shown_result(quick)
+    quick.get_by_role("radio", name="blur").check()
+    quick.locator(".all-classes summary").click()
+    quick.get_by_label("Search the classes").fill("4")
+    quick.locator(".all-classes li button").click()
+    quick.locator(".look .subject", has_text="for 4 ").wait_for()
+    quick.get_by_role("button", name="Compare all methods").click()
+    quick.locator(".every tr.random").wait_for(timeout=90_000)
+    assert quick.locator(".every caption").inner_text() == "Tested on 4, every method on the same class"
+    rows = quick.locator(".every tbody tr")
     assert rows.count() == len(METHODS) + 1
     for i, name in enumerate(METHODS):
         if METHODS[name].is_slow:
@@ -150,51 +141,43 @@ def test_every_method_is_compared_in_one_table_and_for_each_baseline(page: Page,
         found = result.faithfulness(name, label="4", baseline="blur")
         areas = [float(cell.split()[0]) for cell in rows.nth(i).locator("td").all_inner_texts()]
         assert areas == pytest.approx([found.deletion_area, found.insertion_area], abs=0.0051), name
-    page.get_by_role("radio", name="black").check()
-    page.locator(".every table").wait_for(state="hidden")
+    quick.get_by_role("radio", name="black").check()
+    quick.locator(".every table").wait_for(state="hidden")
 
 
-def test_a_comparison_and_a_test_can_be_cancelled(page: Page, address: str):
-    open_page(page, address)
-    page.get_by_role("button", name="Compare all methods").click()
-    page.locator(".every").get_by_role("button", name="Cancel").click()
-    page.locator(".table-status", has_text="Cancelled").wait_for()
-    page.get_by_role("button", name="Compare all methods").wait_for()
+def test_a_comparison_and_a_test_can_be_cancelled(opened: Page):
+    opened.get_by_role("button", name="Compare all methods").click()
+    opened.locator(".every").get_by_role("button", name="Cancel").click()
+    opened.locator(".table-status", has_text="Cancelled").wait_for()
+    opened.get_by_role("button", name="Compare all methods").wait_for()
 
 
-def test_a_brush_drops_the_patches_it_passes_and_restores_them(page: Page, address: str):
-    open_page(page, address)
-    rows, columns = shown_result(page).grid
-    page.get_by_role("button", name="Remove patches").click()
-    box = page.locator(".picture").bounding_box()
-    assert box
-
-    def place(row: int, column: int) -> tuple[float, float]:
-        return box["x"] + (column + 0.5) * box["width"] / columns, box["y"] + (row + 0.5) * box["height"] / rows
-
+def test_a_brush_drops_the_patches_it_passes_and_restores_them(opened: Page):
+    rows, columns = shown_result(opened).grid
+    opened.get_by_role("button", name="Remove patches").click()
+    picture = opened.locator(".picture")
     for expected in ([7, 8, 9, 10], []):
-        page.mouse.move(*place(1, 0))
-        page.mouse.down()
+        opened.mouse.move(*middle_of(picture, 1, 0, rows, columns))
+        opened.mouse.down()
         for column in (1, 2, 3):
-            page.mouse.move(*place(1, column))
-        page.mouse.up()
-        page.wait_for_function(f"{STAGE}.current().dropped.join() === '{','.join(map(str, expected))}'")
+            opened.mouse.move(*middle_of(picture, 1, column, rows, columns))
+        opened.mouse.up()
+        opened.wait_for_function(f"{STAGE}.current().dropped.join() === '{','.join(map(str, expected))}'")
 
 
-def test_the_logit_lens_and_the_docs_of_each_method_are_shown(page: Page, address: str):
-    open_page(page, address)
-    result = shown_result(page)
-    page.get_by_text("Prediction after each block (logit lens)").click()
-    page.locator(".logit-lens li").first.wait_for()
-    labels = page.locator(".logit-lens .label").all_inner_texts()
+def test_the_logit_lens_and_the_docs_of_each_method_are_shown(opened: Page):
+    result = shown_result(opened)
+    opened.get_by_text("Prediction after each block (logit lens)").click()
+    opened.locator(".logit-lens li").first.wait_for()
+    labels = opened.locator(".logit-lens .label").all_inner_texts()
     assert labels == [block[0][0] for block in result.logit_lens()]
-    page.get_by_text("How is this computed?").click()
-    page.get_by_text("Source and details").click()
-    page.locator(".method-docs").get_by_role("link", name="arXiv:1706.03762").wait_for()
-    method_button(page, "Relevance").check()
-    page.locator(".method-docs p", has_text="evidence for the class").wait_for()
-    page.get_by_text("Source and details").click()
-    page.locator(".method-docs").get_by_role("link", name="arXiv:2103.15679").wait_for()
+    opened.get_by_text("How is this computed?").click()
+    opened.get_by_text("Source and details").click()
+    opened.locator(".method-docs").get_by_role("link", name="arXiv:1706.03762").wait_for()
+    method_button(opened, "Relevance").check()
+    opened.locator(".method-docs p", has_text="evidence for the class").wait_for()
+    opened.get_by_text("Source and details").click()
+    opened.locator(".method-docs").get_by_role("link", name="arXiv:2103.15679").wait_for()
 
 
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(phone: Page, address: str):

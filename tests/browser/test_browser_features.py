@@ -13,6 +13,8 @@ import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
+from .choosing import middle_of, open_page, open_section
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
@@ -23,9 +25,8 @@ def seven() -> vit_demo.Exploration:
 
 
 def open_features(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector("#stage .stage[data-ready=true]")
-    page.get_by_role("button", name="Features", exact=True).click()
+    open_page(page, address)
+    open_section(page, "Features")
     page.locator("#stage .features .of", has_text="block 6 of 6").wait_for()
     return page
 
@@ -46,11 +47,7 @@ def reading(page: Page) -> str:
 
 
 def point_at(page: Page, row: int, column: int, picture: int = 0, grid: int = 7) -> tuple[float, float]:
-    canvas = card(page).locator("canvas").nth(picture)
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
-    return box["x"] + (column + 0.5) * box["width"] / grid, box["y"] + (row + 0.5) * box["height"] / grid
+    return middle_of(card(page).locator("canvas").nth(picture), row, column, grid, grid)
 
 
 def choose(page: Page, mode: str) -> None:

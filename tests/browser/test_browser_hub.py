@@ -20,11 +20,10 @@ from vit_demo.weights import PRESETS
 from vit_demo.weights.imagenet import IMAGENET_LABELS
 
 from ..weights.hub_server import HubServer
+from .choosing import READY
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-READY = '.stage[data-ready="true"]'
 
 
 def weights(**shape: int) -> bytes:

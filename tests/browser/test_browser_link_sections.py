@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .choosing import open_page, open_section
+from .choosing import middle_of, open_page, open_section
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -32,9 +32,7 @@ def test_features_with_a_second_picture(opened: Page, browser: Browser) -> None:
     opened.get_by_label("Second picture").select_option("Digit 3")
     opened.get_by_label("After block").fill("4")
     opened.locator(".features .of", has_text="(left) · block 4").wait_for()
-    box = opened.locator(".features canvas").nth(1).bounding_box()
-    assert box
-    opened.mouse.click(box["x"] + 2.5 / 7 * box["width"], box["y"] + 1.5 / 7 * box["height"])
+    opened.mouse.click(*middle_of(opened.locator(".features canvas").nth(1), 1, 2))
     opened.mouse.move(5, 5)
 
     def look(page: Page) -> list[str]:
@@ -74,9 +72,7 @@ def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Brows
     opened.locator(".steps .title").wait_for()
     opened.locator(".steps .dots button").nth(3).click()
     opened.locator(".steps .shares").wait_for()
-    box = opened.locator(".steps .seen canvas").bounding_box()
-    assert box
-    opened.mouse.click(box["x"] + 3.5 / 7 * box["width"], box["y"] + 1.5 / 7 * box["height"])
+    opened.mouse.click(*middle_of(opened.locator(".steps .seen canvas"), 1, 3))
     opened.locator(".steps .figure select, .steps .figure input").first.wait_for()
 
     def look(page: Page) -> list[object]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .choosing import method_button
+from .choosing import STAGE, method_button
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
-STAGE = "document.querySelector('.stage').__stage"
 DROP_WORDS = """() => {
   const data = new DataTransfer();
   data.items.add(new File(["words"], "notes.pdf", { type: "application/pdf" }));

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,8 @@ from starlette.responses import HTMLResponse
 from vit_demo.web.frontend import modules
 from vit_demo.web.frontend.components import Inputs
 from vit_demo.web.requests.packing import pack
+
+from ..servers import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator, Page
@@ -44,9 +45,7 @@ def serve() -> Iterator[Callable[[Any], str]]:
     servers: list[uvicorn.Server] = []
 
     def start(app: Any) -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         server = uvicorn.Server(uvicorn.Config(app, "127.0.0.1", port, log_level="error"))
         threading.Thread(target=server.run, daemon=True).start()
         while not server.started:

@@ -11,6 +11,8 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
+from .choosing import middle_of
+
 if TYPE_CHECKING:
     from playwright.sync_api import Frame, Page
 
@@ -54,10 +56,7 @@ def near(frame: Frame, expected: np.ndarray) -> None:
 
 
 def click(frame: Frame, row: int, col: int, grid: tuple[int, int]) -> None:
-    box = frame.locator(".picture").bounding_box()
-    assert box
-    x, y = box["x"] + (col + 0.5) / grid[1] * box["width"], box["y"] + (row + 0.5) / grid[0] * box["height"]
-    frame.page.mouse.click(x, y)
+    frame.page.mouse.click(*middle_of(frame.locator(".picture"), row, col, *grid))
 
 
 def test_the_prediction_and_the_attention_of_a_clicked_patch(frame: Frame, result: Any) -> None:

@@ -15,7 +15,6 @@ from PIL import Image
 import vit_demo
 from vit_demo.images import to_mnist
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights import PRESETS
 
 from ..images.bombs import GREY, png
@@ -162,13 +161,6 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
     wait_for_result(opened, run)
     rows, cols = opened.evaluate("(s => [s.rows, s.columns])(document.querySelector('.stage').__stage.current())")
     assert rows > cols, "upright after its quarter turn"
-
-
-def test_an_example_photo_is_one_click_away(opened: Page):
-    show_photos(opened)
-    run = run_of(opened)
-    opened.get_by_role("button", name="Goldfish").click()
-    assert wait_for_result(opened, run) == vit_demo.explore(EXAMPLE_PHOTOS["goldfish"].path, "photos-tiny").top(1)[0][0]
 
 
 def test_a_phone_shows_paper_picture_choices_and_predictions_without_sideways_scrolling(phone: Page, address: str):

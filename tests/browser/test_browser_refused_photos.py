@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image
 
+from vit_demo.inference.engine import get_engine
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.web.guard import uploads
+
+from .choosing import STAGE, open_section
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -42,14 +48,14 @@ def test_one_message_is_where_the_picture_would_be_and_nothing_is_left_of_the_on
         assert refused.locator(part).is_hidden()
     assert refused.locator(".headline").text_content() == refused.locator(".predictions .note").inner_text() == ""
     for section in OTHER_SECTIONS:
-        refused.locator(".sections").get_by_role("button", name=section, exact=True).click()
+        open_section(refused, section)
         bar = refused.locator(".result-status", has_text="too small")
         bar.wait_for()
         assert visible_texts(refused, "too small") == 1
         below = refused.locator(".stage > .card:visible").first.bounding_box()
         box = bar.bounding_box()
         assert box and below and box["y"] + box["height"] <= below["y"], "it covers nothing"
-    refused.locator(".sections").get_by_role("button", name="Attention", exact=True).click()
+    open_section(refused, "Attention")
     choose_file(refused, "notes.txt", "text/plain", b"words")
     refused.locator(".message", has_text="not a picture").wait_for()
     assert visible_texts(refused, "not a picture") == 1 and visible_texts(refused, "too small") == 0
@@ -58,13 +64,13 @@ def test_one_message_is_where_the_picture_would_be_and_nothing_is_left_of_the_on
 
 
 def test_after_a_reload_there_is_no_result_of_another_tab(refused: Page) -> None:
-    refused.locator(".sections").get_by_role("button", name="Compare", exact=True).click()
+    open_section(refused, "Compare")
     refused.reload()
     refused.locator(".result-status", has_text="too small").wait_for()
     assert refused.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
     assert refused.locator(".sections [aria-current=true]").inner_text() == "Compare"
     assert refused.locator(".compare .column").count() == 0
-    refused.locator(".sections").get_by_role("button", name="Attention", exact=True).click()
+    open_section(refused, "Attention")
     assert "too small" in refused.locator(".message").inner_text()
     assert refused.locator("#model-view figure").is_hidden()
 
@@ -85,3 +91,15 @@ def test_a_lost_connection_shows_nothing_of_the_picture_before(opened: Page) -> 
     opened.locator(".view .retry").click()
     opened.wait_for_selector('.stage[data-top1="3"][data-state="done"]')
     assert opened.locator(".view .retry").is_hidden() and opened.locator(".message").inner_text() == ""
+
+
+def test_an_upload_that_is_lost_says_so(refused: Page) -> None:
+    choose_file(refused, "lion.jpg", "image/jpeg", EXAMPLE_PHOTOS["lion"].path.read_bytes())
+    refused.wait_for_function(f"{STAGE}.current()?.source.upload?.endsWith('lion.jpg')")
+    for path in uploads.folder().glob("*/lion.jpg"):
+        path.unlink()
+    get_engine()._results._entries.clear()
+    refused.locator("#patch-size").get_by_text("20", exact=True).click()
+    refused.locator(".result-status", has_text="not on the server: choose it again").wait_for()
+    refused.get_by_role("button", name="Goldfish").click()
+    refused.wait_for_function(f"{STAGE}.current()?.source.example === 'goldfish'")

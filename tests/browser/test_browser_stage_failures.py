@@ -9,9 +9,7 @@ import pytest
 from .choosing import method_button
 from .stage_page import (
     block_requests,
-    broken,
-    half_broken,
-    orders_wait,
+    faults,
     other_requests,
     point_at,
     scene,
@@ -55,10 +53,10 @@ def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage
 
 @pytest.mark.parametrize("way", ["away-and-back", "class", "keyboard"])
 def test_every_way_of_choosing_again_repeats_a_failed_request(stage: Page, way: str) -> None:
-    broken.set()
+    faults.add("broken")
     method_button(stage, "Relevance").check()
     stage.locator(".value", has_text="The server did not respond").wait_for()
-    broken.clear()
+    faults.remove("broken")
     if way == "away-and-back":
         method_button(stage, "Rollout").check()
         assert "rollout" in subject(stage)
@@ -74,12 +72,12 @@ def test_every_way_of_choosing_again_repeats_a_failed_request(stage: Page, way: 
 def test_the_docs_of_a_method_are_requested_again_after_a_failure(stage: Page) -> None:
     stage.get_by_text("How is this computed?").click()
     stage.locator(".method-docs b", has_text="attention").wait_for()
-    broken.set()
+    faults.add("broken")
     method_button(stage, "Relevance").check()
     stage.locator(".method-docs", has_text="did not respond").wait_for()
     method_button(stage, "Attention").check()
     stage.locator(".method-docs b", has_text="attention").wait_for()  # not the failure of another method
-    broken.clear()
+    faults.remove("broken")
     method_button(stage, "Relevance").check()
     stage.locator(".method-docs b", has_text="relevance").wait_for()
 
@@ -98,11 +96,11 @@ def test_a_block_that_could_not_be_loaded_is_requested_again(stage: Page) -> Non
 def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> None:
     method_button(stage, "Relevance").check()
     shows(stage, "for seven · relevance")
-    half_broken.set()
+    faults.add("half broken")
     stage.get_by_role("button", name="Test this heatmap").click()
     stage.locator(".status", has_text="did not respond").wait_for()
     assert stage.locator(".charts svg").count() == 2, "the first half stays"
-    half_broken.clear()
+    faults.remove("half broken")
     stage.get_by_role("button", name="Test this heatmap").click()
     stage.get_by_role("button", name="Tested").wait_for()
     assert stage.locator(".charts svg").count() == 3
@@ -112,7 +110,7 @@ def test_a_test_that_failed_in_its_second_half_can_be_run_again(stage: Page) -> 
 def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> None:
     method_button(stage, "Relevance").check()
     shows(stage, "for seven · relevance")
-    orders_wait.set()
+    faults.add("orders wait")
     stage.get_by_role("button", name="Test this heatmap").click()
     stage.locator(".conclusion", has_text="Random orders are being computed").wait_for()
     if way == "cancel":
@@ -121,7 +119,7 @@ def test_a_test_that_was_interrupted_can_be_run_again(stage: Page, way: str) -> 
         method_button(stage, "Rollout").check()
         stage.wait_for_timeout(300)
         method_button(stage, "Relevance").check()
-    orders_wait.clear()
+    faults.remove("orders wait")
     stage.get_by_role("button", name="Test this heatmap").click()
     stage.get_by_role("button", name="Tested").wait_for()
     assert (

@@ -10,10 +10,11 @@ import pytest
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
+from .choosing import READY
+
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Route
 
-READY = '.stage[data-ready="true"]'
 TITLES = [
     "Cut the picture into patches",
     "Turn each patch into a token",

@@ -25,62 +25,60 @@ def percentage(probability: float) -> str:
     return f"{100 * probability:.1f}\u00a0%"
 
 
-def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(page: Page, address: str) -> None:
-    open_page(page, address)
-    result = shown_result(page)
+def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page) -> None:
+    result = shown_result(quick)
     (first, _), (second, _), *_, (last, _) = result.top(10)
-    method_button(page, "Libra FullGrad+").check()
-    rather = page.get_by_label("Rather than", exact=True)
+    method_button(quick, "Libra FullGrad+").check()
+    rather = quick.get_by_label("Rather than", exact=True)
     rather.select_option(label=last)
-    found = map_when(page, f"for {first} rather than {last} · Libra FullGrad+")
+    found = map_when(quick, f"for {first} rather than {last} · Libra FullGrad+")
     np.testing.assert_allclose(found, result.heatmap("libra_fullgrad", first, against=last), atol=1e-5)
-    page.locator(".faithfulness .status", has_text=f"{first} rather than {last}, the difference").wait_for()
-    page.get_by_role("button", name="Test this heatmap").click()
-    page.get_by_role("button", name="Tested").wait_for()
+    quick.locator(".faithfulness .status", has_text=f"{first} rather than {last}, the difference").wait_for()
+    quick.get_by_role("button", name="Test this heatmap").click()
+    quick.get_by_role("button", name="Tested").wait_for()
     areas = result.faithfulness("libra_fullgrad", label=first, against=last)
-    assert f"{areas.insertion_area:.2f} against {areas.random_insertion_area:.2f}" in page.locator(
+    assert f"{areas.insertion_area:.2f} against {areas.random_insertion_area:.2f}" in quick.locator(
         ".measurements"
     ).inner_text().replace("−", "-")
-    assert "%" not in page.locator(".charts figure").first.inner_text(), "a difference of scores is no percentage"
-    page.locator(".bars button").nth(1).click()
-    map_when(page, f"for {second} rather than {last}")
+    assert "%" not in quick.locator(".charts figure").first.inner_text(), "a difference of scores is no percentage"
+    quick.locator(".bars button").nth(1).click()
+    map_when(quick, f"for {second} rather than {last}")
     rather.select_option(label=first)
-    map_when(page, f"for {second} rather than {first}")
+    map_when(quick, f"for {second} rather than {first}")
     index = f"against={result.labels.index(first)}"
-    page.wait_for_function("part => location.hash.includes(part)", arg=index)
-    address_of_two = page.url
-    page.locator(".bars button").first.click()  # a class is not compared with itself: they change places
-    swapped = map_when(page, f"for {first} rather than {second}")
+    quick.wait_for_function("part => location.hash.includes(part)", arg=index)
+    address_of_two = quick.url
+    quick.locator(".bars button").first.click()  # a class is not compared with itself: they change places
+    swapped = map_when(quick, f"for {first} rather than {second}")
     np.testing.assert_allclose(swapped, result.heatmap("libra_fullgrad", first, against=second), atol=1e-5)
-    page.go_back()
-    map_when(page, f"for {second} rather than {first}")
+    quick.go_back()
+    map_when(quick, f"for {second} rather than {first}")
     rather.select_option(label="rather than …")
-    page.wait_for_function("!document.querySelector('.look .subject').innerText.includes('rather than')")
-    page.wait_for_function("!location.hash.includes('against')")
-    page.goto("about:blank")
-    open_page(page, address_of_two)
-    page.locator(".look .subject", has_text=f"for {second} rather than {first}").wait_for()
-    overlap = page.evaluate("""() => {
+    quick.wait_for_function("!document.querySelector('.look .subject').innerText.includes('rather than')")
+    quick.wait_for_function("!location.hash.includes('against')")
+    quick.goto("about:blank")
+    open_page(quick, address_of_two)
+    quick.locator(".look .subject", has_text=f"for {second} rather than {first}").wait_for()
+    overlap = quick.evaluate("""() => {
       const [subject, menu] = [".subject", ".against"].map((name) => document.querySelector(`.caption ${name}`));
       subject.append(" a long name".repeat(20));
       return subject.getBoundingClientRect().right - menu.getBoundingClientRect().left;
     }""")
     assert overlap <= 0, "a long caption ends before the menu"
-    assert page.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == first
+    assert quick.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == first
 
 
-def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(page: Page, address: str) -> None:
-    open_page(page, address)
-    page.get_by_role("button", name="Remove patches").click()
-    drop(page, [(0, 0)], shown_result(page).grid)
-    result = shown_result(page)
+def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(quick: Page) -> None:
+    quick.get_by_role("button", name="Remove patches").click()
+    drop(quick, [(0, 0)], shown_result(quick).grid)
+    result = shown_result(quick)
     label = result.top(1)[0][0]
-    page.get_by_role("button", name="Find the patches").click()
-    page.get_by_role("button", name="Found").wait_for(timeout=120_000)
-    captions = page.locator(".sets figcaption").all_inner_texts()
+    quick.get_by_role("button", name="Find the patches").click()
+    quick.get_by_role("button", name="Found").wait_for(timeout=120_000)
+    captions = quick.locator(".sets figcaption").all_inner_texts()
     enough, needed = result.enough(), result.needed()
     assert enough is not None and needed is not None
-    assert captions[0].startswith(f"{len(enough.patches)} of 48 patches are enough: {percentage(enough.probability)}")
+    assert captions[0].startswith(f"{len(enough.patches)} of 15 patches are enough: {percentage(enough.probability)}")
     left = result.drop_patches(needed.patches)
     assert captions[1].startswith(f"Without these {len(needed.patches)} the model says {left.top(1)[0][0]}: ")
     taken = list(enough.patches)
@@ -93,21 +91,20 @@ def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(page: P
         taken += other.patches
     every = set(np.ndindex(result.grid))
     for place, kept in enumerate((set(enough.patches), every - set(needed.patches) - set(result.dropped))):
-        shown = page.locator(".sets canvas").nth(place).evaluate(VISIBLE, list(result.grid))
+        shown = quick.locator(".sets canvas").nth(place).evaluate(VISIBLE, list(result.grid))
         assert {divmod(patch, result.grid[1]) for patch in np.flatnonzero(shown).tolist()} == kept
     row, _ = min(enough.patches)
-    assert f"row {row + 1}, column" in (page.locator(".sets canvas").first.get_attribute("aria-label") or "")
-    page.locator(".bars button").nth(1).click()  # another class has other patches
-    page.get_by_role("button", name="Find the patches").wait_for()
-    assert page.locator(".sets figure").count() == 0
-    page.locator(".bars button").first.click()
-    page.get_by_role("button", name="Found").wait_for()
-    assert page.locator(".sets figcaption").all_inner_texts() == captions and label in captions[0]
+    assert f"row {row + 1}, column" in (quick.locator(".sets canvas").first.get_attribute("aria-label") or "")
+    quick.locator(".bars button").nth(1).click()  # another class has other patches
+    quick.get_by_role("button", name="Find the patches").wait_for()
+    assert quick.locator(".sets figure").count() == 0
+    quick.locator(".bars button").first.click()
+    quick.get_by_role("button", name="Found").wait_for()
+    assert quick.locator(".sets figcaption").all_inner_texts() == captions and label in captions[0]
 
 
-def test_a_search_can_be_cancelled_and_begun_again(page: Page, address: str) -> None:
-    open_page(page, address)
-    card = page.locator(".smallest-sets")
+def test_a_search_can_be_cancelled_and_begun_again(opened: Page) -> None:
+    card = opened.locator(".smallest-sets")
     card.get_by_role("button", name="Find the patches").click()
     card.get_by_role("button", name="Cancel").click()
     card.get_by_role("button", name="Find the patches").click()
@@ -115,28 +112,26 @@ def test_a_search_can_be_cancelled_and_begun_again(page: Page, address: str) -> 
     assert card.locator("figure").count() >= 3
 
 
-def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(page: Page, address: str) -> None:
-    open_page(page, address)
-    method_button(page, "Libra FullGrad+").check()
-    values = map_when(page, "Libra FullGrad+")
-    sentence = page.locator(".look .value").inner_text()
+def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened: Page) -> None:
+    method_button(opened, "Libra FullGrad+").check()
+    values = map_when(opened, "Libra FullGrad+")
+    sentence = opened.locator(".look .value").inner_text()
     count = int(sentence.removeprefix("Most of the evidence lies in ").split()[0])
     positive = np.sort(values.clip(0).ravel())[::-1]
     assert positive[: count - 1].sum() < 0.6 * positive.sum() and count <= values.size / 4
-    assert page.evaluate(f"{STAGE}.scene().map.length") == values.size
-    label = page.locator(".picture").get_attribute("aria-label") or ""
+    assert opened.evaluate(f"{STAGE}.scene().map.length") == values.size
+    label = opened.locator(".picture").get_attribute("aria-label") or ""
     assert f"{sentence}." in label and label.startswith("The picture under its heatmap: for ")
-    page.locator(".picture").hover()
-    page.wait_for_function("text => document.querySelector('.look .value').innerText !== text", arg=sentence)
+    opened.locator(".picture").hover()
+    opened.wait_for_function("text => document.querySelector('.look .value').innerText !== text", arg=sentence)
 
 
-def test_a_method_links_to_its_row_of_the_board(page: Page, address: str) -> None:
-    open_page(page, address)
-    method_button(page, "Relevance").check()
-    page.get_by_text("How is this computed?").click()
-    with page.context.expect_page() as opened:
-        page.get_by_role("link", name="How faithful it is").click()
-    board = opened.value
+def test_a_method_links_to_its_row_of_the_board(opened: Page) -> None:
+    method_button(opened, "Relevance").check()
+    opened.get_by_text("How is this computed?").click()
+    with opened.context.expect_page() as linked:
+        opened.get_by_role("link", name="How faithful it is").click()
+    board = linked.value
     board.wait_for_load_state()
     row = board.locator(":target")
     assert row.locator("td").first.inner_text() == "relevance" and "±" in row.inner_text()

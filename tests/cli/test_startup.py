@@ -39,14 +39,16 @@ import numpy as np
 import vit_demo
 picture = np.full((100, 100), 255, np.uint8)
 picture[20:80, 45:55] = 0
-assert vit_demo.explore(picture, "digits-tiny", 7).top(1)[0][0] == "1"
+found = vit_demo.explore(picture, "digits-tiny", 7)
+assert found.top(1)[0][0] == "1"
 unused = {"torch._dynamo", "sympy", "torchvision", "timm", "transformers", "gradio", "scipy.cluster", "scipy.spatial"}
 loaded = unused & sys.modules.keys()
 assert not loaded, loaded
+assert len(found._repr_html_()) > 10_000 and "gradio" not in sys.modules
 """
 
 
-def test_a_prediction_loads_neither_the_compiler_of_torch_nor_other_libraries():
+def test_a_prediction_loads_neither_the_compiler_of_torch_nor_other_libraries_and_a_notebook_no_gradio():
     done = subprocess.run([sys.executable, "-c", PREDICT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -54,7 +56,10 @@ def test_a_prediction_loads_neither_the_compiler_of_torch_nor_other_libraries():
 def test_presets_are_listed(capsys):
     assert main(["presets"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(vit_demo.presets())
+    sources = {line.split()[0]: line.split()[-1] for line in lines}
+    assert list(sources) == list(vit_demo.presets())
+    assert sources["photos-tiny"] == "bundled"
+    assert sources["vit-ti16"] == "timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 
 
 def test_the_methods_in_the_help_are_the_registered_ones(capsys):

@@ -10,13 +10,13 @@ GREY, RGB, PALETTE, RGBA = 0, 2, 3, 6  # colour types of PNG
 _SAMPLES = {GREY: 1, RGB: 3, PALETTE: 1, RGBA: 4}
 
 
-def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
+def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     file = io.BytesIO()
     image.save(file, kind, **options)
     return file.getvalue()
 
 
-def _chunk(kind: bytes, body: bytes) -> bytes:
+def chunk(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
@@ -33,8 +33,8 @@ def png(width: int, height: int, colour: int, bits: int = 8, interlaced: bool = 
         for done in range(0, rows, 64):
             body += pack.compress(row * min(64, rows - done))
     header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, int(interlaced))
-    palette = _chunk(b"PLTE", bytes(768)) + _chunk(b"tRNS", bytes(256)) if colour == PALETTE else b""
-    chunks = _chunk(b"IHDR", header) + extra + palette + _chunk(b"IDAT", body + pack.flush()) + _chunk(b"IEND", b"")
+    palette = chunk(b"PLTE", bytes(768)) + chunk(b"tRNS", bytes(256)) if colour == PALETTE else b""
+    chunks = chunk(b"IHDR", header) + extra + palette + chunk(b"IDAT", body + pack.flush()) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
@@ -43,7 +43,7 @@ def png_with_exif_of(values: int, size: int) -> bytes:
     offset = 8 + 2 + 12 * values + 4
     entries = b"".join(struct.pack("<HHII", 1000 + tag, 7, size, offset) for tag in range(values))
     exif = b"II*\0\x08\0\0\0" + struct.pack("<H", values) + entries + bytes(4) + bytes(size)
-    return png(8, 8, RGB, extra=_chunk(b"eXIf", exif))
+    return png(8, 8, RGB, extra=chunk(b"eXIf", exif))
 
 
 def jpeg_of_scans(side: int, scans: int) -> bytes:

@@ -34,8 +34,7 @@ def _jpeg_of_size(width: int, height: int) -> bytes:
 def _png_of_chunk(kind: bytes, body: bytes) -> bytes:
     """A PNG with one more chunk before its data."""
     data = _png()
-    chunk = struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    return data[:33] + chunk + data[33:]
+    return data[:33] + bombs.chunk(kind, body) + data[33:]
 
 
 def _gif_of_frames(count: int) -> bytes:

@@ -1,6 +1,5 @@
 """Two decoding processes at a time, bound by the kernel; however it ends, there is a picture or one sentence."""
 
-import threading
 import time
 
 import pytest
@@ -10,6 +9,8 @@ from vit_demo.errors import ImageError
 from vit_demo.images import decode_drawing, decode_image, read_image, reading
 from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX
 from vit_demo.images.rgb import DAMAGED
+
+from ..asynchronous import at_once
 
 PNG_URL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
@@ -30,11 +31,7 @@ def test_two_pictures_are_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(reading, "decode_in_process", decode)
     (tmp_path / "picture").write_bytes(b"any")
     jobs = [lambda: decode_image(b"any"), lambda: read_image(b"any"), lambda: read_image(tmp_path / "picture")] * 2
-    threads = [threading.Thread(target=job) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
+    at_once(*jobs)
     assert most == 2
 
 
@@ -64,7 +61,10 @@ def test_waiting_ends_with_a_message_and_drawings_do_not_wait(monkeypatch: pytes
             "from vit_demo.images import decoder\ndecoder.decode = lambda data: bytearray(10**9)\ndecoder.main()",
             TOO_COMPLEX,
         ),
-        ("from vit_demo.images import decoder\ndecoder._set_resource_limits()\nwhile True: pass", TOO_COMPLEX),
+        (
+            "from vit_demo.images import decoder as d\nd.MAX_CPU_SECONDS = 0.5\nd._set_resource_limits()\nwhile 1: 0",
+            TOO_COMPLEX,
+        ),
     ],
     ids=["crash", "exit", "size", "short", "silent", "hangs", "memory", "spins"],
 )

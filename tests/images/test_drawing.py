@@ -15,21 +15,13 @@ from vit_demo.images import decode_drawing
 from vit_demo.images.reading import MAX_DRAWING_CHARACTERS, MAX_DRAWING_SIDE
 from vit_demo.images.rgb import to_rgb
 
+from .bombs import chunk, encoded
+
 PREFIX = "data:image/png;base64,"
-
-
-def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
 
 
 def url(data: bytes, prefix: str = PREFIX) -> str:
     return prefix + base64.b64encode(data).decode()
-
-
-def chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 PNG = encoded(Image.new("RGB", (8, 8), "red"))

@@ -1,7 +1,6 @@
-"""What tests of jobs share: jobs that are held, and waiting."""
+"""A job that is held until its test lets it go."""
 
 import threading
-import time
 
 WAIT = 10  # seconds that no test comes near
 
@@ -18,10 +17,3 @@ def held(runner, key, pool, nbytes=0):
     job = runner.submit(key, work, pool, nbytes)
     assert started.wait(WAIT)
     return job, go_on
-
-
-def until(condition):
-    deadline = time.monotonic() + WAIT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)

@@ -6,6 +6,8 @@ import pytest
 
 from vit_demo.inference.cache import ENTRY_BYTES, ByteCache
 
+from ..asynchronous import at_once
+
 
 def test_it_holds_no_more_than_its_bytes_and_evicts_the_least_recently_used():
     cache = ByteCache(3 * (100 + ENTRY_BYTES), len)
@@ -73,9 +75,5 @@ def test_threads_do_not_harm_each_other():
             cache.put(number % 90, bytes(10))
             cache.get(number % 70)
 
-    threads = [threading.Thread(target=work, args=(start,)) for start in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(lambda start=start: work(start) for start in range(4)))
     assert len(cache.list_keys()) == 50 and cache.num_bytes == cache.max_bytes

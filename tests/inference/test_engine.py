@@ -1,7 +1,6 @@
 """The service, on a tiny network with seeded weights, against the network called by hand."""
 
 import math
-import threading
 import time
 from dataclasses import replace
 
@@ -18,6 +17,8 @@ from vit_demo.inference import forward
 from vit_demo.inference.engine import Engine, _engines, get_engine
 from vit_demo.inference.limits import forward_bytes
 from vit_demo.weights import PRESETS
+
+from ..asynchronous import at_once
 
 HALF = (0.5, 0.5, 0.5)
 
@@ -151,16 +152,7 @@ def test_threads_get_the_results_of_their_own_pictures(tiny, photo):
     pictures = [photo.rotate(angle) for angle in range(0, 360, 30)]
     alone = [Engine.explore(engine, p, "photos-tiny", 8).logits for p in pictures]
     engine = Engine("cpu")
-    found = [None] * len(pictures)
-
-    def work(i):
-        found[i] = engine.explore(pictures[i], "photos-tiny", 8).logits
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(pictures))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = at_once(*(lambda p=p: engine.explore(p, "photos-tiny", 8).logits for p in pictures))
     np.testing.assert_allclose(found, alone, atol=1e-6)
     assert len(loads) == 2
 
@@ -202,7 +194,7 @@ def test_slow_work_counts_as_more_memory(tiny, monkeypatch, slow, passes):
 def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
     best = str(best_device())
     assert get_engine() is get_engine(None) is get_engine(best)
-    found, made = [], []
+    made = []
 
     def slowly(name):
         made.append(name)
@@ -211,11 +203,7 @@ def test_a_device_has_one_engine_however_it_is_named(monkeypatch):
 
     monkeypatch.setattr(module, "Engine", slowly)
     _engines.clear()
-    threads = [threading.Thread(target=lambda: found.append(get_engine("cpu"))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = at_once(*[lambda: get_engine("cpu")] * 8)
     assert len(set(map(id, found))) == 1 and made == ["cpu"]
     _engines.clear()
 
@@ -230,12 +218,7 @@ def test_equal_requests_at_once_make_one_pass(tiny, photo, monkeypatch):
         return plain(*arguments)
 
     engine._execute = slowly
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(engine.explore(photo, "photos-tiny", 8))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = at_once(*[lambda: engine.explore(photo, "photos-tiny", 8)] * 6)
     assert len(passes) == 1 and len(set(map(id, found))) == 1
 
 

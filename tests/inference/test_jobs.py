@@ -17,8 +17,8 @@ from vit_demo.inference.job import Cancelled, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import POOLS, Pool
 
-from ..asynchronous import run
-from .job_helpers import WAIT, held, until
+from ..asynchronous import run, until
+from .job_helpers import WAIT, held
 
 
 def test_equal_requests_run_once(runner):
@@ -28,12 +28,6 @@ def test_equal_requests_run_once(runner):
     go_on.set()
     assert [one.result() for one in again] == ["same"] * 5
     assert runner.run("same", lambda: "anew", "slow") == "anew", "what is finished is no longer joined"
-
-
-def test_a_quick_lane_does_not_wait_for_a_slow_one(runner):
-    _, go_on = held(runner, "long", "slow")
-    assert runner.run("short", lambda: "done", "quick") == "done"
-    go_on.set()
 
 
 def test_too_many_are_refused_in_one_sentence_and_the_next_one_works(runner):

@@ -5,7 +5,8 @@ import time
 
 from vit_demo.inference.job import Job, report
 
-from .job_helpers import WAIT, held, until
+from ..asynchronous import until
+from .job_helpers import WAIT, held
 
 
 def test_a_job_within_a_job_runs_in_its_thread_and_reports_to_it(runner):

@@ -41,6 +41,7 @@ def test_tokens_of_several_pictures_are_those_of_a_plain_loop(three, eight):
     for result, expected in zip(results, (three, eight), strict=True):
         np.testing.assert_allclose(result.tokens(2), tokens_after(expected, 2)[0], atol=1e-4)
         np.testing.assert_array_equal(result.tokens(), result.tokens(5))
+    assert three.drop_patches([(0, 0), (3, 3)]).tokens().shape == (47, three.tokens().shape[1])
 
 
 def test_similarity_is_the_cosine_of_the_tokens(three, eight):
@@ -50,14 +51,6 @@ def test_similarity_is_the_cosine_of_the_tokens(three, eight):
         cosines = tokens @ query / np.linalg.norm(tokens, axis=1) / np.linalg.norm(query)
         np.testing.assert_allclose(found, cosines.reshape(7, 7), atol=1e-3)
     np.testing.assert_array_equal(three.similarity((0, 0)), three.similarity((0, 0), 5))
-
-
-def test_tokens_are_those_after_a_block_without_dropped_patches(three):
-    np.testing.assert_allclose(three.tokens(2), tokens_after(three, 2)[0], atol=1e-4)
-    np.testing.assert_array_equal(three.tokens(), three.tokens(5))
-    assert three.drop_patches([(0, 0), (3, 3)]).tokens().shape == (47, three.tokens().shape[1])
-    with pytest.raises(InputError, match="block"):
-        three.tokens(6)
 
 
 def test_components_of_two_results_are_fitted_together(three, eight):
@@ -132,6 +125,7 @@ def test_a_dropped_patch_has_no_token(three):
     [
         (lambda ex: ex.similarity((7, 0)), r"no patch \(7, 0\)"),
         (lambda ex: ex.norms(6), "no block 6"),
+        (lambda ex: ex.tokens(6), "no block 6"),
         (lambda ex: ex.kmeans(1), "from 2 to 12"),
         (lambda ex: ex.kmeans(13), "from 2 to 12"),
         (lambda ex: ex.pca(components=0), "from 1 to 64"),

@@ -55,26 +55,6 @@ def test_maps_equal_what_timm_computes_without_its_fused_kernel() -> None:
         torch.testing.assert_close(attention_to(trace, block, 3), expected[..., 3], atol=1e-5, rtol=0)
 
 
-def test_rows_sum_to_one_and_columns_need_not(trace_of: MakeTrace) -> None:
-    trace = trace_of()
-    row, column = attention_from(trace, -1, 5), attention_to(trace, -1, 5)
-    assert row.shape == column.shape == (2, 3, 17)
-    torch.testing.assert_close(row.sum(-1), torch.ones(2, 3))
-    torch.testing.assert_close(attention_matrix(trace, -1).sum(-1), torch.ones(2, 3, 17))
-    assert (column.sum(-1) - 1).abs().min() > 1e-3
-    assert column.min() >= 0
-    assert column.max() <= 1
-
-
-def test_a_column_is_a_column_of_the_matrix(trace_of: MakeTrace) -> None:
-    trace = trace_of()
-    matrix = attention_matrix(trace, 1)
-    columns = torch.stack([attention_to(trace, 1, token) for token in range(17)], dim=-1)
-    rows = torch.stack([attention_from(trace, 1, token) for token in range(17)], dim=-2)
-    torch.testing.assert_close(columns, matrix)
-    torch.testing.assert_close(rows, matrix)
-
-
 @pytest.mark.parametrize("chunk_values", [1, 2 * 3 * 17, 4 * 2 * 3 * 17, 1 << 20])
 def test_chunks_cover_every_query_once_and_stay_small(
     trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch, chunk_values: int
@@ -88,15 +68,6 @@ def test_chunks_cover_every_query_once_and_stay_small(
     assert all(chunk.numel() <= max(chunk_values, 2 * 3 * 17) for _, chunk in parts)
     for part, chunk in parts:
         torch.testing.assert_close(chunk, whole[:, :, part])
-
-
-def test_chunking_changes_no_column_and_no_logsumexp(trace_of: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = trace_of()
-    column, normalisers = attention_to(trace, 0, 4), logsumexp(trace.q[0], trace.k[0])
-    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
-    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)  # 4 queries of 17, and 1 left over
-    torch.testing.assert_close(attention_to(trace, 0, 4), column)
-    torch.testing.assert_close(logsumexp(trace.q[0], trace.k[0]), normalisers)
 
 
 def test_logsumexp_and_one_dot_product_give_one_value(trace_of: MakeTrace, written_out: WriteOut) -> None:
@@ -128,15 +99,6 @@ def test_half_precision_traces_give_float32_maps(
     assert {one.dtype for one in (*maps, logsumexp(trace.q[1], trace.k[1]))} == {torch.float32}
     for ours, expected in zip(maps, (full, full[:, :, 3], full[..., 3]), strict=True):
         torch.testing.assert_close(ours, expected, atol=1e-5, rtol=0)
-
-
-def test_samples_of_a_batch_keep_apart(trace_of: MakeTrace) -> None:
-    trace = trace_of(batch=3)
-    alone = Recording(
-        trace.grid, trace.num_prefix_tokens, *([one[1:2] for one in kind] for kind in (trace.q, trace.k, trace.v))
-    )
-    torch.testing.assert_close(attention_from(alone, 1, 3)[0], attention_from(trace, 1, 3)[1])
-    torch.testing.assert_close(attention_to(alone, 1, 3)[0], attention_to(trace, 1, 3)[1])
 
 
 @pytest.mark.parametrize("fields", [{}, {"num_registers": 4}, {"class_token": False, "pool": "mean"}], ids=str)

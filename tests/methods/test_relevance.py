@@ -87,31 +87,12 @@ def test_dropped_patches_are_zero_and_the_others_as_if_they_were_masked(network:
 
 
 @pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}], ids=str)
-def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
-    model, images = network(**fields), torch.randn(2, 3, 16, 16)
-    whole = relevance(model, images, 1)
-    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
-    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
-    torch.testing.assert_close(relevance(model, images, 1), whole)
-
-
-@pytest.mark.parametrize("fields", [{}, {"class_token": False, "pool": "mean"}], ids=str)
 def test_large_matrices_are_multiplied_alike(network: Network, monkeypatch: pytest.MonkeyPatch, fields) -> None:
     model, images = network(**fields), torch.randn(1, 3, 16, 16)
     monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
     together = relevance(model, images, 2)
     monkeypatch.setattr("vit_demo.methods.attention_rows.LARGE_MATMUL", 0)
     torch.testing.assert_close(relevance(model, images, 2), together, atol=1e-6, rtol=1e-5)
-
-
-def test_half_precision_gives_float32_maps_near_the_exact_ones(network: Network) -> None:
-    model, images = network(), torch.randn(1, 3, 16, 16)
-    exact = relevance(model, images, 1)
-    with torch.autocast("cpu", torch.bfloat16):
-        mixed = relevance(model, images, 1)
-    for rough in (mixed, relevance(model.bfloat16(), images.bfloat16(), 1)):
-        assert rough.dtype == torch.float32
-        torch.testing.assert_close(rough, exact, atol=0.1 * float(exact.max()), rtol=0)
 
 
 @pytest.mark.parametrize("method", [relevance, attnlrp])

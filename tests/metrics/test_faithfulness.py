@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods import METHODS, find_method
+from vit_demo.methods import METHODS
 from vit_demo.metrics import blur, faithfulness, randomization
 from vit_demo.metrics.baselines import baseline_image
 from vit_demo.trace import TracedViT
@@ -143,11 +143,6 @@ def test_the_cascade_goes_from_the_top_down(network: Network) -> None:
         patch.setitem(METHODS, "attention", spied)
         randomization(model, images, 1, "attention")
     assert seen == [[False] * 3, [False] * 3, [False, False, True], [False, True, True], [True] * 3]
-
-
-def test_an_unknown_method_is_refused_in_one_sentence() -> None:
-    with pytest.raises(ValueError, match="There is no method 'magic': choose one of attention, rollout"):
-        find_method("magic")
 
 
 def test_what_replaces_removed_patches() -> None:

@@ -36,6 +36,7 @@ def test_no_dimension_is_zero(field):
         ({"dropout": 1.0}, "below 1"),
         ({"drop_path": 1.0}, "below 1"),
         ({"drop_path": None}, "drop_path must be a finite number"),
+        ({"class_token": False}, "needs class_token=True"),
         ({"pool": "max"}, "pool must be one of cls, mean"),
         ({"pool": ["cls"]}, "pool must be one of cls, mean"),
         ({"pos_embed": "rotary"}, "pos_embed must be one of"),

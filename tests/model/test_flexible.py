@@ -118,7 +118,9 @@ def test_rectangular_images_and_other_patch_sizes_work(
     assert logits.shape == (2, 5)
 
 
-@pytest.mark.parametrize(("size", "patch_size"), [((16, 16), 5), ((16, 18), 4), ((18, 16), 4)])
+@pytest.mark.parametrize(
+    ("size", "patch_size"), [((16, 16), 5), ((16, 18), 4), ((18, 16), 4), ((16, 16), 0), ((16, 16), -4)]
+)
 def test_a_patch_size_that_does_not_divide_is_refused_in_one_sentence(
     tiny: ViTConfig, size: tuple[int, int], patch_size: int
 ) -> None:

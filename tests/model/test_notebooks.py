@@ -10,21 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vit_demo.methods import attention_matrix
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
-from vit_demo.trace import Recording, TracedViT
-
-
-@pytest.mark.parametrize("config", [EINOPS_VIT, ANNOTATED_VIT, VIT_TINY], ids=["einops", "annotated", "tiny"])
-def test_photo_notebooks_go_from_pixels_to_a_thousand_logits(config: ViTConfig) -> None:
-    model = ViT(replace(config, depth=1)).eval()
-    images = torch.randn(1, 3, 224, 224)
-    with torch.inference_mode():
-        assert model.patch_embed(images, 16).shape == (1, 196, config.embed_dim)
-        assert model.embed(images, (14, 14), 16).shape == (1, 197, config.embed_dim)
-        assert model.forward_features(images).shape == (1, 197, config.embed_dim)
-        assert model(images).shape == (1, 1000)
 
 
 @pytest.mark.parametrize(
@@ -50,26 +37,6 @@ def test_annotated_notebook_drops_a_tenth_in_training_only() -> None:
         assert dropped == pytest.approx(0.1, abs=0.02)
         assert not torch.equal(model(images), model(images))
         assert torch.equal(model.eval()(images), model(images))
-
-
-def test_every_block_of_vit_tiny_gives_its_attention() -> None:
-    model, trace = TracedViT.of(ViT(VIT_TINY)), Recording()
-    with torch.inference_mode():
-        model(torch.randn(1, 3, 224, 224), trace)
-        maps = [attention_matrix(trace, block) for block in range(trace.num_blocks)]
-    assert [tuple(one.shape) for one in maps] == [(1, 3, 197, 197)] * 12
-
-
-def test_mnist_notebook_goes_from_49_patches_to_ten_logits() -> None:
-    model = ViT(MNIST_FROM_SCRATCH).eval()
-    images = torch.randn(5, 1, 28, 28)
-    trace = Recording()
-    with torch.inference_mode():
-        assert model.patch_embed(images, 4).shape == (5, 49, 8)
-        assert model.forward_features(images).shape == (5, 50, 8)
-        assert TracedViT.of(model)(images, trace).shape == (5, 10)
-    assert (trace.num_blocks, trace.num_heads, trace.num_tokens, trace.grid) == (2, 2, 50, (7, 7))
-    assert model.blocks[0].mlp.fc1.out_features == 32
 
 
 def test_mnist_notebook_equals_a_plain_loop_over_images_and_heads(randomise: Callable[..., nn.Module]) -> None:

@@ -27,6 +27,13 @@ def _kernel(model: ViT, patch_size: int) -> Tensor:
     return embedding.kernels.get(embedding.proj.weight, patch_size, resample_patch_embed)
 
 
+@torch.no_grad()
+def _derive_both(model: ViT) -> Tensor:
+    """Fills both caches; gives the kernel."""
+    model.pos_embed_for((8, 8))
+    return _kernel(model, 2)
+
+
 def _check_fresh(model: ViT, before: Tensor) -> None:
     """Kernel and positions were derived again, from the parameters as they are now."""
     with torch.no_grad():
@@ -53,9 +60,7 @@ def test_frozen_weights_are_cached_with_gradients_enabled(model: ViT) -> None:
 def test_loading_weights_clears_the_cache(
     model: ViT, tiny: ViTConfig, randomise: Callable[..., nn.Module], assign: bool
 ) -> None:
-    with torch.no_grad():
-        before = _kernel(model, 2)
-        model.pos_embed_for((8, 8))
+    before = _derive_both(model)
     model.load_state_dict(randomise(ViT(tiny)).state_dict(), assign=assign)
     _check_fresh(model, before)
 
@@ -64,9 +69,7 @@ def test_loading_weights_clears_the_cache(
 def test_an_optimiser_step_clears_the_cache(model: ViT, fused: bool) -> None:
     optimiser = torch.optim.AdamW(model.parameters(), lr=0.1, fused=fused)
     images = torch.randn(2, 3, 16, 16)
-    with torch.no_grad():
-        before = _kernel(model, 2)
-        model.pos_embed_for((8, 8))
+    before = _derive_both(model)
     model(images, patch_size=2).square().sum().backward()
     optimiser.step()
     _check_fresh(model, before)
@@ -135,9 +138,7 @@ def test_weights_made_in_inference_mode_are_never_stale(tiny: ViTConfig) -> None
 
 def test_changing_the_data_of_a_parameter_clears_the_cache(model: ViT) -> None:
     """That leaves no trace in the version of the tensor."""
-    with torch.no_grad():
-        before = _kernel(model, 2)
-        model.pos_embed_for((8, 8))
+    before = _derive_both(model)
     for parameter in model.parameters():
         parameter.data.mul_(1.5)
     _check_fresh(model, before)
@@ -170,18 +171,6 @@ def test_stacked_parameters_can_be_mapped_over(model: ViT) -> None:
         found = torch.vmap(run)(stacked)
         torch.testing.assert_close(found[0], model(images, patch_size=2))
         torch.testing.assert_close(found[1], run({name: value[1] for name, value in stacked.items()}))
-
-
-def test_each_size_is_derived_once() -> None:
-    cache, parameter, derived = SizeCache(), torch.zeros(3), []
-
-    def derive(tensor: Tensor, size: int) -> Tensor:
-        derived.append(size)
-        return tensor + size
-
-    for size in (1, 2, 1, 2, 3, 1):
-        assert cache.get(parameter, size, derive)[0] == size
-    assert derived == [1, 2, 3]
 
 
 class Watched(Tensor):

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from .conftest import first_free
+from ..servers import free_port
 
 FOLDER = Path(__file__).parents[2] / "docs" / "haproxy"
 
@@ -46,7 +46,7 @@ def proxy(tmp_path):
     running = []
 
     def start(name: str, *servers: ThreadingHTTPServer) -> str:
-        port = first_free(0)
+        port = free_port()
         text = (FOLDER / name).read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
         for given in ("http-request 10s", "http-keep-alive 15s"):
             assert f"timeout {given}" in text

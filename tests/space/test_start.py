@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .conftest import wait_for
+from ..servers import wait_for
 
 ROOT = Path(__file__).parents[2]
 READ_ONLY = "mount -o remount,bind,ro /"
@@ -93,7 +93,7 @@ def space(tmp_path_factory, space_port):
         process = subprocess.Popen(["unshare", "-m", "sh", "-c", start], cwd=ROOT, env=settings, stdout=log, stderr=log)
         address = f"http://127.0.0.1:{space_port}"
         try:
-            wait_for(address, process, folder / "log")
+            wait_for(space_port, process, folder / "log")
             yield address, folder / "log"
         finally:
             process.terminate()

@@ -16,7 +16,7 @@ from huggingface_hub import SpaceCard
 import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 
-from .conftest import wait_for
+from ..servers import wait_for
 from .device_api import device_api
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def space(tmp_path_factory, free_port):
         )
         address = f"http://127.0.0.1:{free_port}"
         try:
-            wait_for(address, process, folder / "log")
+            wait_for(free_port, process, folder / "log")
             yield address, process, requests
         finally:
             os.killpg(process.pid, signal.SIGKILL)  # the fork, too

@@ -237,16 +237,6 @@ def test_each_epoch_has_another_order_and_every_image_once(data, recipe, tmp_pat
     assert not torch.equal(first, second)
 
 
-def test_the_seed_determines_the_weights(data, recipe, tmp_path):
-    def weights(name, seed):
-        run = trainer(data, tmp_path / name, seed=seed, epochs=1)
-        run.run()
-        return torch.cat([p.flatten() for p in run.trained_network.parameters()])
-
-    assert torch.equal(weights("a", 0), weights("b", 0))
-    assert not torch.equal(weights("a", 0), weights("c", 1))
-
-
 def test_predictions_are_those_of_a_plain_loop(data, recipe, tmp_path):
     model, test = ViT(TINY), load_digits(data, "test")
     found = predict(model, test, PRESETS["digits-tiny"], 7, batch_size=7)

@@ -15,7 +15,7 @@ from .http_requests import wait_until_idle
 
 
 @pytest.fixture(scope="session")
-def running_page() -> Iterator[gr.Blocks]:
+def page() -> Iterator[gr.Blocks]:
     """The page, served at its ``local_url``."""
     page = launch("127.0.0.1", wait=False)
     yield page

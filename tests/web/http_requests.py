@@ -6,12 +6,12 @@ import http.client
 import io
 import json
 import secrets
-import time
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 from vit_demo.web.catalog.example_digits import example_picture
+
+from ..asynchronous import until
 
 
 def request(page, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -51,16 +51,19 @@ def event(page, number: int, data: list[Any]) -> str:
     )
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def number_of(page, name: str) -> int:
+    """The number of an endpoint's event."""
+    return next(number for number, function in page.fns.items() if function.api_name == name)
+
+
+def component(page, name: str = "Stage") -> int:
+    """The number of a component with a function that the browser calls."""
+    return next(block._id for block in page.blocks.values() if type(block).__name__ == name)
 
 
 def wait_until_idle(page) -> None:
     """Waits until no event is in Gradio's queue or running."""
-    wait_until(lambda: not len(page._queue) and not any(page._queue.active_jobs))
+    until(lambda: not len(page._queue) and not any(page._queue.active_jobs))
 
 
 def upload(page, *files: bytes, name: str = "a.png", query: str = "") -> tuple[int, bytes]:

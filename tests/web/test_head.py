@@ -32,8 +32,8 @@ class Head(HTMLParser):
 
 
 @pytest.fixture
-def address(running_page) -> str:
-    return running_page.local_url
+def address(page) -> str:
+    return page.local_url
 
 
 def fetch(url: str) -> tuple[bytes, str]:

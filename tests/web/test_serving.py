@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import re
 import shutil
 import signal
@@ -15,7 +14,6 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
@@ -31,8 +29,8 @@ from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
 from ..replies import handle
+from ..servers import ROOT, free_port, start, wait_for
 
-ROOT = Path(__file__).parents[2]
 SLOW = """
 import gc
 import time
@@ -54,28 +52,6 @@ assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every full collectio
 """
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def start(port: int, program: str, **settings: str) -> subprocess.Popen:
-    environment = {
-        **os.environ,
-        "GRADIO_SERVER_PORT": str(port),
-        "GRADIO_ANALYTICS_ENABLED": "False",
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONPATH": str(ROOT),
-        "OMP_NUM_THREADS": "1",
-        **settings,
-    }
-    command = [sys.executable, "-c", program]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-
-
 def get(port: int, path: str) -> bytes:
     with urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:
         return response.read()
@@ -86,18 +62,6 @@ def post(port: int, path: str, body: dict) -> dict:
     with urlopen(Request(f"http://127.0.0.1:{port}{path}", json.dumps(body).encode(), headers), timeout=30) as response:
         assert response.headers["content-encoding"] == "gzip"
         return unpack(response.read())
-
-
-def wait_for(port: int, process: subprocess.Popen) -> None:
-    deadline = time.monotonic() + 180  # importing torch takes long on a busy machine
-    while time.monotonic() < deadline:
-        try:
-            get(port, "/healthz")
-            return
-        except OSError:
-            assert process.poll() is None, process.stdout.read()
-            time.sleep(0.1)
-    raise AssertionError("it did not start")
 
 
 @pytest.fixture
@@ -140,7 +104,7 @@ def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
 def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tmp_path):
     port = free_port()
-    process = start(port, SLOW, GRADIO_TEMP_DIR=str(tmp_path))
+    process = start(port, "-c", SLOW, GRADIO_TEMP_DIR=str(tmp_path))
     stop.append(process)
     wait_for(port, process)
     config = json.loads(get(port, "/config"))
@@ -176,7 +140,7 @@ def test_uvicorn_ends_although_a_page_is_open_and_deletes_uploads(stop, tmp_path
     port = free_port()
     arguments = command.replace("--timeout-graceful-shutdown 20", "--timeout-graceful-shutdown 1").split()
     program = f"import uvicorn; uvicorn.main({[*arguments, '--port', str(port)]!r})"
-    process = start(port, program, GRADIO_TEMP_DIR=str(tmp_path))
+    process = start(port, "-c", program, GRADIO_TEMP_DIR=str(tmp_path))
     stop.append(process)
     wait_for(port, process)
     (folder,) = tmp_path.glob("vit_demo-*")

@@ -100,3 +100,13 @@ def timm_folder(tmp_path, published):
 @pytest.fixture
 def transformers_folder(tmp_path, transformers_files):
     return write_files(tmp_path, transformers_files)
+
+
+@pytest.fixture
+def headless(tmp_path, randomise):
+    """A folder with a model without a classifier head."""
+    config = transformers.Dinov2WithRegistersConfig(
+        hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=28, patch_size=7
+    )
+    randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path / "headless")
+    return str(tmp_path / "headless")

@@ -24,13 +24,6 @@ from .hub_server import COMMIT
 PHOTO = Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8))
 
 
-@pytest.fixture
-def folder(tmp_path, published):
-    for name, content in published.files.items():
-        (tmp_path / name).write_bytes(content)
-    return tmp_path
-
-
 def expected_logits(model, preset):
     tensor, _ = preprocess(
         PHOTO, image_size=preset.image_size, patch_size=preset.default_patch_size, mean=preset.mean, std=preset.std,
@@ -62,28 +55,34 @@ def test_a_revision_may_be_named(hub, published):
         find_preset("someone/cats@v2")
 
 
-def test_a_folder_is_explored_by_its_path(folder, published):
-    result = vit_demo.explore(PHOTO, str(folder))
-    np.testing.assert_allclose(result.logits, expected_logits(published.model, find_preset(str(folder))), atol=1e-4)
+def test_a_folder_is_explored_by_its_path(timm_folder, published):
+    result = vit_demo.explore(PHOTO, str(timm_folder))
+    np.testing.assert_allclose(
+        result.logits, expected_logits(published.model, find_preset(str(timm_folder))), atol=1e-4
+    )
 
 
-def test_weights_that_were_saved_anew_are_loaded_anew(folder, published):
-    before = vit_demo.explore(PHOTO, str(folder))
+def test_weights_that_were_saved_anew_are_loaded_anew(timm_folder, published):
+    before = vit_demo.explore(PHOTO, str(timm_folder))
     state = {name: tensor + 0.01 for name, tensor in published.model.state_dict().items()}
-    save_file(state, folder / "model.safetensors")
-    after = vit_demo.explore(PHOTO, folder)
-    assert vit_demo.explore(PHOTO, str(folder)) is after and not np.allclose(after.logits, before.logits, atol=1e-3)
-    np.testing.assert_allclose(after.logits, vit_demo.load(folder)(after.pixels).detach()[0], atol=1e-5)
+    save_file(state, timm_folder / "model.safetensors")
+    after = vit_demo.explore(PHOTO, timm_folder)
+    assert vit_demo.explore(PHOTO, str(timm_folder)) is after and not np.allclose(
+        after.logits, before.logits, atol=1e-3
+    )
+    np.testing.assert_allclose(after.logits, vit_demo.load(timm_folder)(after.pixels).detach()[0], atol=1e-5)
 
 
-def test_a_relative_path_is_that_of_the_working_folder(folder, published, tmp_path, monkeypatch):
+def test_a_relative_path_is_that_of_the_working_folder(timm_folder, published, tmp_path, monkeypatch):
     other = tmp_path / "elsewhere"
-    shutil.copytree(folder, other / folder.name)
-    save_file({k: v + 0.01 for k, v in published.model.state_dict().items()}, other / folder.name / "model.safetensors")
+    shutil.copytree(timm_folder, other / timm_folder.name)
+    save_file(
+        {k: v + 0.01 for k, v in published.model.state_dict().items()}, other / timm_folder.name / "model.safetensors"
+    )
     logits = []
-    for place in (folder.parent, other):
+    for place in (timm_folder.parent, other):
         monkeypatch.chdir(place)
-        logits.append(vit_demo.explore(PHOTO, f"./{folder.name}").logits)
+        logits.append(vit_demo.explore(PHOTO, f"./{timm_folder.name}").logits)
     assert not np.allclose(*logits, atol=1e-3)
 
 
@@ -106,15 +105,11 @@ def test_a_transformers_folder_as_save_pretrained_writes_it(tmp_path, randomise)
     )
 
 
-def test_a_model_without_a_classifier_head(tmp_path, randomise):
-    config = transformers.Dinov2WithRegistersConfig(
-        hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=28, patch_size=7
-    )
-    randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path)
-    result = vit_demo.explore(PHOTO, str(tmp_path))
+def test_a_model_without_a_classifier_head(headless):
+    result = vit_demo.explore(PHOTO, headless)
     assert result.logits.shape == (0,) and result.top() == [] and not result.is_confident
     assert result.trace.num_prefix_tokens == 5 and result.rollout().shape == (4, 4)
-    assert "assumed" in find_preset(str(tmp_path)).note  # no preprocessor_config.json
+    assert "assumed" in find_preset(headless).note  # no preprocessor_config.json
 
 
 def test_a_distilled_deit_keeps_its_second_head(tmp_path, randomise):
@@ -128,15 +123,15 @@ def test_a_distilled_deit_keeps_its_second_head(tmp_path, randomise):
     np.testing.assert_allclose(result.logits, expected_logits(theirs, find_preset(str(tmp_path))), atol=1e-4)
 
 
-def test_weights_in_half_precision_become_float32(folder, published):
-    save_file({k: v.half() for k, v in published.model.state_dict().items()}, folder / "model.safetensors")
-    assert {p.dtype for p in vit_demo.load(str(folder)).parameters()} == {torch.float32}
+def test_weights_in_half_precision_become_float32(timm_folder, published):
+    save_file({k: v.half() for k, v in published.model.state_dict().items()}, timm_folder / "model.safetensors")
+    assert {p.dtype for p in vit_demo.load(str(timm_folder)).parameters()} == {torch.float32}
 
 
-def test_quantised_weights_are_refused(folder, published):
-    save_file({k: v.to(torch.int8) for k, v in published.model.state_dict().items()}, folder / "model.safetensors")
+def test_quantised_weights_are_refused(timm_folder, published):
+    save_file({k: v.to(torch.int8) for k, v in published.model.state_dict().items()}, timm_folder / "model.safetensors")
     with pytest.raises(CheckpointError, match="holds I8"):
-        find_preset(str(folder))
+        find_preset(str(timm_folder))
 
 
 def timm_config(**changes: Any) -> dict[str, Any]:
@@ -159,31 +154,28 @@ def timm_config(**changes: Any) -> dict[str, Any]:
         ({}, "has neither timm's architecture nor"),
     ],
 )
-def test_unsupported_parts_are_named(folder, config, message):
-    (folder / "config.json").write_text(json.dumps(config))
+def test_unsupported_parts_are_named(timm_folder, config, message):
+    (timm_folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(PresetError, match=message) as refused:
-        find_preset(str(folder))
-    assert str(folder) in str(refused.value)
+        find_preset(str(timm_folder))
+    assert str(timm_folder) in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
         ("config.json", None, "has no config.json"),
-        ("config.json", b"{", "not JSON"),
-        ("config.json", b"[]", "does not hold a JSON object"),
-        ("config.json", b'{"model_type": "vit", "image_size": "large"}', "image_size .* must be a whole number"),
         ("model.safetensors", None, "pickled weights .* are never opened"),
         ("model.safetensors", b"nonsense", "damaged"),
     ],
 )
-def test_unusable_files_are_named(folder, file, content, message):
+def test_unusable_files_are_named(timm_folder, file, content, message):
     if content is None:
-        (folder / file).unlink()
+        (timm_folder / file).unlink()
     else:
-        (folder / file).write_bytes(content)
+        (timm_folder / file).write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        find_preset(str(folder))
+        find_preset(str(timm_folder))
 
 
 @pytest.mark.parametrize("name", ["", " ", "/nowhere/at/all", "../nothing", "a/b/c", "not a/name"])

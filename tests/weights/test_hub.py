@@ -55,12 +55,6 @@ def test_cached_files_need_no_network(hub, preset):
     assert len(hub.seen) == requests
 
 
-def test_files_are_cached_under_their_commit(hub, preset):
-    path = fetch(preset.repo, WEIGHTS, "main")
-    assert path.parent.name == COMMIT and "models--timm--" in str(path)
-    assert fetch(preset.repo, WEIGHTS, COMMIT) == path and hub.gets(WEIGHTS) == 1
-
-
 def test_a_preset_is_downloaded_at_its_pinned_commit(hub, preset):
     load_model(preset)
     path = fetch(preset.repo, WEIGHTS, preset.revision)

@@ -9,7 +9,6 @@ from dataclasses import replace
 import gradio as gr
 import numpy as np
 import pytest
-import transformers
 from PIL import Image
 
 import vit_demo
@@ -45,16 +44,6 @@ def cats(hub, published, monkeypatch):
     _engines.clear()
 
 
-@pytest.fixture
-def headless(tmp_path, randomise):
-    """A folder with a model without a classifier head."""
-    config = transformers.Dinov2WithRegistersConfig(
-        hidden_size=48, num_hidden_layers=2, num_attention_heads=3, image_size=28, patch_size=7
-    )
-    randomise(transformers.Dinov2WithRegistersModel(config)).save_pretrained(tmp_path / "headless")
-    return str(tmp_path / "headless")
-
-
 def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
     assert main(["explain", photo, "--preset", cats, "--out", str(tmp_path / "out")]) == 0
     out, error = capfd.readouterr()
@@ -65,25 +54,11 @@ def test_the_command_line_shows_the_download(cats, photo, tmp_path, capfd):
     assert (tmp_path / "out" / "photo-rollout.png").is_file()
 
 
-def test_the_command_line_lists_the_source_of_each_preset(capsys):
-    assert main(["presets"]) == 0
-    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
-    assert lines["photos-tiny"].endswith("bundled")
-    assert lines["vit-ti16"].endswith("timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k")
-
-
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 @pytest.mark.parametrize("name", ["vit-ti16", "someone/cats"])
 def test_only_bundled_presets_are_trained_and_evaluated(command, name, tmp_path, capsys):
     assert main([command, name, "--data", str(tmp_path)]) == 2
     assert "Only bundled presets" in capsys.readouterr().err
-
-
-def collect(sentences):
-    async def every():
-        return [sentence async for sentence in sentences]
-
-    return run(every())
 
 
 def test_the_endpoints_take_a_repository(cats, photo, upload):
@@ -149,27 +124,6 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
     go_on.set()
     entry = complete(sent)["result"]
     assert entry["name"] == cats and entry["task"] == "photos"
-
-
-def test_a_download_that_nobody_waits_for_stops(cats, monkeypatch):
-    monkeypatch.setattr("vit_demo.inference.job.GRACE", 0.05)
-    monkeypatch.setattr("vit_demo.web.requests.poll.POLL_SECONDS", 0.02)
-    started, stopped = threading.Event(), threading.Event()
-
-    def slowly(preset, progress):
-        started.set()
-        try:
-            for done in range(1000):
-                progress("model.safetensors", done, 1000)
-                stopped.wait(0.01)
-        except BaseException:
-            stopped.set()
-            raise
-
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
-    while not started.is_set():
-        assert "done" in handle({"kind": "model", "name": cats})
-    assert stopped.wait(10), "the visitor has left"
 
 
 def test_a_model_whose_weights_are_here_needs_no_download(cats, hub):

@@ -42,9 +42,9 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def run(running_page, folder, capsys, monkeypatch):
+def run(page, folder, capsys, monkeypatch):
     """Runs an example as it is written, but for the address of the server; gives what it prints."""
-    address = running_page.local_url.rstrip("/")
+    address = page.local_url.rstrip("/")
 
     def run_one(kind: str, code: str) -> str:
         code = code.replace("http://127.0.0.1:7860", address)
@@ -100,11 +100,11 @@ def test_javascript_example(run):
     assert run("js", examples("js")[0]).strip().splitlines()[-1] == "7"
 
 
-def test_the_address_for_agents_is_the_one_that_is_served(running_page):
+def test_the_address_for_agents_is_the_one_that_is_served(page):
     (config,) = (json.loads(code) for code in examples("json"))
     path = config["mcpServers"]["vit_demo"]["url"].removeprefix("http://127.0.0.1:7860/")
     pytest.importorskip("mcp", reason="needs the extra `mcp`")
-    with urlopen(f"{running_page.local_url}{path}schema") as answer:
+    with urlopen(f"{page.local_url}{path}schema") as answer:
         assert {tool["name"] for tool in json.load(answer)} >= {"explain_image", "predict"}
 
 
@@ -112,8 +112,8 @@ def test_the_limit_of_unfinished_calls_is_the_servers():
     assert f"{MAX_EVENTS_OF_ONE} unfinished calls" in " ".join(TEXT.split())
 
 
-def test_the_tables_list_every_endpoint_and_parameter(running_page):
-    with urlopen(f"{running_page.local_url}gradio_api/info") as answer:
+def test_the_tables_list_every_endpoint_and_parameter(page):
+    with urlopen(f"{page.local_url}gradio_api/info") as answer:
         endpoints = json.load(answer)["named_endpoints"]
     rows = dict(re.findall(r"^\| `(/\w+)` \|([^|]*)\|", TEXT, re.MULTILINE))
     assert rows.keys() == endpoints.keys()
@@ -130,9 +130,9 @@ def get(page, path: str):
         return answer.read().decode()
 
 
-def test_gradios_openapi_document_describes_every_endpoint(running_page):
-    document = json.loads(get(running_page, "openapi.json"))
-    endpoints = json.loads(get(running_page, "gradio_api/info"))["named_endpoints"]
+def test_gradios_openapi_document_describes_every_endpoint(page):
+    document = json.loads(get(page, "openapi.json"))
+    endpoints = json.loads(get(page, "gradio_api/info"))["named_endpoints"]
     for name, endpoint in endpoints.items():
         assert f"/gradio_api/call{name}/{{event_id}}" in document["paths"]
         start = document["paths"][f"/gradio_api/call/v2{name}"]["post"]
@@ -146,15 +146,15 @@ def test_gradios_openapi_document_describes_every_endpoint(running_page):
         assert not properties
 
 
-def test_results_follow_their_json_schemas(running_page, folder):
-    client = Client(running_page.local_url, verbose=False)
+def test_results_follow_their_json_schemas(page, folder):
+    client = Client(page.local_url, verbose=False)
     seven = handle_file(folder / "seven.png")
     more: dict[str, dict] = {
         "/labels": {"preset": "digits-tiny"},
         "/drop_patches": {"patches": [[0, 0]]},
         "/pca": {"remove_background": True},
     }
-    endpoints = json.loads(get(running_page, "gradio_api/info"))["named_endpoints"]
+    endpoints = json.loads(get(page, "gradio_api/info"))["named_endpoints"]
     for name, endpoint in endpoints.items():
         about_a_picture = endpoint["parameters"][:1] and endpoint["parameters"][0]["parameter_name"] == "image"
         arguments = {"image": seven, "preset": "digits-tiny", "patch_size": 7} if about_a_picture else {}
@@ -171,8 +171,8 @@ def test_results_follow_their_json_schemas(running_page, folder):
     jsonschema.validate(client.predict(seven, "digits-tiny", 7, True, api_name="/logit_lens"), lens)
 
 
-def test_the_page_of_the_api_lists_every_endpoint_and_loads_nothing(running_page):
-    text = get(running_page, "api")
+def test_the_page_of_the_api_lists_every_endpoint_and_loads_nothing(page):
+    text = get(page, "api")
     names = re.findall(r"<td><code>(/\w+)</code></td>", text)
-    assert names == list(json.loads(get(running_page, "gradio_api/info"))["named_endpoints"])
+    assert names == list(json.loads(get(page, "gradio_api/info"))["named_endpoints"])
     assert not re.search(r"<(script|img|link|iframe)|src=", text)

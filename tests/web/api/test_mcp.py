@@ -43,13 +43,13 @@ def data_url(path: Path, kind: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def session(running_page) -> Callable[..., Any]:
+def session(page) -> Callable[..., Any]:
     """Runs a coroutine function with a connected client."""
 
     def run(use: Callable[[ClientSession], Any]) -> Any:
         async def connected() -> Any:
             async with (
-                streamable_http_client(f"{running_page.local_url}gradio_api/mcp/") as (reader, writer, *_),
+                streamable_http_client(f"{page.local_url}gradio_api/mcp/") as (reader, writer, *_),
                 ClientSession(reader, writer) as client,
             ):
                 await client.initialize()
@@ -168,7 +168,7 @@ def test_a_picture_that_is_too_large_is_refused_before_it_is_read(call):
     assert refused.group_contains(Exception, match="413")
 
 
-def test_a_call_forwards_none_of_its_headers(running_page, monkeypatch):
+def test_a_call_forwards_none_of_its_headers(page, monkeypatch):
     seen = []
     clean = security.clean_headers
 
@@ -179,13 +179,13 @@ def test_a_call_forwards_none_of_its_headers(running_page, monkeypatch):
 
     monkeypatch.setattr(security, "clean_headers", record)
     status, _, reply = request(
-        running_page, "POST", "/gradio_api/mcp/", TOOL_CALL, **JSON, X_Forwarded_Host="evil.example", X_Other="forged"
+        page, "POST", "/gradio_api/mcp/", TOOL_CALL, **JSON, X_Forwarded_Host="evil.example", X_Other="forged"
     )
     assert status == 200 and b"tabby cat" in reply and seen
     assert not any("evil" in headers.get("x-forwarded-host", "") or "x-other" in headers for headers in seen)
 
 
-def test_too_many_calls_at_once_are_refused(running_page, call, monkeypatch):
+def test_too_many_calls_at_once_are_refused(page, call, monkeypatch):
     assert mcp.MAX_TOOL_CALLS <= 40, "Gradio's client has 40 threads"
     monkeypatch.setattr(mcp, "MAX_TOOL_CALLS", 0)
     assert "Too many tools" in call("presets").content[0].text
@@ -223,9 +223,9 @@ def test_no_header_decides_which_server_answers_a_call(header, other_program):
         connection.close()
 
 
-def test_only_tools_are_served(running_page):
+def test_only_tools_are_served(page):
     """Gradio's ``prompts/get`` would run any tool past the limits of calls."""
     for method in ("prompts/list", "prompts/get", "resources/list", "resources/read", "resources/templates/list"):
         body = TOOL_CALL | {"method": method, "params": {"name": "presets", "arguments": {}, "uri": "x:y"}}
-        reply = request(running_page, "POST", "/gradio_api/mcp/", json.dumps(body).encode(), **JSON)[2]
+        reply = request(page, "POST", "/gradio_api/mcp/", json.dumps(body).encode(), **JSON)[2]
         assert b"Method not found" in reply, method

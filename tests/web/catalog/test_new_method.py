@@ -10,7 +10,6 @@ from PIL import Image
 import vit_demo
 from vit_demo import methods
 from vit_demo.cli import main
-from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.method_docs import method_html
 from vit_demo.web.server import launch
 
@@ -48,13 +47,6 @@ def new_file(tmp_path_factory):
     yield
     methods.__path__.remove(str(folder))
     del methods.METHODS["brightness"]
-
-
-@pytest.fixture(scope="module")
-def three(tmp_path_factory):
-    path = tmp_path_factory.mktemp("digits") / "three.png"
-    example_picture(3).save(path)
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from vit_demo.web.guard import uploads
 from vit_demo.web.guard.security import NOT_STORED
 
 
-def test_an_upload_onto_a_full_disk_gets_a_sentence(running_page, monkeypatch):
+def test_an_upload_onto_a_full_disk_gets_a_sentence(page, monkeypatch):
     def write(data: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -26,7 +26,7 @@ def test_an_upload_onto_a_full_disk_gets_a_sentence(running_page, monkeypatch):
         return SimpleNamespace(name=file.name, file=file.file, write=write, close=file.close, _rolled=True)
 
     def upload() -> httpx.Response:
-        address = f"{running_page.local_url}gradio_api/upload"
+        address = f"{page.local_url}gradio_api/upload"
         return httpx.post(address, files={"files": ("photo.png", b"the bytes of a photo")})
 
     before = set(uploads.folder().iterdir())
@@ -39,11 +39,11 @@ def test_an_upload_onto_a_full_disk_gets_a_sentence(running_page, monkeypatch):
     assert upload().status_code == 200, "once there is room, uploads work again"
 
 
-def test_an_overlay_onto_a_full_disk_gets_a_sentence(running_page, three, monkeypatch):
+def test_an_overlay_onto_a_full_disk_gets_a_sentence(page, three, monkeypatch):
     def full(*_: object, **__: object) -> str:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    client = Client(running_page.local_url, verbose=False)
+    client = Client(page.local_url, verbose=False)
     arguments = (handle_file(three), "digits-tiny", 7, "rollout", -1, -1, -1, -1, "")
     with monkeypatch.context() as context:
         context.setattr(gradio.processing_utils, "save_pil_to_cache", full)

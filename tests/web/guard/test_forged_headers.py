@@ -12,19 +12,13 @@ import pytest
 
 from vit_demo.web.guard import session_queues
 
-from ..http_requests import png, request, upload
+from ..http_requests import component, number_of, png, request, upload
 
 CALL = {"data": {"kind": "models"}, "fn_name": "request", "session_hash": "someone"}
 
 
-@pytest.fixture
-def page(running_page):
-    return running_page
-
-
 def component_call(page, **headers: str) -> tuple[int, bytes]:
-    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
-    body = json.dumps({**CALL, "component_id": stage}).encode()
+    body = json.dumps({**CALL, "component_id": component(page)}).encode()
     return request(page, "POST", "/gradio_api/component_server", body, **headers)[::2]
 
 
@@ -142,8 +136,7 @@ def test_an_empty_host_is_none(page, headers):
 def test_cancelling_fills_no_session_queue(page, empty_session_queues, monkeypatch):
     monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 0)
     body = {"session_hash": "canceller", "fn_index": 0, "event_id": "a"}
-    number = next(number for number, fn in page.fns.items() if fn.api_name == "presets")
-    event = {"data": [], "fn_index": number, "session_hash": "canceller"}
+    event = {"data": [], "fn_index": number_of(page, "presets"), "session_hash": "canceller"}
     request(page, "POST", "/gradio_api/queue/join", event)
     status, _, reply = request(page, "POST", "/gradio_api/cancel", body)
     assert status == 429 and b"Collect the results" in reply

@@ -26,18 +26,8 @@ from vit_demo.web.requests.payload import data_url
 from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 
-from ..http_requests import event, request, wait_until, wait_until_idle
-
-
-@pytest.fixture(scope="module")
-def page():
-    page = launch("127.0.0.1", wait=False)
-    yield page
-    page.close()
-
-
-def number_of(page, name: str) -> int:
-    return next(n for n, function in page.fns.items() if function.api_name == name)
+from ...asynchronous import until
+from ..http_requests import component, event, number_of, request, wait_until_idle
 
 
 def join(page, **fields) -> tuple[int, bytes]:
@@ -97,10 +87,10 @@ def test_streams_that_break_off_leave_nothing_running(page, monkeypatch, capfd):
         stream.sendall(b"GET /gradio_api/queue/data?session_hash=stuck HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert stream.recv(12) == b"HTTP/1.1 200"
         streams.append(stream)
-    wait_until(lambda: len(heartbeats()) == before + 3)
+    until(lambda: len(heartbeats()) == before + 3)
     for stream in streams:
         stream.close()
-    wait_until(lambda: len(heartbeats()) <= before)
+    until(lambda: len(heartbeats()) <= before)
     assert "KeyError" not in capfd.readouterr().err
 
 
@@ -134,8 +124,7 @@ def test_events_do_not_change_the_components_of_the_page(page):
 )  # fmt: skip
 def test_what_gradio_cannot_handle_is_refused_in_words(page, method, path, body, words, capfd):
     if body is not None:
-        stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
-        body = body.replace("STAGE", str(stage)).encode()
+        body = body.replace("STAGE", str(component(page))).encode()
     status, _, reply = request(page, method, f"/gradio_api/{path}", body, Content_Type="application/json")
     assert 400 <= status < 500 and words in reply
     assert "Traceback" not in capfd.readouterr().err

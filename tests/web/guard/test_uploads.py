@@ -31,12 +31,7 @@ from vit_demo.web.guard.security import UPLOAD_FILE_BYTES
 from vit_demo.web.server import asgi_app, forget_finished
 
 from ...asynchronous import run
-from ..http_requests import event, png, request, upload
-
-
-@pytest.fixture
-def page(running_page):
-    return running_page
+from ..http_requests import event, number_of, png, request, upload
 
 
 def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
@@ -84,8 +79,7 @@ def test_gradio_remembers_no_upload_and_no_finished_event(page):
     remembered = page._queue.pending_event_ids_session
     before = set(remembered)
     assert upload(page, png(), query="?upload_id=abc")[0] == 200 and page.upload_file_set
-    number = next(n for n, function in page.fns.items() if function.api_name == "presets")
-    event(page, number, [])
+    event(page, number_of(page, "presets"), [])
     assert request(page, "GET", "/gradio_api/upload_progress?upload_id=abc")[0] == 404
     assert not [each for each in gc.get_objects() if type(each) is FileUploadProgress and each._statuses]
     assert set(remembered) - before
@@ -215,20 +209,27 @@ def test_the_key_of_uploads_is_new_in_each_process():
     assert processing_utils.hash_seed != get_hash_seed().encode()
 
 
+SERVERS = """
+import os, pathlib, signal, sys
+from vit_demo.web.guard import uploads
+if not os.fork():
+    (uploads.folder() / "photo.png").write_text("a face")
+    os.kill(os.getpid(), signal.SIGKILL)
+os.wait()
+print(len(list(pathlib.Path(sys.argv[1]).rglob("photo.png"))))
+(uploads.folder() / "photo.png").write_text("another")
+"""
+"""One that is killed, then one that ends."""
+
+
 def test_the_folders_of_killed_servers_are_deleted(tmp_path):
-    write = "(uploads.folder() / 'photo.png').write_text('a face')"
-    program = f"import os, signal; from vit_demo.web.guard import uploads; {write}; {{}}"
-    environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
-
-    def run(ending: str) -> None:
-        subprocess.run([sys.executable, "-c", program.format(ending)], env=environment, check=False)
-
-    run("os.kill(os.getpid(), signal.SIGKILL)")
-    assert len(list(tmp_path.rglob("photo.png"))) == 1
     (living := tmp_path / "vit_demo-living").mkdir()
+    command = [sys.executable, "-c", SERVERS, str(tmp_path)]
     with (living / uploads.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        run("pass")
+        environment = {**os.environ, "GRADIO_TEMP_DIR": str(tmp_path)}
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "1\n", "nothing deletes the folder of a server that is killed"
     assert list(tmp_path.iterdir()) == [living], "that of a server which lives"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-import time
 from contextlib import closing
 from typing import Any
 
@@ -18,15 +17,16 @@ from vit_demo.web.guard import visitor
 from vit_demo.web.guard.quota import Pace
 from vit_demo.web.requests.payload import data_url
 
-from ..http_requests import request
+from ...asynchronous import until
+from ..http_requests import component, request
 
 DRAWING = data_url(example_picture(3))
 
 
 @pytest.fixture
-def page(running_page, monkeypatch):
+def page(page, monkeypatch):
     monkeypatch.setenv("VIT_DEMO_PROXY", "1")
-    return running_page
+    return page
 
 
 def begin(page, address: str, endpoint: str = "predict") -> tuple[int, bytes]:
@@ -62,13 +62,6 @@ def blocked(monkeypatch):
     until(lambda: not get_engine().jobs._active)
 
 
-def until(condition) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_a_job_ends_when_nobody_opens_the_stream_of_its_event(page, blocked, monkeypatch):
     monkeypatch.setattr(visitor, "UNHEARD_SECONDS", 0.3)
     monkeypatch.setattr(job, "GRACE", 0.1)
@@ -91,10 +84,9 @@ def test_an_event_has_a_limit_of_time_although_its_stream_is_open(page, blocked,
 
 def test_a_request_of_the_page_counts_for_the_visitor_who_sends_it(page, blocked):
     owners, _ = blocked
-    stage = next(block._id for block in page.blocks.values() if type(block).__name__ == "Stage")
     source = {"drawing": DRAWING, "preset": "digits-tiny", "patch_size": 2, "fit": "crop"}
     call = {
-        "component_id": stage,
+        "component_id": component(page),
         "fn_name": "request",
         "session_hash": "x",
         "data": {"kind": "result", "source": source},

@@ -37,11 +37,7 @@ class CurveRequest:
 
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> CurveRequest:
-        """Checks the fields of a request.
-
-        Raises:
-            InputError: If one is invalid.
-        """
+        """Checks the fields of a request; ``InputError`` if one is not valid."""
         baseline = fields.get("baseline", "mean")
         if baseline not in BASELINES:
             raise InputError(f"There is no such baseline: choose one of {', '.join(BASELINES)}.")

@@ -47,11 +47,7 @@ class MapRequest:
 
     @classmethod
     def parse(cls, fields: Json) -> MapRequest:
-        """Checks the fields of a request.
-
-        Raises:
-            InputError: If one is missing or invalid.
-        """
+        """Checks the fields of a request; ``InputError`` if one is not valid."""
         method = parse.short_string(fields.get("method"), "method")
         methods.find_method(method)
         block, head = (parse.optional_integer(fields, name, -1) for name in ("block", "head"))

@@ -1,4 +1,8 @@
-"""Validates the fields of requests, and describes a result so that any server can compute it again."""
+"""Validates the fields of requests, and describes a result so that any server can compute it again.
+
+What is not valid raises an ``InputError`` of one sentence: an ``ImageError`` about a picture, a ``PresetError`` about a
+model or a fit.
+"""
 
 from __future__ import annotations
 
@@ -33,22 +37,14 @@ _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda pictur
 
 
 def short_string(value: Any, field: str) -> str:
-    """A string of at most ``MAX_NAME_LENGTH`` characters.
-
-    Raises:
-        InputError: If the value is anything else.
-    """
+    """A string of at most ``MAX_NAME_LENGTH`` characters."""
     if not isinstance(value, str) or len(value) > MAX_NAME_LENGTH:
         raise InputError(f"The {field} must be a string of at most {MAX_NAME_LENGTH} characters.")
     return value
 
 
 def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -> int:
-    """An integer in a range; strings of digits and floats such as 4.0 are converted.
-
-    Raises:
-        InputError: If the value is anything else.
-    """
+    """An integer in a range; strings of digits and floats such as 4.0 are converted."""
     number: float | None = None
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value):
         number = int(value)
@@ -69,9 +65,6 @@ def preset_name(value: Any) -> str:
     """The name of a preset, or of a repository of the Hub where custom models are allowed.
 
     The file system is not accessed.
-
-    Raises:
-        PresetError: If the value is neither.
     """
     name = short_string(value, "preset")
     if name not in PRESETS and not settings.is_allowed_repository(name):
@@ -80,22 +73,14 @@ def preset_name(value: Any) -> str:
 
 
 def fit(value: Any) -> Fit:
-    """How a photo becomes the input; see ``inputs.FITS``.
-
-    Raises:
-        PresetError: If there is no such fit.
-    """
+    """How a photo becomes the input; see ``inputs.FITS``."""
     name = short_string(value, "fit")
     check_fit(name)
     return name  # type: ignore[return-value]
 
 
 def drawing_source(value: Any) -> Source:
-    """The drawing of the pad, a PNG as a data URL.
-
-    Raises:
-        ImageError: If the value is not a string; when the source is read, also if it is not such a drawing.
-    """
+    """The drawing of the pad, a PNG as a data URL; what is no such drawing is refused when it is read."""
     if not isinstance(value, str):
         raise ImageError("This is not a drawing: send a PNG as a data URL.")
     digest = hashlib.sha256(value.encode(errors="replace")).digest()
@@ -103,21 +88,13 @@ def drawing_source(value: Any) -> Source:
 
 
 def upload_source(payload: Any) -> Source:
-    """An uploaded photo, which is read only if its result is not cached.
-
-    Raises:
-        ImageError: If it was not uploaded to this server.
-    """
+    """A photo that was uploaded to this server; it is read only if its result is not cached."""
     path = uploads.find(payload)
     return Source(("upload", str(path)), lambda: _decode_once(path), str(path), lambda: path in _pictures)
 
 
 def example_source(value: Any) -> Source:
-    """An example of the page by its name: a photo, or ``digit-0`` to ``digit-9``.
-
-    Raises:
-        ImageError: If there is no such example.
-    """
+    """An example of the page by its name: a photo, or ``digit-0`` to ``digit-9``."""
     name = value if isinstance(value, str) else ""
     if name in EXAMPLE_DIGITS:
         return Source(("example", name), lambda: example_picture(EXAMPLE_DIGITS[name]))
@@ -142,11 +119,7 @@ def _decode_once(path: Path) -> Image.Image:
 
 
 def image_source(value: Any) -> Source:
-    """A picture of an API call: an upload, or the data URL of any picture file.
-
-    Raises:
-        ImageError: If it is neither. URLs are not fetched.
-    """
+    """A picture of an API call: an upload, or the data URL of any picture file. URLs are not fetched."""
     if not isinstance(value, str) or not value.startswith("data:"):
         if isinstance(value, str) and value.startswith(("http://", "https://")):
             raise ImageError("URLs are not fetched: upload the picture, or send it as a data URL.")
@@ -162,11 +135,7 @@ def image_source(value: Any) -> Source:
 
 
 def digit_source(value: Any) -> Source:
-    """A preprocessed digit: a grey PNG of 28 x 28 pixels as a data URL.
-
-    Raises:
-        ImageError: If the value is not a short string; when the source is read, also if it is not such a digit.
-    """
+    """A preprocessed digit: a grey PNG of 28 x 28 pixels as a data URL; any other is refused when it is read."""
     if not isinstance(value, str) or len(value) > 10_000:
         raise ImageError("This is not a digit of 28 x 28 pixels: draw it again.")
 
@@ -208,11 +177,7 @@ class ResultRequest:
 
     @classmethod
     def parse(cls, fields: Any) -> ResultRequest:
-        """Checks the page's description of a result, its own or that of ``payload.source_of``.
-
-        Raises:
-            InputError: If a field is missing or invalid.
-        """
+        """Checks the page's description of a result, its own or that of ``payload.source_of``."""
         if not isinstance(fields, dict):
             raise InputError("The request has no source: reload the page.")
         given = [name for name in PICTURE_FIELDS if fields.get(name) is not None]
@@ -234,22 +199,14 @@ class ResultRequest:
 
 
 def patch_indices(value: Any) -> tuple[int, ...]:
-    """Indices of patches, row by row, sorted and without duplicates.
-
-    Raises:
-        InputError: If the value is not a list of them.
-    """
+    """Indices of patches, row by row, sorted and without duplicates."""
     if not isinstance(value, list) or len(value) > 10_000:
         raise InputError("The patches must be a list of at most 10000 numbers.")
     return tuple(sorted({integer(patch, "patch", 0, 10_000) for patch in value}))
 
 
 def patch_size(preset: Preset, value: Any) -> int:
-    """The patch size; the preset's default for None, "" and 0.
-
-    Raises:
-        InputError: If the value is not a number, or the preset does not offer that size.
-    """
+    """A patch size that the preset offers; its default for None, "" and 0."""
     if value in (None, "", 0):
         return preset.default_patch_size
     return preset.check_patch_size(integer(value, "patch size", 0, 10_000))

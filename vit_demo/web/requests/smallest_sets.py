@@ -31,11 +31,7 @@ class SetRequest:
 
     @classmethod
     def parse(cls, fields: dict[str, Any]) -> SetRequest:
-        """Checks the fields of a request.
-
-        Raises:
-            InputError: If one is missing or invalid.
-        """
+        """Checks the fields of a request; ``InputError`` if one is not valid."""
         wanted = fields.get("wanted")
         if wanted not in WANTED:
             raise InputError('There is no such set: choose "enough" or "needed".')

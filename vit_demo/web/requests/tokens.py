@@ -90,11 +90,7 @@ class TokenRequest:
 
 
 def tokens_result(requested: RequestedResult, request: TokenRequest) -> Json:
-    """The tokens of a picture, or of two together.
-
-    Raises:
-        InputError: If there is no such block, or there are too many tokens.
-    """
+    """The tokens of a picture, or of two together; ``InputError`` if there is no such block, or too many tokens."""
     results = [requested.explore()]
     if request.other is not None:
         results.append(replace(requested, request=request.other).explore())
@@ -102,11 +98,7 @@ def tokens_result(requested: RequestedResult, request: TokenRequest) -> Json:
 
 
 def token_payload(results: list[Exploration], block: int) -> Json:
-    """What this module sends, for one or two results of one model.
-
-    Raises:
-        InputError: As in ``tokens_result``.
-    """
+    """What this module sends, for one or two results of one model; ``InputError`` as of ``tokens_result``."""
     if sum(rows * columns for rows, columns in (result.grid for result in results)) > MAX_SENT_TOKENS:
         raise InputError("These are too many patches to compare: choose a larger patch size, or one picture.")
     depth = patch_features.depth_after(results[0], block)

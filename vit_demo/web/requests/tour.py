@@ -38,11 +38,7 @@ class StepRequest:
 
     @classmethod
     def parse(cls, fields: Json) -> StepRequest:
-        """Checks the fields of a request.
-
-        Raises:
-            InputError: If one is not a whole number in its range.
-        """
+        """Checks the fields of a request; ``InputError`` if one is not valid."""
         return cls(
             parse.optional_integer(fields, "query"),
             parse.integer(fields.get("block", 0), "block"),

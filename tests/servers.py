@@ -1,0 +1,59 @@
+"""Programs of ours as processes of their own, each on a free port of this machine."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+ROOT = Path(__file__).parent.parent
+
+
+UNASSIGNED = range(20_000, 30_000)
+"""Below the ports that the system gives to clients: one of those could be taken again before the server listens."""
+
+
+def free_port(*wanted: int) -> int:
+    """The first port that can be bound, or any other."""
+    for port in (*wanted, *random.sample(UNASSIGNED, 100)):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("0.0.0.0", port))
+            except OSError:
+                continue
+            return port
+    raise OSError("no port is free")
+
+
+def start(port: int, *command: str, **settings: str) -> subprocess.Popen[str]:
+    """Runs Python with these arguments, which serve the page on a port."""
+    environment = {
+        **os.environ,
+        "GRADIO_SERVER_PORT": str(port),
+        "GRADIO_ANALYTICS_ENABLED": "False",
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": str(ROOT),
+        "OMP_NUM_THREADS": "1",
+        **settings,
+    }
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment, **output)
+
+
+def wait_for(port: int, process: subprocess.Popen[str], log: Path | None = None) -> None:
+    """Waits until the page is served; what the process has printed is the message if it ends instead."""
+    deadline = time.monotonic() + 180  # importing torch takes long on a busy machine
+    while time.monotonic() < deadline:
+        try:
+            urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30).close()
+            return
+        except OSError:
+            assert process.poll() is None, log.read_text() if log else process.stdout.read()
+            time.sleep(0.1)
+    raise AssertionError("it did not start")
