@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 from vit_demo.inference.cache import ByteCache
 from vit_demo.web.requests import poll
-from vit_demo.web.requests.packing import unpack
 
 from .asynchronous import run
+
+
+def unpack(body: bytes) -> dict[str, Any]:
+    """Gives the reply in a body, by another library than the one that made it."""
+    return json.loads(gzip.decompress(body))
 
 
 def handle(request: Any) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend import assets
 from vit_demo.web.frontend.assets import FOLDER
 from vit_demo.web.frontend.components import Inputs, Stage
-from vit_demo.web.requests.packing import pack, unpack
+from vit_demo.web.requests.packing import pack
 
 from ..asynchronous import run
+from ..replies import unpack
 
 
 async def echo(request: object) -> bytes:

@@ -24,11 +24,10 @@ from vit_demo.web import server
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads
 from vit_demo.web.page import build_page
-from vit_demo.web.requests.packing import unpack
 from vit_demo.web.requests.payload import data_url
 from vit_demo.weights.checkpoints import BUNDLED, load_model
 
-from ..replies import handle
+from ..replies import handle, unpack
 from ..servers import ROOT, free_port, start, wait_for
 
 SLOW = """

@@ -12,10 +12,12 @@ from vit_demo import methods
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.inputs import Source
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.requests.packing import pack, unpack
+from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import block_payload, model_input
 from vit_demo.web.requests.payload import payload as payload_for
+
+from ...replies import unpack
 
 
 @pytest.fixture(scope="module", params=[2, 4])

@@ -15,11 +15,10 @@ from vit_demo.methods import METHODS
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS, Kind
-from vit_demo.web.requests.packing import unpack
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import run
-from ...replies import complete, handle, send
+from ...replies import complete, handle, send, unpack
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Replies to the page as they are sent: JSON, compressed once, however often they are sent."""
 
-import gzip
 import zlib
 from typing import Any
 
@@ -21,8 +20,3 @@ def pack(reply: dict[str, Any]) -> bytes:
     """
     compressor = zlib.compressobj(1, zlib.DEFLATED, GZIP_WINDOW, strategy=zlib.Z_HUFFMAN_ONLY)
     return compressor.compress(orjson.dumps(reply)) + compressor.flush()
-
-
-def unpack(body: bytes) -> dict[str, Any]:
-    """The reply in a body; the inverse of ``pack``."""
-    return orjson.loads(gzip.decompress(body))
