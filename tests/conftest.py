@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from vit_demo.inference.engine import _engines
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.web.guard import uploads
@@ -33,7 +34,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """Lets the interpreter free what was left out, so that no library reports it as leaked."""
+    """Ends jobs, which would abort the interpreter, and lets it free what was left out, which would count as leaked."""
+    for engine in _engines.values():
+        engine.jobs.close(10)
     gc.unfreeze()
 
 

@@ -70,7 +70,7 @@ def test_scripts_and_styles_are_compressed_whatever_python_calls_them(client: Te
         "/",
         "/theme.css",
         "/assets",
-        "/other/assets/a.js",
+        "/other/assets/index-12345678.js",
         "/assets/a/index-12345678.js",
         "/assets//index-12345678.js",
         "/gradio_api/vit_demo/0/page.js",
