@@ -2,7 +2,6 @@
 
 import io
 import struct
-import time
 import warnings
 import zlib
 from pathlib import Path
@@ -218,12 +217,10 @@ def png(width: int, height: int, rows: int) -> bytes:
 
 @pytest.mark.parametrize(("width", "height"), [(20_000, 20_000), (10_001, 10_000), (100_000, 100_000)])
 def test_huge_pictures_are_refused_before_decoding(width: int, height: int):
-    data = png(width, height, rows=height if height == 20_000 else 100)
-    started = time.perf_counter()
+    data = png(width, height, rows=100)  # what is decoded would be refused as damaged
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "million pixels" in sentence(data)
-    assert time.perf_counter() - started < 0.5
 
 
 def test_pictures_just_below_the_limit_do_not_warn():
