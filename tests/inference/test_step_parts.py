@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -163,6 +164,15 @@ def test_positions_are_the_networks_own_or_none(name: str, images: Tensor) -> No
     torch.testing.assert_close(whole, found["token"], atol=1e-5, rtol=1e-4)
     if any(word in name for word in ("rope", "dinov3", "DINOv3", "beit", "Beit", "relpos", "res-post")):
         assert facts["positions"] == "none"
+
+
+def test_positions_behind_a_norm_of_the_patches_are_unseen(images: Tensor) -> None:
+    layers = pytest.importorskip("timm").layers
+    make = timm_vit(
+        class_token=False, global_pool="avg", embed_layer=partial(layers.PatchEmbed, norm_layer=nn.LayerNorm)
+    )
+    facts, found = describe_network(adapt(make(), 32), images, patch_size=8)
+    assert facts["positions"] == "unseen" and "positions" not in found
 
 
 def test_filters_give_the_patch_embedding_by_a_plain_sum(model: TracedViT, images: Tensor) -> None:

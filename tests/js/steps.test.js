@@ -36,7 +36,7 @@ const others = {
   "mean of patches": { ...facts, hasClassToken: false, pool: "mean", positions: "sincos" },
   "one head": { ...facts, heads: 1, headWidth: facts.width, mixesHeads: false, blocks: 1 },
   "attention pooling": { ...facts, classes: 0, hasClasses: false, hasClassToken: false, pool: "attention" },
-  "rotary, gated": { ...facts, pool: "mean", positions: "none", gated: true },
+  "rotary, gated": { ...facts, readsClassToken: false, positions: "none", gated: true },
   "normed, parallel": { ...facts, positions: "normed", hidden: 0 },
   "two vectors": { ...facts, pool: "cls+mean", features: 2 * facts.width, channels: 3 },
 };

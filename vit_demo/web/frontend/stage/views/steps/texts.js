@@ -17,7 +17,7 @@ const READS = {
 
 export const readBy = ({ pool }) => translate(READS[pool]);
 
-function prefixSentences({ hasClassToken, hasClasses, registers, pool }) {
+function prefixSentences({ hasClassToken, hasClasses, registers, pool, readsClassToken }) {
   if (!hasClassToken && registers) {
     return [
       "In front comes {count} register: a token that belongs to no patch.|In front come {count} registers: tokens that belong to no patch.",
@@ -31,7 +31,7 @@ function prefixSentences({ hasClassToken, hasClasses, registers, pool }) {
   const answer = hasClasses
     ? "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where the answer will be collected."
     : "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where a summary of the picture will be collected.";
-  const collected = pool.startsWith("cls") ? answer : unread;
+  const collected = readsClassToken ? answer : unread;
   const spare =
     "Then comes {count} register, which serves as scratch space.|Then come {count} registers, which serve as scratch space.";
   return registers ? [collected, spare] : [collected];
@@ -86,7 +86,7 @@ const STEPS = [
     before: (f) => [shape(f.patches, f.width), "tokens"],
     after: (f) => [
       sequence(f),
-      f.hasClassToken ? "with the class token" : f.positions === "none" ? "tokens" : "with positions",
+      f.hasClassToken ? "with the class token" : f.addsPositions ? "with positions" : "tokens",
     ],
   },
   {

@@ -23,6 +23,8 @@ export function factsOf(result, { network, filters, pooled, alike }) {
     concatenated: numHeads * head_width,
     hasClassToken,
     hasClasses: classes > 0,
+    readsClassToken: network.pool.startsWith("cls"),
+    addsPositions: network.positions !== "none",
     hasFilters: Boolean(filters),
     features: pooled?.length,
     isOfTokens: Boolean(alike),
