@@ -120,9 +120,7 @@ def test_each_section_shows_a_network_of_another_library(name: str, page: Page, 
         assert "no classifier head" in words and not page.get_by_role("button", name="Test this heatmap").is_visible()
     check_features(page, result)
     check_compare(page, result)
-    open_section(page, "Step by step")
-    page.get_by_text("this one is of another library: choose another model.").wait_for()
-    assert not page.locator("#stage .steps .next").is_visible()
+    check_steps(page, result)
     open_section(page, "Build")
     page.locator("#stage .build").get_by_text("5.72 M").first.wait_for()
     assert "dinov3" not in page.locator("#stage .build").inner_text(), "which ViTConfig cannot describe"
@@ -213,6 +211,45 @@ def check_compare(page: Page, result: Exploration) -> None:
     assert facts["Tokens"] == str(result.trace.num_tokens)
     assert facts["Prediction"].startswith(result.top(1)[0][0] if result.labels else "no classes")
     no_class_token(page, result)
+
+
+def check_steps(page: Page, result: Exploration) -> None:
+    """Each step of the tour has its figure; the attention of a head and the prediction are the package's."""
+    open_section(page, "Step by step")
+    steps = page.locator("#stage .steps")
+    figure = steps.locator(".figure")
+    for step in range(1, 9):
+        steps.locator(".dots button").nth(step - 1).click()
+        page.wait_for_function(f"document.querySelector('.steps .dots [aria-current=step]').innerText === '{step}'")
+        page.wait_for_function("!document.querySelector('.steps').classList.contains('loading')")
+        assert figure.locator("> *").count() and not steps.locator(".error").inner_text()
+        assert not re.search(r"NaN|undefined|null", steps.inner_text())
+        assert "another library. In the Vision Transformer of this package" in steps.locator(".code").inner_text()
+        no_class_token(page, result)
+        if step == 2:
+            assert figure.locator(".filters button").count() == 24
+        if step == 3:
+            has_positions = result.preset.config.class_token is False  # SigLIP; DINOv3 rotates queries and keys
+            assert ("adds no position embedding" in steps.inner_text()) != has_positions
+            assert ("+ position" in figure.inner_text()) == has_positions
+        if step == 4:
+            steps.locator("select[data-key=block]").select_option("1")
+            steps.locator("select[data-key=head]").select_option("2")
+            steps.locator(".tour-picture").click(position={"x": 5, "y": 5})
+            page.mouse.move(0, 0)
+            caption = steps.locator(".picture-caption", has_text="row 1, column 1 attends to in head 3 of block 2")
+            caption.wait_for()
+            expected = result.attention(1, 2, (0, 0))
+            for row in figure.locator(".share-row:not(.total)").all_inner_texts()[1:]:
+                place, share = re.match(r"row (\d), column (\d)", row), percent(row) if "%" in row else None
+                if place:
+                    assert share == pytest.approx(100 * expected[int(place[1]) - 1, int(place[2]) - 1], abs=0.06)
+        if step in (5, 6):
+            assert figure.get_by_text("new token").count() and "not seen" not in steps.inner_text()
+        if step == 7 and result.labels:
+            steps.locator(".option").first.click()
+            labels = figure.locator(".rows .label").all_inner_texts()
+            assert labels == [ranking[0][0] for ranking in result.logit_lens()]
 
 
 def no_class_token(page: Page, result: Exploration) -> None:

@@ -26,15 +26,18 @@ import { assertClose, fixture, randomNumbers } from "./helpers.js";
 const result = decodeResult(fixture.payload);
 const shared = decodeNumbers(fixture.steps.shared);
 const block = decodeNumbers(fixture.steps.block);
-const facts = factsOf(result, shared.network);
+const facts = factsOf(result, shared);
 const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false };
 const WORDS_A_MINUTE = 200;
 const steps = Array.from({ length: NUM_STEPS }, (_, step) => step);
 
 const others = {
-  "no classes, registers": { ...facts, classes: 0, hasClasses: false, registers: 4, prediction: "" },
-  "mean of patches": { ...facts, hasClassToken: false, pool: "mean", learnedPositions: false },
+  "no classes, registers": { ...facts, classes: 0, hasClasses: false, isOfTokens: true, registers: 4, prediction: "" },
+  "mean of patches": { ...facts, hasClassToken: false, pool: "mean", positions: "sincos" },
   "one head": { ...facts, heads: 1, headWidth: facts.width, mixesHeads: false, blocks: 1 },
+  "attention pooling": { ...facts, classes: 0, hasClasses: false, hasClassToken: false, pool: "attention" },
+  "rotary, gated": { ...facts, readsClassToken: false, positions: "none", gated: true },
+  "normed, parallel": { ...facts, positions: "normed", hidden: 0 },
   "two vectors": { ...facts, pool: "cls+mean", features: 2 * facts.width, channels: 3 },
 };
 
@@ -60,12 +63,12 @@ test("similarities of positions are those of the embeddings", () => {
   assertClose(found, fixture.steps.similarity, 0.01);
 });
 
-test("each step has a title, two sentences and two shapes, for every network", () => {
+test("each step has a title, one to three sentences and two shapes, for every network", () => {
   for (const each of [facts, ...Object.values(others)]) {
     for (const step of steps) {
       const { sentences, before, after } = wordsOf(step, each);
       assert.match(titleOf(step), /^[A-Z]/);
-      assert.ok([2, 3].includes(sentences.length));
+      assert.ok(sentences.length >= 1 && sentences.length <= 3);
       for (const sentence of sentences) assert.match(sentence, /^[A-Z*].*\.$/);
       for (const [shape, meaning] of [before, after]) {
         assert.match(shape, /^\[1(, \d+)+\]$|^\d+ × \d+$/);
@@ -92,6 +95,13 @@ test("words suit the network", () => {
   assert.match(text(others["no classes, registers"]), /4 registers.*no classifier head/s);
   assert.match(text(others["mean of patches"]), /no class token.*sines and cosines.*the mean of all patch tokens/s);
   assert.match(text(others["one head"]), /There is one head.*nothing mixes them/s);
+  assert.match(
+    text(others["attention pooling"]),
+    /attention pooling reads its tokens.*is computed from what attention/s,
+  );
+  assert.match(text(others["rotary, gated"]), /starts the same for every picture\..*no position embedding.*a gate/s);
+  assert.doesNotMatch(text(others["rotary, gated"]), /will be collected|pushed almost to zero/);
+  assert.match(text(others["normed, parallel"]), /A norm then scales.*its part is not seen by itself/s);
 });
 
 test("at least four questions, each with its right answer among the options", () => {

@@ -191,7 +191,7 @@ def test_the_code_of_each_step_gives_the_numbers_of_the_next(network: Callable[.
     assert torch.equal(encoded, model.forward_features(images, patch_size=4))
     pooled = run_excerpt(codes[7][0], self=model, x=encoded, pre_logits=True)
     assert torch.equal(model.head(pooled), model(images, patch_size=4))
-    assert torch.equal(describe_network(traced, images, patch_size=4)["pooled"], pooled[0])
+    assert torch.equal(describe_network(traced, images, patch_size=4)[1]["pooled"], pooled[0])
 
 
 def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:

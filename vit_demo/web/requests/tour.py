@@ -6,7 +6,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import encode
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,28 +50,22 @@ class StepRequest:
 def network_steps(result: Exploration) -> Json:
     """What all patches share, with the shape of the network; see ``steps.describe_network``."""
     config = result.preset.config
-    found = _describe(result, steps.describe_network)
+    facts, found = _describe(result, steps.describe_network)
     names = result.labels
-    labels = {
-        name: [names[i] for i in found[name].tolist()]
-        for name in ("classes", "depth_class")
-        if found.get(name) is not None
-    }
     return {
         "network": {
+            **facts,
             "channels": config.in_channels,
-            "width": config.embed_dim,
-            "hidden": int(config.embed_dim * config.mlp_ratio),
             "registers": config.num_registers,
             "classes": config.num_classes,
-            "pool": config.pool,
-            "learned_positions": config.pos_embed == "learned",
-            "mixes_heads": config.projection == "fused",
+            "pool": config.pool if result.trace.pooling is None else "attention",
             "input_size": list(result.pixels.shape[2:]),
             "mean": list(result.preset.mean),
             "std": list(result.preset.std),
         },
-        "labels": labels,
+        "labels": {
+            name: [names[i] for i in found[name].tolist()] for name in ("classes", "depth_class") if name in found
+        },
         **_encoded(found),
     }
 
@@ -133,7 +128,7 @@ def _excerpt(function: Callable[..., Any], *starts: str) -> dict[str, str]:
     return {"where": f"{path}, {function.__qualname__}", "code": textwrap.dedent("\n".join(found))}
 
 
-def _describe(result: Exploration, function: Callable[..., steps.Numbers], *arguments: Any) -> steps.Numbers:
+def _describe(result: Exploration, function: Callable[..., T], *arguments: Any) -> T:
     return result.run_on_model(function, result.pixels, *arguments, kept_patches=result.trace.kept_patches)
 
 

@@ -22,7 +22,7 @@ function tokenName(result, token) {
 /** Step 4: the tokens with the largest shares, from the product of query and key to the weighted values. */
 export function headFigure({ result, facts, block, tour, paint, choose }) {
   const { query, keys, values, keyed, scores, weights, head_output: output } = block;
-  const width = facts.headWidth;
+  const width = facts.headWidth; // of a value, and where the score is their product, of query and key
   const peak = largest(values, output);
   const rows = [...keyed].map((token, i) => {
     const value = values.subarray(i * width, (i + 1) * width);
@@ -33,7 +33,8 @@ export function headFigure({ result, facts, block, tour, paint, choose }) {
   if (rest > 0)
     rows.push(shareRow(translate("{count} other|{count} others", { count: rest }), "", Math.max(0, others), ""));
   rows.push(shareRow(english("weighted sum"), "", 1, paint.strip(output, { peak }), "total"));
-  const titles = [english("token"), english("query · key / √d"), english("share"), english("value")].map((title) =>
+  const score = query ? english("query · key / √d") : english("score");
+  const titles = [english("token"), score, english("share"), english("value")].map((title) =>
     cell("columnheader", title),
   );
   const header = make("div", { className: "share-row", role: "row" }, ...titles);
@@ -43,7 +44,9 @@ export function headFigure({ result, facts, block, tour, paint, choose }) {
   return [
     headControls(facts, tour, choose),
     table,
-    named(translate("score of the first"), writtenScore(query, keys.subarray(0, width), scores[first], width)),
+    query
+      ? named(translate("score of the first"), writtenScore(query, keys.subarray(0, width), scores[first], width))
+      : hint(english("The score is query · key / √d and a number that the network adds for this pair of places.")),
     named(translate("its share"), writtenShare(scores, keyed, weights[first])),
   ];
 }
@@ -112,11 +115,13 @@ export function headsFigure({ result, facts, block, tour, paint, choose }) {
   return [
     make("div", { className: "head-maps" }, ...maps),
     paint.vector(translate("from all heads"), concatenated, { parts: facts.heads }),
-    ...paint.sum(
-      [translate("token"), before],
-      [`+ ${facts.mixesHeads ? translate("mixed") : translate("as they are")}`, attention],
-      [`= ${translate("new token")}`, between],
-    ),
+    ...(attention
+      ? paint.sum(
+          [translate("token"), before],
+          [`+ ${facts.mixesHeads ? translate("mixed") : translate("as they are")}`, attention],
+          [`= ${translate("new token")}`, between],
+        )
+      : [hint(english("What attention adds by itself is not seen in this network."))]),
     hint(subjectOf(result, tour)),
   ];
 }
@@ -124,14 +129,24 @@ export function headsFigure({ result, facts, block, tour, paint, choose }) {
 /** Step 6: the hidden numbers of the MLP, and what it adds to the token. */
 export function mlpFigure({ result, facts, block, tour, revealed, paint }) {
   const { between, hidden, mlp, after, attention } = block;
-  const active = hidden.reduce((count, value) => count + (value > 0), 0);
+  const nodes = [];
+  if (hidden) {
+    const active = hidden.reduce((count, value) => count + (value > 0), 0);
+    nodes.push(
+      paint.vector(translate("inside the MLP"), hidden),
+      hint(translate("{active} of these {all} numbers are above zero.", { active, all: facts.hidden })),
+    );
+  }
+  if (!mlp) {
+    const unseen = hint(english("What the MLP adds by itself is not seen in this network."));
+    return [...nodes, unseen, paint.vector(translate("new token"), after), hint(subjectOf(result, tour))];
+  }
   const lengths = translate("Length of what is added: attention {attention}, MLP {mlp}.", {
     attention: formatDecimals(lengthOf(attention), 2),
     mlp: formatDecimals(lengthOf(mlp), 2),
   });
   return [
-    paint.vector(translate("inside the MLP"), hidden),
-    hint(translate("{active} of these {all} numbers are above zero.", { active, all: facts.hidden })),
+    ...nodes,
     ...paint.sum(
       [translate("token"), between],
       [`+ ${translate("from the MLP")}`, mlp],
@@ -180,8 +195,8 @@ export function depthFigure({ facts, shared, revealed }) {
 /** Step 8: the vector that the head reads, the largest logits and their probabilities. */
 export function classesFigure({ facts, shared, revealed, paint }) {
   const { pooled, logits, logsumexp, labels } = shared;
-  const vector = paint.vector(readBy(facts), pooled);
-  if (!facts.hasClasses) return [vector];
+  const vectors = pooled ? [paint.vector(facts.hasClasses ? readBy(facts) : english("the output"), pooled)] : [];
+  if (!facts.hasClasses) return vectors;
   const probability = (logit) => Math.exp(logit - logsumexp[0]);
   const rows = labels.classes.map((label, i) =>
     barRow(short(logits[i]), label, probability(logits[i]), formatProbability(probability(logits[i])), i === 0),
@@ -190,7 +205,7 @@ export function classesFigure({ facts, shared, revealed, paint }) {
   const more = moreTerms(facts.classes - terms.length);
   const written = `${terms[0]} / (${terms.join(" + ")}${more}) ${relation(formatProbability(probability(logits[0])))}`;
   return [
-    vector,
+    ...vectors,
     veil(make("ol", { className: "rows logits" }, ...rows), revealed),
     veil(arithmetic(written), revealed),
     hint(english("On the left the logit of each class, on the right its probability.")),

@@ -65,6 +65,7 @@ export function rowFigure({ result, tour }) {
 /** Step 2: a patch, a filter, their products and the sum; below them all filters that were sent. */
 export function productFigure({ facts, shared, patch, tour, paint, choose }) {
   const { filters, kernel, bias } = shared;
+  if (!filters) return [paint.vector(translate("token"), patch.embedded ?? patch.token)];
   const size = facts.patchValues;
   const weightsOf = (i) => kernel.subarray(i * size, (i + 1) * size);
   const responseOf = (i) => patch.embedded[filters[i]];
@@ -130,11 +131,16 @@ export function sequenceFigure({ result, facts, patch, tour, paint }) {
   });
   const ariaLabel = translate("The sequence of {tokens} tokens", { tokens: facts.tokens });
   const row = names.map(([name, className]) => make("span", { className }, name));
-  const vectors = paint.sum(
-    [translate("patch {place}", { place }), embedded],
-    [`+ ${translate("position")}`, position],
-    [`= ${translate("token")}`, token],
-  );
-  if (classToken) vectors.push(paint.vector(translate("class token"), classToken, { peak: largest(classToken) }));
+  const [name, whole] = [translate("patch {place}", { place }), translate("token")];
+  const alone = (title, values) => paint.vector(title, values, { peak: largest(values) });
+  let vectors = [alone(whole, token)];
+  if (position) {
+    const isNormed = facts.positions === "normed";
+    const sum = isNormed ? embedded.map((value, i) => value + position[i]) : token;
+    const title = isNormed ? translate("sum") : whole;
+    const terms = paint.sum([name, embedded], [`+ ${translate("position")}`, position], [`= ${title}`, sum]);
+    vectors = isNormed ? [...terms, alone(translate("token after the norm"), token)] : terms;
+  }
+  if (classToken) vectors.push(alone(translate("class token"), classToken));
   return [make("div", { className: "sequence", role: "img", ariaLabel }, ...row), ...vectors];
 }

@@ -2,7 +2,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { formatProbability, formatShare, placeOf } from "../../format.js";
+import { formatProbability, formatShare, isPooling, placeOf } from "../../format.js";
 import { classTokenMap } from "../../result.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
 
@@ -79,9 +79,9 @@ function verdict({ options, answer }, choice) {
  */
 export function questionOf(step, { result, facts, shared, block, tour }) {
   if (step === 0) return halfPatches(facts);
-  if (step === 2) return nearestPosition(facts, shared);
+  if (step === 2 && shared.positions) return nearestPosition(facts, shared);
   if (step === 3) return strongestPatch(result);
-  if (step === 5 && block) return largerChange(block, tour);
+  if (step === 5 && block?.mlp) return largerChange(block, tour);
   if (step === 6) return facts.hasClasses ? whenSettled(facts, shared) : howSimilar(facts, shared);
   if (step === 7 && shared.labels.classes?.length >= 4) return secondClass(shared);
   return null;
@@ -147,7 +147,9 @@ function strongestPatch(result) {
   return {
     prompt: result.hasClassToken
       ? translate("Which of the marked patches does the class token attend to most in the last block?")
-      : translate("Which of the marked patches do all tokens together attend to most in the last block?"),
+      : isPooling(result, numBlocks - 1)
+        ? translate("Which of the marked patches does the query of attention pooling attend to most?")
+        : translate("Which of the marked patches do all tokens together attend to most in the last block?"),
     options: patches.map((patch, i) => `${letters[i]}: ${placeOf(result, patch)}`),
     answer,
     why: translate("Mean of all heads: {shares}.", { shares }),

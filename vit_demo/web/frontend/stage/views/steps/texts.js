@@ -12,24 +12,50 @@ const READS = {
   all: "the mean of all tokens",
   "cls+mean": "the class token and the mean of the patch tokens, side by side",
   "cls+next": "the class token and the token after it, side by side",
+  attention: "what attention pooling takes from the tokens",
 };
 
 export const readBy = ({ pool }) => translate(READS[pool]);
 
-function prefixSentences({ hasClassToken, hasClasses, registers }) {
+function prefixSentences({ hasClassToken, hasClasses, registers, pool, readsClassToken }) {
   if (!hasClassToken && registers) {
     return [
       "In front comes {count} register: a token that belongs to no patch.|In front come {count} registers: tokens that belong to no patch.",
     ];
   }
+  if (!hasClassToken && pool === "attention") {
+    return ["This network has no class token: in the end, attention pooling reads its tokens."];
+  }
   if (!hasClassToken) return ["This network has no class token: in the end it takes the mean of its tokens."];
-  const collected = hasClasses
+  const unread = "In front comes the *class token*: it belongs to no patch, and starts the same for every picture.";
+  const answer = hasClasses
     ? "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where the answer will be collected."
     : "In front comes the *class token*: it belongs to no patch, starts the same for every picture, and is where a summary of the picture will be collected.";
+  const collected = readsClassToken ? answer : unread;
   const spare =
     "Then comes {count} register, which serves as scratch space.|Then come {count} registers, which serve as scratch space.";
   return registers ? [collected, spare] : [collected];
 }
+
+const POSITIONS = {
+  learned: [
+    "A sequence has no rows and columns, so each place adds a learned vector of its own to its token, the *position embedding*.",
+  ],
+  sincos: [
+    "A sequence has no rows and columns, so each place adds a fixed pattern of sines and cosines of its own to its token, the *position embedding*.",
+  ],
+  added: [
+    "A sequence has no rows and columns, so each place adds a vector of its own to its token, the *position embedding*.",
+  ],
+  normed: [
+    "A sequence has no rows and columns, so each place adds a vector of its own to its token, the *position embedding*.",
+    "A norm then scales each token before the first block.",
+  ],
+  none: [
+    "This network adds no position embedding: its places count within attention, where queries and keys are rotated by them or the scores get a number for each pair of places.",
+  ],
+  unseen: ["The position embedding of this network is not seen by itself, so it is not shown."],
+};
 
 /** Each step for a network's facts: its title, its sentences, the shape before and after, and what {count} stands for. */
 const STEPS = [
@@ -44,8 +70,10 @@ const STEPS = [
   },
   {
     title: "Turn each patch into a token",
-    sentences: () => [
-      "Each patch is compared with {width} learned *filters*: multiply pixel by pixel, add everything up, and one number is left for each filter.",
+    sentences: (f) => [
+      f.hasFilters
+        ? "Each patch is compared with {width} learned *filters*: multiply pixel by pixel, add everything up, and one number is left for each filter."
+        : "This network makes {width} numbers of each patch, in another way than by one filter for each number.",
       "These {width} numbers are the patch's *token*, and from here on the network works with tokens only.",
     ],
     before: (f) => [shape(f.channels, ...f.inputSize), "the picture, {patches} patches"],
@@ -54,14 +82,12 @@ const STEPS = [
   {
     title: "Say where each patch belongs",
     count: (f) => f.registers,
-    sentences: (f) => [
-      ...prefixSentences(f),
-      f.learnedPositions
-        ? "A sequence has no rows and columns, so each place adds a learned vector of its own to its token, the *position embedding*."
-        : "A sequence has no rows and columns, so each place adds a fixed pattern of sines and cosines of its own to its token, the *position embedding*.",
-    ],
+    sentences: (f) => [...prefixSentences(f), ...POSITIONS[f.positions]],
     before: (f) => [shape(f.patches, f.width), "tokens"],
-    after: (f) => [sequence(f), f.hasClassToken ? "with the class token" : "with positions"],
+    after: (f) => [
+      sequence(f),
+      f.hasClassToken ? "with the class token" : f.addsPositions ? "with positions" : "tokens",
+    ],
   },
   {
     title: "Attention: what a token attends to",
@@ -76,8 +102,8 @@ const STEPS = [
     title: "Put the heads together",
     sentences: (f) => [
       f.heads === 1
-        ? "There is one head, and it gives {width} numbers."
-        : "The {heads} heads look for different things, and their results are put side by side: {heads} × {headWidth} = {width} numbers.",
+        ? "There is one head, and it gives {concatenated} numbers."
+        : "The {heads} heads look for different things, and their results are put side by side: {heads} × {headWidth} = {concatenated} numbers.",
       f.mixesHeads
         ? "A linear map mixes them, and the result is *added* to the token, so that the token keeps what it already had."
         : "In this network nothing mixes them: they are *added* to the token, so that it keeps what it already had.",
@@ -87,11 +113,15 @@ const STEPS = [
   },
   {
     title: "Work on each token by itself",
-    sentences: () => [
-      "Now each token passes alone through a small network, the *MLP*: out to {hidden} numbers, of which the negative ones are pushed almost to zero, and back to {width}.",
+    sentences: (f) => [
+      !f.hidden
+        ? "Each token also passes alone through a small network, the *MLP*; in this network its part is not seen by itself."
+        : f.gated
+          ? "Now each token passes alone through a small network, the *MLP*: out to {hidden} numbers, each the product of two, of which one serves as a gate, and back to {width}."
+          : "Now each token passes alone through a small network, the *MLP*: out to {hidden} numbers, of which the negative ones are pushed almost to zero, and back to {width}.",
       "Attention moves information between patches; the MLP works with what has arrived, and its result is added too.",
     ],
-    before: (f) => [shape(f.tokens, f.hidden), "inside the MLP"],
+    before: (f) => (f.hidden ? [shape(f.tokens, f.hidden), "inside the MLP"] : [sequence(f), "tokens"]),
     after: (f) => [sequence(f), "added to the tokens"],
   },
   {
@@ -114,10 +144,14 @@ const STEPS = [
             "The last linear map, the *classifier head*, reads {read} and gives each of the {classes} classes a score, its *logit*.",
             "*Softmax* turns scores into probabilities: e to the power of each score, divided by the sum of these over all classes.",
           ]
-        : [
-            "This model has no classifier head: its output is {read}, {features} numbers that describe the picture.",
-            "Patches whose tokens are most similar to it are bright.",
-          ],
+        : !f.isOfTokens
+          ? [
+              "This model has no classifier head: its output, {features} numbers that describe the picture, is computed from {read}.",
+            ]
+          : [
+              "This model has no classifier head: its output is {read}, {features} numbers that describe the picture.",
+              "Patches whose tokens are most similar to it are bright.",
+            ],
     before: (f) => [sequence(f), "tokens"],
     after: (f) => [
       shape(f.hasClasses ? f.classes : f.features),

@@ -4,11 +4,12 @@
 import { decodeBytes, decodeFloat16, decodeFloat32 } from "../../result.js";
 import { NUM_STEPS } from "./texts.js";
 
-/** The shape of the network behind a result; `network` is that of the reply of kind "steps". */
-export function factsOf(result, network) {
+/** The shape of the network behind a result; `shared` is the reply of kind "steps". */
+export function factsOf(result, { network, filters, pooled, alike }) {
   const { rows, columns, numPatches, numTokens, numBlocks, numHeads, hasClassToken, predictions } = result;
-  const { channels, width, hidden, registers, classes, pool, learned_positions, mixes_heads, input_size } = network;
+  const { channels, classes, head_width, mixes_heads, input_size } = network;
   return {
+    ...network,
     rows,
     columns,
     patches: numPatches,
@@ -18,17 +19,15 @@ export function factsOf(result, network) {
     heads: numHeads,
     patchSize: result.source.patch_size,
     patchValues: channels * result.source.patch_size ** 2,
-    channels,
-    width,
-    headWidth: width / numHeads,
-    hidden,
-    registers,
-    classes,
-    pool,
-    features: width * (pool.includes("+") ? 2 : 1),
+    headWidth: head_width,
+    concatenated: numHeads * head_width,
     hasClassToken,
     hasClasses: classes > 0,
-    learnedPositions: learned_positions,
+    readsClassToken: network.pool.startsWith("cls"),
+    addsPositions: network.positions !== "none",
+    hasFilters: Boolean(filters),
+    features: pooled?.length,
+    isOfTokens: Boolean(alike),
     mixesHeads: mixes_heads,
     inputSize: input_size,
     prediction: predictions[0]?.label ?? "",
@@ -45,7 +44,7 @@ export function settleTour(tour, result, shared) {
     patch: hasToken(tour.patch) ? tour.patch : startPatch(result, shared.contrast),
     block: inRange(tour.block, numBlocks) ? tour.block : Math.floor(numBlocks / 2),
     head: inRange(tour.head, numHeads) ? tour.head : 0,
-    filter: inRange(tour.filter, shared.filters.length) ? tour.filter : null,
+    filter: inRange(tour.filter, shared.filters?.length ?? 0) ? tour.filter : null,
     fromClassToken: Boolean(tour.fromClassToken) && hasClassToken,
   };
 }

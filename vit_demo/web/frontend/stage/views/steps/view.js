@@ -89,7 +89,7 @@ export function create(card, { request, change, stepCode }) {
     card.classList.toggle("refused", first.error !== "");
     if (!shared) return setText(find(".error"), first.error);
     tour = settleTour(choices.tour, result, shared);
-    const facts = factsOf(result, shared.network);
+    const facts = factsOf(result, shared);
     const reply = replyFor(result, tour);
     const isWaiting = reply?.value === null;
     setText(find(".error"), reply?.error ?? "");
@@ -131,9 +131,10 @@ export function create(card, { request, change, stepCode }) {
     find(".previous").disabled = step === 0;
     setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
     writeShapes(find(".shapes"), [before, after]);
-    if (find(".code").dataset.step !== String(step)) {
-      find(".code").dataset.step = step;
-      find(".code").replaceChildren(...codeNodes(stepCode[step]));
+    const shown = `${step} ${facts.own}`;
+    if (find(".code").dataset.shown !== shown) {
+      find(".code").dataset.shown = shown;
+      find(".code").replaceChildren(...codeNodes(stepCode[step], facts.own));
     }
     setText(find(".spoken"), translate("Step {step} of {all}: {title}.", words));
   }
@@ -150,7 +151,7 @@ export function create(card, { request, change, stepCode }) {
       mapOf: () => null,
       caption: (hovered) => (usesPatch ? place(hovered ?? patch) : ""),
     };
-    if (step === 2 && revealed) {
+    if (step === 2 && revealed && shared.positions) {
       const similarity = (hovered) => positionSimilarity(shared.positions, facts.patches, hovered ?? patch);
       view.mapOf = (hovered) => similarity(hovered).map((value) => Math.max(0, value));
       view.caption = (hovered) =>
@@ -166,7 +167,7 @@ export function create(card, { request, change, stepCode }) {
         : translate("What *patch {place}* attends to in head {head} of block {block}.", values);
       view.caption = (hovered) =>
         hovered === null ? taken : `${placeOf(result, hovered)}: *${formatShare(map[hovered])}*`;
-    } else if (step === 7 && !facts.hasClasses) {
+    } else if (step === 7 && facts.isOfTokens) {
       view.mapOf = () => shared.alike.map((value) => Math.max(0, value));
       view.caption = (hovered) =>
         hovered === null
@@ -246,12 +247,17 @@ const OUTSIDE = english(
   "This fused kernel stores no scores and no shares. The lines below compute them outside the network, from the same queries and keys, as for every heatmap; torch documents that the kernel computes the same.",
 );
 
+const ELSEWHERE = english(
+  "This network is of another library. In the Vision Transformer of this package, the step is:",
+);
+
 /** The code of a step, with where it stands; before lines that are not of the network, that they are not. */
-function codeNodes(excerpts) {
+function codeNodes(excerpts, own) {
   const firstOutside = excerpts.find(({ where }) => !where.startsWith("vit_demo/model/"));
-  return excerpts.flatMap((excerpt) => [
+  const nodes = excerpts.flatMap((excerpt) => [
     ...(excerpt === firstOutside ? [make("p", { textContent: OUTSIDE })] : []),
     make("small", { translate: false, textContent: excerpt.where }),
     make("pre", { tabIndex: 0, textContent: excerpt.code }),
   ]);
+  return own ? nodes : [make("p", { textContent: ELSEWHERE }), ...nodes];
 }
