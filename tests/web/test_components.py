@@ -33,7 +33,7 @@ def test_example_is_black_ink_in_the_middle_of_white_paper(digit: int) -> None:
 
 
 def make_inputs(**options: Any) -> Inputs:
-    return Inputs(on_request=echo, digits_preset="digits-tiny", **options)
+    return Inputs(on_request=echo, digits_preset="digits-tiny", opening_digit=7, **options)
 
 
 @pytest.mark.parametrize("component", [lambda: Stage(on_request=echo), make_inputs])
