@@ -20,7 +20,7 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.inference.job import Cancelled
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.hub.download import MissingFileError, fetch
+from vit_demo.weights.hub.download import MissingFileError, _progress_bar, fetch
 
 from .hub_server import COMMIT
 
@@ -67,6 +67,9 @@ def test_progress_reaches_the_last_byte(published, preset):
     size = len(published.files[WEIGHTS])
     assert updates[-1] == (WEIGHTS, size, size)
     assert [done for _, done, _ in updates] == sorted(done for _, done, _ in updates)
+    bar = _progress_bar(lambda *update: updates.append(update), preset.repo, WEIGHTS, 5, [0.0], threading.Event())()
+    bar.update(5), bar.update(0)
+    assert updates[-1] == (WEIGHTS, 5, 0), "without a total"
 
 
 def test_without_a_progress_function_there_is_a_bar_on_stderr(preset, capfd):

@@ -1,5 +1,7 @@
 import pickle
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from torchvision.models import ViT_B_16_Weights
 
@@ -26,6 +28,13 @@ def test_a_preset_describes_its_network(preset):
 
 def test_labels_of_imagenet_are_those_of_torchvision():
     assert tuple(ViT_B_16_Weights.IMAGENET1K_V1.meta["categories"]) == IMAGENET_LABELS
+
+
+def test_confidence_is_low_below_a_probability_and_above_an_entropy():
+    preset = replace(PRESETS["digits-small"], confidence_threshold=0.5, max_entropy=1.0)
+    probabilities = np.array([[0.5, 0.5, 0.0], [0.6, 0.3, 0.1]])
+    assert preset.is_confident(probabilities).tolist() == [True, False]
+    assert not replace(preset, confidence_threshold=0.51).is_confident(probabilities[0])
 
 
 def test_digits_are_normalised_as_they_were_trained():

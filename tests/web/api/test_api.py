@@ -64,9 +64,8 @@ def test_without_a_preset_the_picture_decides(client, three):
     assert (
         vit_demo.explore(three).preset.name == "digits-small" and vit_demo.explore(lion["path"]).top(1)[0][0] == "lion"
     )
-    for name, expected in (("preset", {"", inspect.Parameter.empty}), ("block", {-1})):
-        found = [inspect.signature(function).parameters.get(name) for function in ENDPOINTS]
-        assert {one.default for one in found if one} == expected, "one default everywhere"
+    presets = [inspect.signature(function).parameters.get("preset") for function in ENDPOINTS]
+    assert {one.default for one in presets if one} == {"", inspect.Parameter.empty}, "one default everywhere"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class Inputs(RequestHTML):
         **kwargs: `on_request`, and what `gr.HTML` takes besides its templates, such as `elem_id`.
     """
 
-    def __init__(self, *, digits_preset: str, opening_digit: int, **kwargs: Any) -> None:
+    def __init__(self, *, digits_preset: str, opening_digit: int = 7, **kwargs: Any) -> None:
         template = read("inputs/inputs.html")
         for part in ("pad/pad", "inputs/photo", "inputs/model"):
             template = template.replace(f"<!-- {part} -->", read(f"{part}.html").strip())
