@@ -144,7 +144,7 @@ POSITIONS = {
 }
 
 
-@pytest.mark.parametrize("name", SHOWN.keys() - {UNSEEN})
+@pytest.mark.parametrize("name", sorted(SHOWN.keys() - {UNSEEN}))
 def test_positions_are_the_networks_own_or_none(name: str, images: Tensor) -> None:
     model = adapt(SHOWN[name](), 32)
     facts, _ = describe_network(model, images, patch_size=8)
