@@ -79,19 +79,19 @@ export interface MethodEntry {
 
 export interface MapRequest {
   method: string;
-  block?: number;
-  head?: number | null;
-  query?: number | null;
-  direction?: string;
-  label?: number | null;
-  against?: number | null;
+  block: number;
+  head: number | null;
+  query: number | null;
+  direction: string;
+  label: number | null;
+  against: number | null;
 }
 
 export interface CurveRequest {
-  baseline?: "mean" | "blur" | "black";
-  order?: number;
-  label?: number | null;
-  against?: number | null;
+  baseline: "mean" | "blur" | "black";
+  order: number;
+  label: number | null;
+  against: number | null;
 }
 
 export interface SetRequest {
