@@ -55,6 +55,8 @@ def test_previews_read_our_title_description_and_picture_and_nothing_of_gradios(
     picture, kind = fetch(named["og:image"])
     assert named["og:image"].startswith(address) and kind == "image/jpeg"
     assert Image.open(io.BytesIO(picture)).size == (1200, 630) and len(picture) < 150_000
+    [script] = re.findall(r'<script type="module" src="\./(\S+/page\.js)">', html)
+    assert fetch(address + script)[1].startswith("text/javascript"), "fetched while Gradio is still starting"
     icon, kind = fetch(address + head.links["icon"].removeprefix("./"))
     assert kind == "image/svg+xml" and ElementTree.fromstring(icon).tag.endswith("svg")
 
