@@ -110,6 +110,7 @@ def test_scores_and_shares_are_those_of_whole_matrices(name: str, model: TracedV
     weights = scores.softmax(-1)
     torch.testing.assert_close(found["scores"].double(), scores[head, token], atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found["all_weights"].double(), weights[:, token], atol=1e-5, rtol=1e-4)
+    assert torch.equal(found["weights"], found["all_weights"][head])
     output = (weights @ v)[:, token]
     torch.testing.assert_close(found["concatenated"].double(), output.flatten(), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found["head_output"].double(), output[head], atol=1e-5, rtol=1e-4)
