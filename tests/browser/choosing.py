@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from vit_demo.web.catalog.example_digits import DIGITS, smooth
@@ -11,6 +13,16 @@ if TYPE_CHECKING:
 
 READY = '.stage[data-ready="true"]'
 STAGE = "document.querySelector('.stage').__stage"
+
+
+@contextmanager
+def launched() -> Iterator[str]:
+    """The address of a page of its own."""
+    from vit_demo.web.server import launch
+
+    page = launch("127.0.0.1", wait=False)
+    yield page.local_url
+    page.close()
 
 
 def open_page(page: Page, url: str) -> Page:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .choosing import STAGE, open_page
+from .choosing import STAGE, launched, open_page
 from .stage_page import stage, stage_address
 
 if TYPE_CHECKING:
@@ -109,11 +109,8 @@ def _window(context: BrowserContext) -> Iterator[Page]:
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """Where the page is served, for all tests that change nothing about the server."""
-    from vit_demo.web.server import launch
-
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
+    with launched() as url:
+        yield url
 
 
 @pytest.fixture

@@ -8,19 +8,17 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import huggingface_hub
 import pytest
 import timm
 import torch
 from safetensors.torch import save
 
 from vit_demo.inference.engine import _engines
-from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 from vit_demo.weights.imagenet import IMAGENET_LABELS
 
-from ..weights.hub_server import HubServer
-from .choosing import READY
+from ..weights.hub_server import HubServer, served
+from .choosing import READY, STAGE, launched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,9 +31,8 @@ def weights(**shape: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
-    server = HubServer()
     small = {"architecture": "vit_tiny_patch16_224", "num_classes": 1000, "model_args": {"img_size": 64, "depth": 1}}
-    server.repositories = {
+    repositories = {
         PRESETS["vit-ti16"].repo: {"model.safetensors": weights()},
         "someone/small": {
             "config.json": json.dumps(small).encode(),
@@ -46,21 +43,16 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
             "model.safetensors": weights(img_size=64, depth=1),
         },
     }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HF_ENDPOINT", server.url)
-        patch.setenv("HF_HUB_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    with served(tmp_path_factory.mktemp("cache")) as server:
+        server.repositories = repositories
         yield server
     _engines.clear()  # its networks are not the real ones
-    server.close()
 
 
 @pytest.fixture(scope="module")
 def address(hub: HubServer) -> Iterator[str]:
-    page = launch("127.0.0.1", wait=False)
-    yield page.local_url
-    page.close()
+    with launched() as url:
+        yield url
 
 
 @pytest.fixture
@@ -68,7 +60,7 @@ def photos(page: Page, address: str) -> Page:
     page.goto(f"{address}#tab=photos")
     page.wait_for_selector(READY)
     page.wait_for_selector('.stage[data-state="done"]')
-    page.wait_for_function("document.querySelector('.stage').__stage?.current()?.source.example === 'lion'")
+    page.wait_for_function(f"{STAGE}?.current()?.source.example === 'lion'")
     return page
 
 
@@ -84,8 +76,7 @@ def name_own(page: Page, name: str) -> None:
 
 def wait_for_prediction(page: Page, blocks: int) -> str:
     page.wait_for_function(
-        "n => document.querySelector('.stage')?.dataset.state === 'done'"
-        " && document.querySelector('.stage').__stage?.current()?.numBlocks === n",
+        f"n => document.querySelector('.stage')?.dataset.state === 'done' && {STAGE}?.current()?.numBlocks === n",
         arg=blocks,
     )
     return page.locator(".bars .first .label").inner_text()
@@ -110,7 +101,7 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
     assert photos.locator(".bars .first .label").inner_text() == before
     assert photos.get_by_label("Model", exact=True).input_value() == "photos-tiny", "until the other one is there"
     photos.get_by_role("button", name="Goldfish").click()
-    photos.wait_for_function("document.querySelector('.stage').__stage.current().source.example === 'goldfish'")
+    photos.wait_for_function(f"{STAGE}.current().source.example === 'goldfish'")
     photos.get_by_role("tab", name="Draw a digit").click()
     photos.wait_for_selector('.stage[data-top1="7"]')
     photos.get_by_role("button", name="Cancel").click()
@@ -143,7 +134,7 @@ def test_a_visitor_gets_a_prediction_among_a_thousand_classes(photos: Page, addr
     other = photos.context.new_page()
     other.goto(photos.url)
     assert wait_for_prediction(other, 12) == shown
-    assert other.evaluate("document.querySelector('.stage').__stage.current().numPatches") == 49
+    assert other.evaluate(f"{STAGE}.current().numPatches") == 49
     again = photos.context.new_page()
     again.goto(address)
     again.get_by_role("tab", name="Photo").click()
@@ -172,11 +163,11 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
     assert model.evaluate("select => select.selectedOptions[0].textContent") == "small"
     photos.get_by_role("button", name="Attention", exact=True).click()
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
-    photos.wait_for_function("document.querySelector('.stage').__stage.current()?.numPatches === 4")
+    photos.wait_for_function(f"{STAGE}.current()?.numPatches === 4")
     other = photos.context.new_page()
     other.goto(photos.url)
     wait_for_prediction(other, 1)
-    assert other.evaluate("document.querySelector('.stage').__stage.current().numPatches") == 4
+    assert other.evaluate(f"{STAGE}.current().numPatches") == 4
     choose(photos, "Photos, 50 everyday things")
     wait_for_prediction(photos, 6)
     photos.get_by_placeholder("org/name").wait_for(state="hidden")

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import huggingface_hub
 import numpy as np
 import pytest
 import timm
@@ -20,10 +19,9 @@ from timm.models import save_for_hf
 import vit_demo
 from vit_demo.inference.engine import _engines
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.server import launch
 
-from ..weights.hub_server import HubServer
-from .choosing import method_button, open_section
+from ..weights.hub_server import served
+from .choosing import READY, STAGE, launched, method_button, middle_of, open_section
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
 
 SHAPE = {"img_size": 64, "depth": 2, "embed_dim": 48, "num_heads": 3}
 LABELS = ["lion", "tiger", "cat", "dog", "car"]
-STAGE = "document.querySelector('.stage').__stage"
-READY = '.stage[data-ready="true"]'
 
 
 def randomized(network: nn.Module) -> nn.Module:
@@ -69,19 +65,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def address(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = HubServer()
-    for name, folder in folders.items():
-        server.repositories[f"someone/{name}"] = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HF_ENDPOINT", server.url)
-        patch.setenv("HF_HUB_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
-        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-        page = launch("127.0.0.1", wait=False)
-        yield page.local_url
-        page.close()
+    with served(tmp_path_factory.mktemp("cache")) as server, launched() as url:
+        for name, folder in folders.items():
+            server.repositories[f"someone/{name}"] = {path.name: path.read_bytes() for path in folder.iterdir()}
+        yield url
     _engines.clear()  # its networks are not the real ones
-    server.close()
 
 
 def shown(page: Page) -> np.ndarray:
@@ -91,11 +79,7 @@ def shown(page: Page) -> np.ndarray:
 
 
 def point_at(page: Page, selector: str, row: int, column: int) -> tuple[float, float]:
-    canvas = page.locator(selector).first
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
-    return box["x"] + (column + 0.5) * box["width"] / 4, box["y"] + (row + 0.5) * box["height"] / 4
+    return middle_of(page.locator(selector).first, row, column, 4, 4)
 
 
 def percent(text: str) -> float:

@@ -122,16 +122,6 @@ def test_each_tab_remembers_its_picture_model_and_size(opened: Page):
     assert shown(opened) == photos
 
 
-def test_a_class_does_not_stay_for_the_next_digit(opened: Page):
-    opened.locator(".bars button").nth(2).click()
-    opened.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for ')")
-    assert shown(opened)["view"]["label"] is not None
-    opened.get_by_role("button", name="Example 3").click()
-    opened.wait_for_selector('.stage[data-top1="3"]')
-    opened.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for 3 ')")
-    assert shown(opened)["view"]["label"] is None
-
-
 def test_copy_link_says_what_is_not_in_it(browser: Browser, address: str):
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = open_page(context.new_page(), address)

@@ -163,17 +163,6 @@ def test_photos_good_and_bad(opened: Page, tmp_path: Path):
     assert rows > cols, "upright after its quarter turn"
 
 
-def test_a_phone_shows_paper_picture_choices_and_predictions_without_sideways_scrolling(phone: Page, address: str):
-    phone.goto(address)
-    phone.wait_for_selector(READY)
-    assert phone.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    places = {
-        name: phone.locator(name).bounding_box()["y"] for name in (".paper", ".picture", "#preset", ".predictions")
-    }
-    assert list(places) == sorted(places, key=places.get)
-    assert phone.locator(".headline").inner_text().startswith("Prediction: 7")
-
-
 def test_everything_a_person_uses_has_a_name(opened: Page):
     show_photos(opened)
     nameless = opened.evaluate(

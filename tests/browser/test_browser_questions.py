@@ -30,16 +30,12 @@ ANSWERS = {
 }
 
 
-def test_the_page_answers_seven_questions(opened: Page) -> None:
+def test_the_page_answers_seven_questions_and_explains_terms_where_they_are_met(opened: Page) -> None:
     opened.locator(".terms summary").click()
     for question, answer in ANSWERS.items():
         place, sentence = answer.split(": ", 1)
         text = re.sub(r"\s+", " ", opened.locator(place).first.inner_text())
         assert sentence in text, question
-
-
-def test_terms_are_explained_where_they_are_met(opened: Page) -> None:
-    opened.locator(".terms summary").click()
     terms = {term.lower() for term in opened.locator(".term").all_inner_texts()}
     assert {"class token", "token", "attention", "block", "heads", "deletion", "insertion"} <= terms
     listed = opened.locator(".terms dt").all_inner_texts()

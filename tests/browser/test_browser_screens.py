@@ -82,6 +82,9 @@ def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_
     page = open_page(browser, address, name)
     height = SIZES[name][1]
     assert bottoms(page, [".look .picture"])[".look .picture"] <= height
+    assert page.locator(".headline").inner_text().startswith("Prediction: 7")
+    places = [page.locator(part).bounding_box()["y"] for part in (".paper", ".picture", "#preset", ".predictions")]
+    assert places == sorted(places)
     numbers = page.locator(".caption .value")
     assert numbers.inner_text().endswith("%") and numbers.evaluate(
         "element => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight"

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torchvision.datasets
-from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
@@ -37,7 +36,6 @@ def test_a_name_that_is_no_text_is_reported_all_the_same(tmp_path, capsys):
 
 
 def test_one_file_under_two_names_is_explained_once(tmp_path, monkeypatch, capsys):
-    Image.new("L", (28, 28)).save(tmp_path / "a.png")
     example_picture(3).save(tmp_path / "a.png")
     monkeypatch.chdir(tmp_path)
     assert main(["explain", "a.png", "./a.png", "--preset", "digits-tiny", "--json"]) == 0

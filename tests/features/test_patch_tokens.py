@@ -1,16 +1,14 @@
-"""Tokens of patches against plain loops and timm."""
+"""Tokens of patches and the logit lens against plain loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-import timm
 import torch
 from torch.nn import functional as F
 
-from vit_demo.features import patch_tokens
-from vit_demo.model import ViT, ViTConfig
+from vit_demo.features import logit_lens, patch_tokens
 from vit_demo.trace import TracedViT
 
 Network = Callable[..., TracedViT]
@@ -26,11 +24,12 @@ SHAPES = [
 @pytest.mark.parametrize("fields", SHAPES, ids=str)
 def test_each_patch_is_read_as_the_head_reads_what_it_pools(network: Network, fields) -> None:
     model, images = network(**fields), torch.randn(1, 3, 8, 24)
-    found, vit = patch_tokens(model, images, count=3), model.module
+    found, lens, vit = patch_tokens(model, images, count=3), logit_lens(model, images), model.module
     x = vit.embed(images, (2, 6), 4)
     for depth in range(4):
         if depth:
             x = vit.blocks[depth - 1](x)
+        torch.testing.assert_close(lens[:, depth], vit.forward_head(vit.norm(x)), atol=1e-5, rtol=1e-5)
         patches = x[0, model.config.num_prefix_tokens :]
         torch.testing.assert_close(found.norms[depth], (patches**2).sum(1).sqrt(), atol=1e-4, rtol=1e-4)
         for token in range(12):
@@ -43,7 +42,8 @@ def test_each_patch_is_read_as_the_head_reads_what_it_pools(network: Network, fi
                 final = torch.cat([vit.norm(x)[0, 0], final])
             likely = sorted(F.linear(final, vit.head.weight, vit.head.bias).softmax(0).tolist(), reverse=True)
             assert found.probabilities[depth, token].tolist() == pytest.approx(likely[:3], abs=1e-5)
-    assert found.tokens.shape[:2] == found.norms.shape == (4, 12)
+    torch.testing.assert_close(lens[:, -1], model(images), atol=1e-5, rtol=1e-5)
+    assert found.tokens.shape[:2] == found.norms.shape == (4, 12) and lens.shape == (1, 4, 5)
     assert found.classes.shape == found.probabilities.shape == (4, 12, 3)
 
 
@@ -53,19 +53,3 @@ def test_dropped_patches_have_no_token_and_a_model_without_classes_no_class(netw
     assert found.tokens.shape == (4, 3, model.config.embed_dim)
     assert found.classes.shape == found.probabilities.shape == (4, 3, 0)
     assert found.num_bytes >= found.tokens.nbytes
-
-
-def test_tokens_are_those_of_timm() -> None:
-    torch.manual_seed(0)
-    theirs = timm.create_model("vit_tiny_patch16_224", img_size=64, depth=3, embed_dim=24, num_classes=7).eval()
-    config = ViTConfig(image_size=64, patch_size=16, embed_dim=24, depth=3, num_heads=3, num_classes=7, norm_eps=1e-6)
-    ours = TracedViT.of(ViT(config).eval())
-    ours.module.load_state_dict(theirs.state_dict())
-    images = torch.randn(1, 3, 64, 64)
-    found = patch_tokens(ours, images)
-    with torch.inference_mode():
-        normed = theirs.forward_intermediates(images, norm=True, output_fmt="NLC", intermediates_only=True)
-        plain = theirs.forward_intermediates(images, output_fmt="NLC", intermediates_only=True)
-    for block in range(3):
-        torch.testing.assert_close(found.tokens[1 + block], normed[block][0], atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(found.norms[1 + block], plain[block][0].norm(dim=1), atol=1e-4, rtol=1e-4)

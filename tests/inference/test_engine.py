@@ -240,3 +240,16 @@ def test_the_first_pass_at_a_size_is_repeated_before_it_is_timed(network):
     assert len(seen) == 3
     forward.forward_with_trace(model, torch.randn(1, 3, 16, 24), patch_size=2)
     assert len(seen) == 5
+
+
+@pytest.mark.parametrize("size", [(1, 1), (15, 400), (400, 15)])
+def test_a_photo_with_too_few_pixels_is_refused(size):
+    picture = Image.new("RGB", size, "red")
+    with pytest.raises(ImageError, match=f"too small, {size[0]} x {size[1]} pixels: choose one with at least"):
+        get_engine().explore(picture, "photos-tiny")
+    assert get_engine().explore(Image.effect_noise((16, 16), 80), "photos-tiny").grid == (10, 10)
+
+
+@pytest.mark.parametrize("colour", ["red", "black", "white", "#7f7f7f"])
+def test_a_plain_colour_never_gets_a_sure_answer(colour):
+    assert not get_engine().explore(Image.new("RGB", (200, 120), colour), "photos-tiny").is_confident

@@ -1,4 +1,4 @@
-"""Step by step in networks of other libraries: their parts, found by numbers, against explicit ones and parameters."""
+"""Step by step in networks of every library: their parts, found by numbers, against explicit ones and parameters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError
+from vit_demo.features import logit_lens
+from vit_demo.features.similarity import MAX_ERROR
 from vit_demo.inference.step_parts import Event, branches
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
+from vit_demo.model import ViT
 from vit_demo.trace import Trace, TracedViT, adapt
 
-from ..trace.networks import NETWORKS, eva, timm_network, timm_vit
+from ..trace.networks import NETWORKS, eva, of_this_package, timm_network, timm_vit
 
 
 def with_block(module: str, name: str, network: str, **options: Any) -> nn.Module:
@@ -24,6 +27,9 @@ def with_block(module: str, name: str, network: str, **options: Any) -> nn.Modul
 
 
 OTHERS = {
+    "ours no classes": of_this_package(num_registers=2, layer_scale=0.1, num_classes=0, pos_embed_prefix=False),
+    "ours notebook": of_this_package(projection="per_head", pos_embed="sincos", final_norm=False),
+    "ours flexible": of_this_package(patch_size=16, pos_embed_grid=8),
     "timm deit3": timm_vit(init_values=0.1, no_embed_class=True),
     "timm dinov3": eva(
         use_rot_pos_emb=True, rope_type="dinov3", use_abs_pos_emb=False, init_values=0.1, num_reg_tokens=2,
@@ -38,7 +44,7 @@ OTHERS = {
         "vision_transformer", "ParallelScalingBlock", "vision_transformer.VisionTransformer", init_values=0.1
     ),
 }  # fmt: skip
-SHOWN = {**{name: make for name, make in NETWORKS.items() if "ours" not in name}, **OTHERS}
+SHOWN = NETWORKS | OTHERS
 UNSEEN = "vit-pytorch simple"
 KEPT = torch.tensor([[i for i in range(16) if i not in (0, 5)]])
 PATCH = 6
@@ -70,7 +76,7 @@ def spied(model: TracedViT, images: Tensor) -> tuple[list[Tensor], Trace]:
 
     handles = [block.register_forward_hook(see, with_kwargs=True) for block in model.blocks]
     with torch.inference_mode(), Trace() as trace:
-        model.module(images)
+        model.module(images, **{"patch_size": 8} if isinstance(model.module, ViT) else {})
     for handle in handles:
         handle.remove()
     return tokens, trace
@@ -104,25 +110,32 @@ def test_scores_and_shares_are_those_of_whole_matrices(name: str, model: TracedV
     weights = scores.softmax(-1)
     torch.testing.assert_close(found["scores"].double(), scores[head, token], atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found["all_weights"].double(), weights[:, token], atol=1e-5, rtol=1e-4)
+    assert torch.equal(found["weights"], found["all_weights"][head])
     output = (weights @ v)[:, token]
     torch.testing.assert_close(found["concatenated"].double(), output.flatten(), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found["head_output"].double(), output[head], atol=1e-5, rtol=1e-4)
     assert ("query" in found) == (mask is None)
+    assert found["keyed"].tolist() == weights[head, token].argsort(descending=True)[:4].tolist()
+    torch.testing.assert_close(found["values"].double(), v[head, found["keyed"]])
     if "query" in found:
+        torch.testing.assert_close(found["keys"].double(), k[head, found["keyed"]])
         products = found["query"] @ found["keys"].T / found["query"].numel() ** 0.5
         torch.testing.assert_close(products, found["scores"][found["keyed"]], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["timm vit", "timm deit3", "timm eva02", "timm beit", "timm dinov3"])
-def test_the_mlp_is_that_of_timms_modules(name: str, images: Tensor) -> None:
+@pytest.mark.parametrize("name", ["ours", "timm vit", "timm deit3", "timm eva02", "timm beit", "timm dinov3"])
+def test_the_mlp_is_that_of_the_modules(name: str, images: Tensor) -> None:
     model = adapt(SHOWN[name](), 32)
     facts, _ = describe_network(model, images, patch_size=8)
     found = describe_block(model, images, PATCH, 0, 1, patch_size=8)
     block: Any = model.blocks[0]
-    scale = block.ls2.gamma if name == "timm deit3" else getattr(block, "gamma_2", None)
+    scale = block.ls2.gamma if name in ("ours", "timm deit3") else getattr(block, "gamma_2", None)
     scale = 1 if scale is None else scale
     with torch.inference_mode():
-        added = block.mlp(block.norm2(found["between"])[None, None])[0, 0]
+        normed = block.norm2(found["between"])
+        added = block.mlp(normed[None, None])[0, 0]
+        if not facts["gated"]:
+            torch.testing.assert_close(found["hidden"], F.gelu(block.mlp.fc1(normed)))
         torch.testing.assert_close(block.mlp.fc2(found["hidden"]), added)
         torch.testing.assert_close(found["mlp"], scale * added)
     assert facts["hidden"] == len(found["hidden"]) == block.mlp.fc2.in_features
@@ -147,15 +160,24 @@ POSITIONS = {
 @pytest.mark.parametrize("name", sorted(SHOWN.keys() - {UNSEEN}))
 def test_positions_are_the_networks_own_or_none(name: str, images: Tensor) -> None:
     model = adapt(SHOWN[name](), 32)
-    facts, _ = describe_network(model, images, patch_size=8)
+    facts, shared = describe_network(model, images, patch_size=8)
     found = describe_patch(model, images, PATCH, patch_size=8)
     tokens, _ = spied(model, images)
     prefix = model.config.num_prefix_tokens
     torch.testing.assert_close(found["token"], tokens[0][0, prefix + PATCH])
-    assert ("position" in found) == (facts["positions"] in ("added", "normed"))
+    assert ("class_token" in found) == model.config.class_token
+    if "class_token" in found:
+        torch.testing.assert_close(found["class_token"], tokens[0][0, 0])
+    assert ("position" in found) == (facts["positions"] not in ("none", "unseen"))
+    table = model.module.pos_embed_for((4, 4)) if isinstance(model.module, ViT) else None
     if (ending := POSITIONS.get(name)) is not None:
-        table = next(x for key, x in model.module.named_parameters() if key.endswith(ending)).detach()
-        torch.testing.assert_close(found["position"], table.reshape(-1, 24)[-16 + PATCH], atol=1e-5, rtol=1e-4)
+        table = next(x for key, x in model.module.named_parameters() if key.endswith(ending))
+    if table is not None:
+        table = table.detach().reshape(-1, 24)[-16:]
+        torch.testing.assert_close(found["position"], table[PATCH], atol=1e-5, rtol=1e-4)
+        similarity = F.cosine_similarity(table[:, None], table[None], dim=2)
+        compressed = shared["positions"].float()
+        torch.testing.assert_close(compressed @ compressed.T, similarity, atol=MAX_ERROR, rtol=0)
     whole = found["embedded"] + found.get("position", 0)
     if "CLIP" in name or "clip" in name:
         assert facts["positions"] == "normed"
@@ -186,16 +208,27 @@ def test_filters_give_the_patch_embedding_by_a_plain_sum(model: TracedViT, image
 def test_the_last_depth_is_the_networks_own_output(name: str, model: TracedViT, images: Tensor) -> None:
     _, found = describe_network(model, images, patch_size=8)
     with torch.inference_mode():
-        output = model(images)[0]
+        output = model(images, patch_size=8)[0]
+        tokens = model.final_norm(spied(model, images)[0][-1])[0]
+        if isinstance(vit := model.module, ViT):
+            pooled = vit.forward_head(vit.forward_features(images, patch_size=8), pre_logits=True)[0]
+            torch.testing.assert_close(found["pooled"], pooled)
     if not model.config.num_classes:
         torch.testing.assert_close(found["pooled"], output)
         assert found["depth_similarity"].shape == (4,) and found["depth_similarity"][-1].item() == pytest.approx(1)
-        assert ("alike" in found) == (name in ("transformers DINOv3ViT", "timm no classes, mean"))
+        assert ("alike" in found) == (name in ("ours no classes", "transformers DINOv3ViT", "timm no classes, mean"))
+        if "alike" in found:
+            patches = tokens[model.config.num_prefix_tokens :]
+            torch.testing.assert_close(found["alike"], F.cosine_similarity(patches, output[None]))
         return
+    depths = logit_lens(model, images, patch_size=8)[0].softmax(-1)
+    torch.testing.assert_close(found["depth_top"], depths.max(-1).values)
+    assert found["depth_class"].tolist() == depths.argmax(-1).tolist() and len(depths) == 4
+    torch.testing.assert_close(found["depth_final"], depths[:, output.argmax()])
     probabilities = output.softmax(0)
-    assert found["depth_class"][-1] == output.argmax() and len(found["depth_class"]) == 4
-    torch.testing.assert_close(found["depth_top"][-1], probabilities.max())
-    torch.testing.assert_close((found["logits"] - found["logsumexp"]).exp(), probabilities.sort(descending=True)[0][:5])
+    torch.testing.assert_close(depths[-1], probabilities)
+    assert found["classes"].tolist() == output.argsort(descending=True)[:5].tolist()
+    torch.testing.assert_close((found["logits"] - found["logsumexp"]).exp(), probabilities[found["classes"]])
     assert ("pooled" in found) == (name != "timm distilled"), "whose two heads read two tokens"
     if "pooled" in found:
         with torch.inference_mode():
@@ -212,7 +245,7 @@ def test_dropped_patches_have_no_token(name: str, model: TracedViT, images: Tens
     torch.testing.assert_close(block["before"], patch["token"])
     assert block["weights"].shape == (14 + model.config.num_prefix_tokens,)
     with torch.inference_mode():
-        output = model(images, kept_patches=KEPT)[0]
+        output = model(images, patch_size=8, kept_patches=KEPT)[0]
     if model.config.num_classes:
         torch.testing.assert_close(shared["logits"], output.sort(descending=True)[0][:5])
     block = describe_block(model, images, PATCH, 2, 0, patch_size=8, kept_patches=KEPT)

@@ -212,25 +212,17 @@ test("of two results without patches that arrive out of order, the latest is sho
   assert.deepEqual(shown, ["without both"]);
 });
 
-test("a reply about dropped patches is not shown once the picture is gone", async () => {
-  const { held, request } = heldRequests();
-  const { dropping, shown } = droppingOf(request);
-  dropping.toggle(3);
-  dropping.cancel();
-  held[0].reply({ result: "without one" });
-  await settle();
-  assert.deepEqual(shown, []);
-});
-
-test("a reply about dropped patches is not shown once they are restored", async () => {
-  const { held, request } = heldRequests();
-  const { dropping, shown, whole } = droppingOf(request);
-  dropping.toggle(0);
-  dropping.restoreAll();
-  await settle();
-  held[0].reply({ result: "without one" });
-  await settle();
-  assert.deepEqual(shown, [whole]);
+test("a reply about dropped patches is not shown once the picture is gone, or they are restored", async () => {
+  for (const leave of ["cancel", "restoreAll"]) {
+    const { held, request } = heldRequests();
+    const { dropping, shown, whole } = droppingOf(request);
+    dropping.toggle(3);
+    dropping[leave]();
+    await settle();
+    held[0].reply({ result: "without one" });
+    await settle();
+    assert.deepEqual(shown, leave === "cancel" ? [] : [whole]);
+  }
 });
 
 test("after a failure the patches are those of the shown result again", async () => {

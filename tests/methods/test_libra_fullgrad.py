@@ -20,14 +20,9 @@ from vit_demo.trace import TracedViT, adapt
 from vit_demo.trace.adapter import logits_of
 from vit_demo.trace.attention_mode import SOFTMAX
 
+from .test_relevance import SHAPES
+
 Network = Callable[..., TracedViT]
-SHAPES = [
-    {},
-    {"num_registers": 2, "layer_scale": 0.5},
-    {"class_token": False, "pool": "mean"},
-    {"pool": "cls+next", "num_registers": 1},
-    {"projection": "per_head", "final_norm": False},
-]
 WRITTEN_ELSEWHERE = ("eva02", "torchvision", "simple", "Siglip")
 """Networks with a product of two branches, with attention that the frozen pass does not see, or without tokens."""
 

@@ -30,11 +30,3 @@ def test_norm_attention_is_the_norm_of_what_is_added(network: Network, explicit,
         wanted = expected.mean(1) if query is None else expected[:, query]
         ours = norm_attention(model, images, index, query)
         torch.testing.assert_close(ours, wanted[:, first:].reshape(2, 2, 6), atol=1e-5, rtol=1e-5)
-
-
-def test_chunking_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, images = network(), torch.randn(2, 3, 16, 16)
-    whole = norm_attention(model, images, 1, None)
-    monkeypatch.setattr("vit_demo.methods.attention_rows.WHOLE_VALUES", 0)
-    monkeypatch.setattr("vit_demo.methods.attention_rows.CHUNK_VALUES", 500)
-    torch.testing.assert_close(norm_attention(model, images, 1, None), whole)

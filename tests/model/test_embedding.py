@@ -29,16 +29,6 @@ def test_convolution_equals_rearranged_patches_and_a_linear_map(tiny: ViTConfig,
     torch.testing.assert_close(tokens, F.linear(rearranged, kernel, bias), atol=1e-5, rtol=0)
 
 
-def test_rearranged_patches_with_channels_last_are_the_same_map_after_reordering(tiny: ViTConfig) -> None:
-    """The einops notebook flattens a patch as ``(p1 p2 c)``: the same numbers, with the kernel laid out likewise."""
-    embedding = PatchEmbed(tiny)
-    images = torch.randn(2, 3, 16, 16)
-    patches = rearrange(images, "b c (h s1) (w s2) -> b (h w) (s1 s2 c)", s1=4, s2=4)
-    kernel = rearrange(embedding.proj.weight, "d c p1 p2 -> d (p1 p2 c)")
-    expected = F.linear(patches, kernel, embedding.proj.bias)
-    torch.testing.assert_close(embedding(images, 4), expected, atol=1e-5, rtol=0)
-
-
 def test_sincos_table_equals_the_formula() -> None:
     length, dim = 50, 8
     table = sincos_pos_embed(length, dim)

@@ -101,16 +101,11 @@ def test_for_ray_a_cookie_becomes_the_session_header(proxy):
 
 
 @pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
-def test_headers_that_never_end_are_given_up(proxy, name):
+def test_headers_that_never_end_are_given_up_and_connections_that_are_idle_ended(proxy, name):
     address = urlsplit(proxy(name, serve("one"), serve("two")))
     with socket.create_connection((address.hostname, address.port), timeout=10) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-Dripped: ")
         assert slow.recv(100).startswith(b"HTTP/1.1 408")
-
-
-@pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
-def test_connections_that_are_idle_are_ended(proxy, name):
-    address = urlsplit(proxy(name, serve("one"), serve("two")))
     with socket.create_connection((address.hostname, address.port), timeout=10) as idle:
         idle.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b" 200 " in idle.recv(1000)

@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import secrets
+import socket
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +25,12 @@ def request(page, method: str, path: str, body: Any = None, **headers: str) -> t
     found = response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
     connection.close()
     return found
+
+
+def connect(page) -> socket.socket:
+    """A connection of its own, for what ``http.client`` would not send."""
+    address = urlsplit(page.local_url)
+    return socket.create_connection((address.hostname, address.port), timeout=60)
 
 
 def event(page, number: int, data: list[Any]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import huggingface_hub
 import pytest
 import timm
 import torch
@@ -17,7 +16,7 @@ from torch import nn
 
 from vit_demo.weights.hub import repository
 
-from .hub_server import HubServer
+from .hub_server import HubServer, served
 from .model_folder import PREPROCESSOR, WEIGHTS_FILE, write_files
 
 
@@ -37,15 +36,10 @@ def randomise() -> Callable[[nn.Module], nn.Module]:
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     """A Hub on this machine, with empty caches."""
-    server = HubServer()
-    monkeypatch.setenv("HF_ENDPOINT", server.url)
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a test of the page may have set it
     monkeypatch.setattr("time.sleep", lambda _: None)  # between two attempts
     repository._read_repository.cache.clear()
-    yield server
-    server.close()
+    with served(tmp_path / "cache") as server:
+        yield server
 
 
 class Bundle(NamedTuple):

@@ -5,8 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import huggingface_hub
+import pytest
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 """The commit of ``main``; any other commit exists as well."""
@@ -123,3 +129,16 @@ class HubServer:
     def redirect_url(self) -> str:
         """The URL of large files: the same server under another name."""
         return f"http://localhost:{self.server.server_port}/moved"
+
+
+@contextmanager
+def served(cache: Path) -> Iterator[HubServer]:
+    """A Hub on this machine in the place of the real one, with its cache in a folder."""
+    server = HubServer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_ENDPOINT", server.url)
+        patch.setenv("HF_HUB_CACHE", str(cache))
+        patch.setenv("NO_PROXY", "127.0.0.1,localhost")
+        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a test of the page may have set it
+        yield server
+    server.close()

@@ -50,41 +50,36 @@ def test_missing_file_is_refused(tmp_path):
         load_model(PRESET, 4, tmp_path)
 
 
-def test_truncated_file_is_refused(saved):
-    path, _ = saved
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(CheckpointError, match="damaged"):
-        load_checkpoint(path)
-
-
-def test_a_flipped_bit_is_detected(saved):
-    path, _ = saved
+def flip_a_bit(path):
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CheckpointError, match="changed"):
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "damaged"),
+        (flip_a_bit, "changed"),
+        (lambda path: save_file(load_file(path), path), "not written by vit_demo"),
+        (lambda path: save_file({"a": torch.tensor(1.0)}, path, {"format": "vit_demo"}), "changed after training"),
+    ],
+    ids=["truncated", "a flipped bit", "no header", "a single number"],
+)
+def test_a_damaged_file_is_refused(saved, damage, message):
+    path, _ = saved
+    damage(path)
+    with pytest.raises(CheckpointError, match=message):
         load_checkpoint(path)
 
 
-def test_weights_without_a_header_are_refused(saved):
-    path, _ = saved
-    save_file(load_file(path), path)  # the same tensors, without the header
-    with pytest.raises(CheckpointError, match="not written by vit_demo"):
-        load_checkpoint(path)
-
-
-def test_another_networks_weights_are_refused(saved):
-    path, _ = saved
-    save_checkpoint(path, ViT(replace(PRESET.config, depth=1)), {})
-    with pytest.raises(CheckpointError, match="another network"):
-        load_model(PRESET, 4, path.parent)
-
-
-def test_weights_under_another_size_are_refused(saved):
+def test_weights_of_another_network_or_size_are_refused(saved):
     path, _ = saved
     shutil.copy(path, path.with_name("digits-notebook-7.safetensors"))
-    with pytest.raises(CheckpointError, match="another network"):
-        load_model(PRESET, 7, path.parent)
+    save_checkpoint(path, ViT(replace(PRESET.config, depth=1)), {})
+    for patch_size in (4, 7):
+        with pytest.raises(CheckpointError, match="another network"):
+            load_model(PRESET, patch_size, path.parent)
 
 
 def config_with(**changes):
@@ -161,9 +156,3 @@ def test_every_bundled_preset_is_trained(name):
         assert record["test_accuracy"][str(patch_size)] > 2 / len(preset.labels)
         assert record["command"].startswith(("python -m vit_demo train", "python -m vit_demo.training.average"))
         assert {"seed", "epochs", "seconds", "data"} <= record.keys()
-
-
-def test_a_single_number_is_no_network(tmp_path):
-    save_file({"a": torch.tensor(1.0)}, tmp_path / "a.safetensors", {"format": "vit_demo"})
-    with pytest.raises(CheckpointError, match="changed after training"):
-        load_checkpoint(tmp_path / "a.safetensors")

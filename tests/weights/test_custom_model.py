@@ -55,13 +55,6 @@ def test_a_revision_may_be_named(hub, published):
         find_preset("someone/cats@v2")
 
 
-def test_a_folder_is_explored_by_its_path(timm_folder, published):
-    result = vit_demo.explore(PHOTO, str(timm_folder))
-    np.testing.assert_allclose(
-        result.logits, expected_logits(published.model, find_preset(str(timm_folder))), atol=1e-4
-    )
-
-
 def test_weights_that_were_saved_anew_are_loaded_anew(timm_folder, published):
     before = vit_demo.explore(PHOTO, str(timm_folder))
     state = {name: tensor + 0.01 for name, tensor in published.model.state_dict().items()}
@@ -103,13 +96,6 @@ def test_a_transformers_folder_as_save_pretrained_writes_it(tmp_path, randomise)
     np.testing.assert_allclose(
         vit_demo.explore(PHOTO, str(tmp_path)).logits, expected_logits(theirs, preset), atol=1e-4
     )
-
-
-def test_a_model_without_a_classifier_head(headless):
-    result = vit_demo.explore(PHOTO, headless)
-    assert result.logits.shape == (0,) and result.top() == [] and not result.is_confident
-    assert result.trace.num_prefix_tokens == 5 and result.rollout().shape == (4, 4)
-    assert "assumed" in find_preset(headless).note  # no preprocessor_config.json
 
 
 def test_a_distilled_deit_keeps_its_second_head(tmp_path, randomise):

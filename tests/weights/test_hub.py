@@ -151,17 +151,6 @@ def test_without_a_network_the_message_offers_the_bundled_preset(hub, preset, mo
     assert not hub.seen
 
 
-def test_weights_of_another_network_are_refused(preset):
-    with pytest.raises(CheckpointError, match="another network"):
-        load_model(replace(preset, config=replace(preset.config, num_classes=4)))
-
-
-def test_weights_that_are_no_safetensors_are_refused(hub, preset):
-    hub.repositories[preset.repo][WEIGHTS] = b"x" * 6000
-    with pytest.raises(CheckpointError, match="damaged"):
-        load_model(preset)
-
-
 class Payload:
     """Creates a file when it is unpickled."""
 

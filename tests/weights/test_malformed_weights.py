@@ -24,6 +24,7 @@ from .model_folder import INFINITY, NAN, WEIGHTS_FILE, assert_refused, edit_weig
         (lambda t: t.update({"blocks.0.attn.q.weight": torch.zeros(1)}), "'blocks.0.attn.q.weight' differs"),
         (lambda t: t.update({"\u202e\n" + "x" * 150: torch.zeros(1)}), "differs"),
         (lambda t: t.update({"x": torch.zeros((1,) * 20)}), "which no ViT has"),
+        (lambda t: t.update({"embeddings." * 60_000: torch.zeros(1)}), "which no ViT has"),
         (lambda t: t["head.bias"].fill_(NAN), "not finite in 'head.bias'"),
         (lambda t: t["blocks.0.attn.qkv.weight"][5, 5].fill_(-INFINITY), "not finite"),
         (lambda t: t.update({"norm.bias": torch.full((192,), 1e300, dtype=torch.float64)}), "not finite"),

@@ -7,7 +7,16 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from vit_demo import Trace
-from vit_demo.web.catalog.menu import EVERYDAY_PHOTOS, PUBLISHED_TOP1, accuracy_note, bundled_accuracy, model_entry
+from vit_demo.model import ViTConfig
+from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
+from vit_demo.web.catalog.menu import (
+    EVERYDAY_PHOTOS,
+    PUBLISHED_TOP1,
+    accuracy_note,
+    bundled_accuracy,
+    model_entry,
+    starting_points,
+)
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import BUNDLED as BUNDLED_FOLDER
 from vit_demo.weights.checkpoints import load_model, read_record
@@ -69,3 +78,18 @@ def test_the_published_figures_are_those_of_the_documentation(name):
     table = text[text.index("| patch | 8 ") :].split("\n\n")[0].splitlines()
     cells = {cell[0]: cell[1:] for cell in (line.strip("| ").split(" | ") for line in table)}
     assert PUBLISHED_TOP1[name] == dict(zip(map(int, cells["patch"]), map(float, cells[f"`{name}`"]), strict=True))
+
+
+def test_every_notebook_and_preset_of_this_packages_network_is_a_starting_point() -> None:
+    start = starting_points()
+    networks = {
+        entry["title"]: (ViTConfig(**{**start["defaults"], **entry["config"]}), entry["patch_size"])
+        for entry in start["networks"]
+    }
+    notebooks = (VIT_TINY, MNIST_FROM_SCRATCH, EINOPS_VIT, ANNOTATED_VIT)
+    assert [config for config, _ in networks.values()][:4] == list(notebooks)
+    own = {name: preset for name, preset in PRESETS.items() if not preset.library}
+    assert list(networks)[4:] == list(own) and "dinov3-s16" not in own
+    for name, preset in own.items():
+        config, patch_size = networks[name]
+        assert (config, patch_size) == (preset.config_at(preset.default_patch_size), preset.default_patch_size)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-from urllib.parse import urlsplit
 
 import gradio as gr
 import gradio.routes
@@ -12,7 +10,7 @@ import pytest
 
 from vit_demo.web.guard import session_queues
 
-from ..http_requests import component, number_of, png, request, upload
+from ..http_requests import component, connect, number_of, png, request, upload
 
 CALL = {"data": {"kind": "models"}, "fn_name": "request", "session_hash": "someone"}
 
@@ -50,8 +48,7 @@ def test_what_would_fail_in_gradio_is_refused(page, path, headers, expected, cap
 
 @pytest.mark.parametrize("extra", ["", "Origin: http://evil.example\r\n"])
 def test_a_health_check_needs_no_host(page, extra, capfd):
-    address = urlsplit(page.local_url)
-    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+    with connect(page) as connection:
         connection.sendall(f"GET /healthz HTTP/1.0\r\n{extra}\r\n".encode())
         assert connection.recv(100).split()[1] == b"200"
     assert "Traceback" not in capfd.readouterr().err
@@ -93,9 +90,8 @@ def test_an_upload_is_nothing_but_files(page, content_type, part, expected, capf
 
 
 def test_an_upload_that_breaks_off_logs_no_traceback(page, capfd):
-    address = urlsplit(page.local_url)
     head = "POST /gradio_api/upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+    with connect(page) as connection:
         connection.sendall(f"{head}Content-Length: 1000\r\n\r\n--b\r\nContent-".encode())
     assert request(page, "GET", "/healthz")[0] == 200
     assert "Traceback" not in capfd.readouterr().err
@@ -127,8 +123,7 @@ def test_pages_of_other_programs_keep_a_state_for_each_session(page):
 
 @pytest.mark.parametrize("headers", ["Host:", "Host: x\r\nX-Forwarded-Host:"])
 def test_an_empty_host_is_none(page, headers):
-    address = urlsplit(page.local_url)
-    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+    with connect(page) as connection:
         connection.sendall(f"GET /config HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n".encode())
         assert connection.recv(100).split()[1] == b"200"
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import gc
 import secrets
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import CoroutineType
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from gradio.queueing import Queue
@@ -27,7 +25,7 @@ from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import until
-from ..http_requests import component, event, number_of, request, wait_until_idle
+from ..http_requests import component, connect, event, number_of, request, wait_until_idle
 
 
 def join(page, **fields) -> tuple[int, bytes]:
@@ -80,10 +78,9 @@ def test_results_that_nobody_collects_are_bounded(page, empty_session_queues, mo
 def test_streams_that_break_off_leave_nothing_running(page, monkeypatch, capfd):
     monkeypatch.setattr(Queue, "get_events", lambda queue: None)  # so that the event stays in the queue
     assert join(page, session_hash="stuck")[0] == 200
-    address = urlsplit(page.local_url)
     streams, before = [], len(heartbeats())
     for _ in range(3):
-        stream = socket.create_connection((address.hostname, address.port))
+        stream = connect(page)
         stream.sendall(b"GET /gradio_api/queue/data?session_hash=stuck HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert stream.recv(12) == b"HTTP/1.1 200"
         streams.append(stream)
@@ -147,10 +144,9 @@ def test_long_names_and_headers_are_refused(page):
 
 def test_no_header_evades_the_quota_of_uploads():
     page = launch("127.0.0.1", wait=False)
-    address = urlsplit(page.local_url)
     replies = []
     for number in range(8):
-        with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        with connect(page) as connection:
             head = f"Host: localhost\r\nX-Forwarded-For: 203.0.113.{number}\r\nContent-Length: 49000000\r\n"
             kind = "Content-Type: multipart/form-data; boundary=b\r\nExpect: 100-continue\r\n"
             connection.sendall(f"POST /gradio_api/upload HTTP/1.1\r\n{head}{kind}\r\n".encode())

@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import secrets
-import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
 
 import gradio as gr
 import numpy as np
@@ -26,7 +24,7 @@ from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run as run_coroutine
-from ..http_requests import component, event, number_of, request, upload
+from ..http_requests import component, connect, event, number_of, request, upload
 
 DRAWING = data_url(example_picture(3))
 
@@ -278,12 +276,11 @@ def test_values_are_counted_while_they_arrive_and_before_they_are_parsed():
 
 def test_bodies_that_never_end_are_bounded_together_and_for_each_address(page, monkeypatch):
     monkeypatch.setattr(bodies, "MAX_UNFINISHED_BYTES_OF_ONE", 3 * MAX_EVENT_BYTES)
-    address = urlsplit(page.local_url)
     begun = b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % MAX_EVENT_BYTES
     open_ones = []
     try:
         for _ in range(3):
-            open_ones.append(socket.create_connection((address.hostname, address.port)))
+            open_ones.append(connect(page))
             open_ones[-1].sendall(begun)
         for _ in range(100):  # until the third has arrived
             status, _, reply = request(page, "POST", "/gradio_api/queue/join", {"data": []})

@@ -8,14 +8,12 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
@@ -31,7 +29,7 @@ from vit_demo.web.guard.security import UPLOAD_FILE_BYTES
 from vit_demo.web.server import asgi_app, forget_finished
 
 from ...asynchronous import run
-from ..http_requests import event, number_of, png, request, upload
+from ..http_requests import connect, event, number_of, png, request, upload
 
 
 def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
@@ -46,12 +44,12 @@ def test_uploads_are_bounded_by_file_and_by_address(page, monkeypatch):
 
 def test_an_upload_in_chunks_is_refused_whatever_length_it_claims(page):
     """The chunks decide how long the body is, so the length that was claimed would bound nothing."""
-    address, before = urlsplit(page.local_url), set(uploads.folder().rglob("*"))
+    before = set(uploads.folder().rglob("*"))
     head = "POST /gradio_api/upload HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
     part = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n' + png() + b"\r\n"
     body = 40 * part + b"--b--\r\n"
     for length in ("", "Content-Length: 100\r\n"):
-        with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+        with connect(page) as connection:
             connection.sendall(f"{head}{length}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n".encode())
             connection.sendall(body + b"\r\n0\r\n\r\n")
             reply = connection.recv(1000)
