@@ -204,7 +204,7 @@ def check_steps(page: Page, result: Exploration) -> None:
     figure = steps.locator(".figure")
     for step in range(1, 9):
         steps.locator(".dots button").nth(step - 1).click()
-        page.wait_for_function(f"document.querySelector('.steps .dots [aria-current=step]').innerText === '{step}'")
+        page.wait_for_function(f"document.querySelector('.steps .dots [aria-current=step]')?.innerText === '{step}'")
         page.wait_for_function("!document.querySelector('.steps').classList.contains('loading')")
         assert figure.locator("> *").count() and not steps.locator(".error").inner_text()
         assert not re.search(r"NaN|undefined|null", steps.inner_text())
