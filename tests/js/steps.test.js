@@ -101,7 +101,7 @@ test("words suit the network", () => {
   );
   assert.match(text(others["rotary, gated"]), /starts the same for every picture\..*no position embedding.*a gate/s);
   assert.doesNotMatch(text(others["rotary, gated"]), /will be collected|pushed almost to zero/);
-  assert.match(text(others["normed, parallel"]), /A norm then scales.*its part is not seen by itself/s);
+  assert.match(text(others["normed, parallel"]), /A norm then scales.*its part cannot be told apart/s);
 });
 
 test("at least four questions, each with its right answer among the options", () => {

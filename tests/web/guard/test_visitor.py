@@ -130,7 +130,7 @@ def test_requests_with_a_body_keep_the_pace_of_their_address(page, blocked, monk
     assert begin(page, "203.0.113.6")[0] == 200
 
 
-def test_pages_that_are_made_anew_keep_the_pace_of_their_address(page, monkeypatch):
+def test_pages_that_are_rendered_anew_keep_the_pace_of_their_address(page, monkeypatch):
     monkeypatch.setattr("vit_demo.web.guard.security.Pace.wait", Pace(per_second=0.1, burst=2).wait)
 
     def statuses(path, address):

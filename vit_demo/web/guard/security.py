@@ -36,12 +36,12 @@ REQUESTS_AT_ONCE = 50
 """How many of them begin at once after a pause."""
 
 PAGES_PER_SECOND = 20
-"""The same of requests for what Gradio makes anew each time; the page takes it 11 milliseconds."""
+"""Requests of one address per second for what Gradio renders anew, such as the page, which takes 11 milliseconds."""
 
 PAGES_AT_ONCE = 40
 """How many of them begin at once after a pause, as in a class that opens the page from one address."""
 
-MADE_ANEW = re.compile(r"/?|/(config|info|theme\.css|openapi\.json|mcp/schema)/?")
+RENDERED_ANEW = re.compile(r"/?|/(config|info|theme\.css|openapi\.json|mcp/schema)/?")
 """The paths of these."""
 
 EVENT_ROUTES = ("/queue/join", "/call/")
@@ -147,7 +147,7 @@ class Guard:
     async def _wait_in_turn(self, scope: Scope, path: str, has_body: bool) -> None:
         """Lets the requests of an address that cost more than a file begin no faster than their pace."""
         address = client_address(scope)
-        if not is_local(address) and (has_body or MADE_ANEW.fullmatch(path)):
+        if not is_local(address) and (has_body or RENDERED_ANEW.fullmatch(path)):
             await asyncio.sleep((self._pace if has_body else self._pages).wait(address))
 
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:

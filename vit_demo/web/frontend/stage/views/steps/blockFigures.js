@@ -121,7 +121,7 @@ export function headsFigure({ result, facts, block, tour, paint, choose }) {
           [`+ ${facts.mixesHeads ? translate("mixed") : translate("as they are")}`, attention],
           [`= ${translate("new token")}`, between],
         )
-      : [hint(english("What attention adds by itself is not seen in this network."))]),
+      : [hint(english("What attention adds cannot be told apart in this network."))]),
     hint(subjectOf(result, tour)),
   ];
 }
@@ -138,7 +138,7 @@ export function mlpFigure({ result, facts, block, tour, revealed, paint }) {
     );
   }
   if (!mlp) {
-    const unseen = hint(english("What the MLP adds by itself is not seen in this network."));
+    const unseen = hint(english("What the MLP adds cannot be told apart in this network."));
     return [...nodes, unseen, paint.vector(translate("new token"), after), hint(subjectOf(result, tour))];
   }
   const lengths = translate("Length of what is added: attention {attention}, MLP {mlp}.", {

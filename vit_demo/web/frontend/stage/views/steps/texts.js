@@ -52,9 +52,9 @@ const POSITIONS = {
     "A norm then scales each token before the first block.",
   ],
   none: [
-    "This network adds no position embedding: its places count within attention, where queries and keys are rotated by them or the scores get a number for each pair of places.",
+    "This network adds no position embedding: positions enter in attention, which rotates queries and keys by them or adds a bias to the scores.",
   ],
-  unseen: ["The position embedding of this network is not seen by itself, so it is not shown."],
+  unseen: ["The position embedding of this network cannot be told apart, so it is not shown."],
 };
 
 /** Each step for a network's facts: its title, its sentences, the shape before and after, and what {count} stands for. */
@@ -73,7 +73,7 @@ const STEPS = [
     sentences: (f) => [
       f.hasFilters
         ? "Each patch is compared with {width} learned *filters*: multiply pixel by pixel, add everything up, and one number is left for each filter."
-        : "This network makes {width} numbers of each patch, in another way than by one filter for each number.",
+        : "This network turns each patch into {width} numbers, but not by one filter for each number.",
       "These {width} numbers are the patch's *token*, and from here on the network works with tokens only.",
     ],
     before: (f) => [shape(f.channels, ...f.inputSize), "the picture, {patches} patches"],
@@ -115,7 +115,7 @@ const STEPS = [
     title: "Work on each token by itself",
     sentences: (f) => [
       !f.hidden
-        ? "Each token also passes alone through a small network, the *MLP*; in this network its part is not seen by itself."
+        ? "Each token also passes alone through a small network, the *MLP*; in this network its part cannot be told apart."
         : f.gated
           ? "Now each token passes alone through a small network, the *MLP*: out to {hidden} numbers, each the product of two, of which one serves as a gate, and back to {width}."
           : "Now each token passes alone through a small network, the *MLP*: out to {hidden} numbers, of which the negative ones are pushed almost to zero, and back to {width}.",
