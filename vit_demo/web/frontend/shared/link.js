@@ -107,28 +107,6 @@ export const sizeOf = (model, wanted) =>
 
 // The view of the stage as fields of an address, and back: what is shown of a result, in each section.
 
-/**
- * What a view is before anybody has chosen one; null where it depends on the result: the last block, the predicted class.
- * @type {import("./pageState.js").View}
- */
-export const FIRST_VIEW = {
-  section: "attention",
-  method: "attention",
-  block: null,
-  head: -1,
-  direction: "from",
-  pinned: null,
-  label: null,
-  against: null,
-  dropped: null,
-  opacity: 0.8,
-  features: { mode: "similarity", block: null, k: 5, background: false, opacity: 0.75, pinned: null, second: null },
-  tour: { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false },
-  compare: null,
-  network: null,
-};
-
-export const VIEW_FIELDS = Object.keys(FIRST_VIEW);
 export const FEATURE_MODES = ["similarity", "pca", "segments", "norms", "classes"];
 export const MOST_COLUMNS = 4;
 const MOST_RANGES = 500;
@@ -138,107 +116,95 @@ const MODEL = /^[\w.-]{1,96}(\/[\w.-]{1,96}(@[\w.-]{1,100})?)?$/;
 const TITLE = /^[\w .-]{1,60}$/;
 const LARGEST = 100_000;
 
-/** The fields of a network that a visitor may change, and the words that a link may hold; null for a whole number. */
+// Kinds of fields: how a value is written, and read: null for a text that makes no sense.
+
+const number = (lowest, highest) => ({ write: Number, read: (text) => integer(text, lowest, highest) });
+const oneOf = (...words) => ({ write: String, read: (text) => (words.includes(text) ? text : null) });
+const flag = (word) => ({ write: () => word, read: (text) => text === word || null });
+const name = { write: String, read: (text) => (NAME.test(text) ? text : null) };
+const percent = { write: (share) => Math.round(100 * share), read: (text) => over(100, integer(text, 0, 100)) };
+const over = (most, value) => (value === null ? null : value / most);
+/** Counted from 0 on the page, from 1 in an address. */
+const place = (highest) => ({ write: (index) => index + 1, read: (text) => lessOne(integer(text, 1, highest)) });
+const lessOne = (value) => (value === null ? null : value - 1);
+const block = place(1000);
+const patch = place(10_000);
+const anyNumber = number(0, LARGEST);
+
+/** The fields of a network that a visitor may change. */
 const NETWORK_FIELDS = {
-  image_size: null,
-  patch_size: null,
-  in_channels: null,
-  num_classes: null,
-  embed_dim: null,
-  depth: null,
-  num_heads: null,
-  pool: ["cls", "mean", "all", "cls+mean", "cls+next"],
-  class_token: ["true", "false"],
-  pos_embed: ["learned", "sincos"],
+  image_size: anyNumber,
+  patch_size: anyNumber,
+  in_channels: anyNumber,
+  num_classes: anyNumber,
+  embed_dim: anyNumber,
+  depth: anyNumber,
+  num_heads: anyNumber,
+  pool: oneOf("cls", "mean", "all", "cls+mean", "cls+next"),
+  class_token: { read: (text) => (["true", "false"].includes(text) ? text === "true" : null) },
+  pos_embed: oneOf("learned", "sincos"),
 };
 
-/** The fields of a view by name; null for what is as at first. `numBlocks` is that of the model, if it is known. */
-function encodeView(view, numBlocks) {
-  const { features, tour } = view;
-  const unless = (value, first) => (value === first ? null : value);
-  const plusOne = (value) => (value === null ? null : value + 1);
-  const percent = (value, first) => (value === first ? null : Math.round(100 * value));
-  const first = FIRST_VIEW.features;
-  return {
-    section: unless(view.section, FIRST_VIEW.section),
-    method: unless(view.method, FIRST_VIEW.method),
-    block: view.block === null || view.block + 1 === numBlocks ? null : view.block + 1,
-    head: view.head < 0 ? null : view.head + 1,
-    direction: unless(view.direction, FIRST_VIEW.direction),
-    patch: plusOne(view.pinned),
-    class: view.label,
-    against: view.against,
-    removed: view.dropped?.length ? encodePatches(view.dropped) : null,
-    opacity: percent(view.opacity, FIRST_VIEW.opacity),
-    features: unless(features.mode, first.mode),
-    features_block: plusOne(features.block),
-    segments: unless(features.k, first.k),
-    background: features.background ? "removed" : null,
-    features_opacity: percent(features.opacity, first.opacity),
-    features_patch: features.pinned && [features.pinned.patch + 1, ...(features.pinned.picture ? [2] : [])].join(":"),
-    second: features.second?.example,
-    step: tour.step ? tour.step + 1 : null,
-    step_patch: plusOne(tour.patch),
-    step_block: plusOne(tour.block),
-    step_head: tour.head ? tour.head + 1 : null,
-    step_filter: plusOne(tour.filter),
-    step_token: tour.fromClassToken ? "class" : null,
-    columns: view.compare?.map(encodeColumn).join(","),
-    network: view.network && encodeNetwork(view.network),
-  };
-}
+/**
+ * The fields of a view: the name in the address, the part of the view and the name there, the value before anybody has
+ * chosen one (null where it depends on the result: the last block, the predicted class), and the kind.
+ * @type {any[][]}
+ */
+const FIELDS = [
+  ["section", "", "section", "attention", name],
+  ["method", "", "method", "attention", name],
+  ["block", "", "block", null, block],
+  ["head", "", "head", -1, block],
+  ["direction", "", "direction", "from", oneOf("from", "to")],
+  ["patch", "", "pinned", null, patch],
+  ["class", "", "label", null, anyNumber],
+  ["against", "", "against", null, anyNumber],
+  ["removed", "", "dropped", null, { write: encodePatches, read: decodePatches }],
+  ["opacity", "", "opacity", 0.8, percent],
+  ["features", "features", "mode", "similarity", oneOf(...FEATURE_MODES)],
+  ["features_block", "features", "block", null, block],
+  ["segments", "features", "k", 5, number(2, 12)],
+  ["background", "features", "background", false, flag("removed")],
+  ["features_opacity", "features", "opacity", 0.75, percent],
+  ["features_patch", "features", "pinned", null, { write: encodePlace, read: decodePlace }],
+  ["second", "features", "second", null, { write: ({ example }) => example, read: decodeSecond }],
+  ["step", "tour", "step", 0, place(100)],
+  ["step_patch", "tour", "patch", null, patch],
+  ["step_block", "tour", "block", null, block],
+  ["step_head", "tour", "head", 0, block],
+  ["step_filter", "tour", "filter", null, patch],
+  ["step_token", "tour", "fromClassToken", false, flag("class")],
+  ["columns", "", "compare", null, { write: encodeColumns, read: decodeColumns }],
+  ["network", "", "network", null, { write: encodeNetwork, read: decodeNetwork }],
+];
 
-const encodeColumn = ({ preset, patchSize, method, label }) =>
-  [preset, patchSize, method, ...(label === null ? [] : [label])].join(":");
-
-function encodeNetwork({ start, fields }) {
-  const given = Object.entries(fields).filter(([, value]) => !Number.isNaN(value)); // a field that is being emptied
-  return [start, ...given.map(([name, value]) => `${name}:${value}`)].join(",");
-}
+const partOf = (view, part) => (part ? view[part] : view);
 
 /**
  * The view that the fields of an address (URLSearchParams) describe; what makes no sense is as at first.
  * @returns {import("./pageState.js").View}
  */
 function decodeView(fields) {
-  const lessOne = (value) => (value === null ? null : value - 1);
-  const get = (name) => fields.get(name) ?? "";
-  const number = (name, lowest, highest) => integer(get(name), lowest, highest);
-  const place = (name, highest) => lessOne(number(name, 1, highest));
-  const percent = (name, first) => (number(name, 0, 100) ?? 100 * first) / 100;
-  const first = FIRST_VIEW.features;
-  return {
-    section: NAME.test(get("section")) ? get("section") : FIRST_VIEW.section,
-    method: NAME.test(get("method")) ? get("method") : FIRST_VIEW.method,
-    block: place("block", 1000),
-    head: place("head", 1000) ?? -1,
-    direction: get("direction") === "to" ? "to" : "from",
-    pinned: place("patch", 10_000),
-    label: number("class", 0, LARGEST),
-    against: number("against", 0, LARGEST),
-    dropped: decodePatches(get("removed")),
-    opacity: percent("opacity", FIRST_VIEW.opacity),
-    features: {
-      mode: FEATURE_MODES.includes(get("features")) ? get("features") : first.mode,
-      block: place("features_block", 1000),
-      k: number("segments", 2, 12) ?? first.k,
-      background: get("background") === "removed",
-      opacity: percent("features_opacity", first.opacity),
-      pinned: decodePlace(get("features_patch")),
-      second: NAME.test(get("second")) ? { example: get("second") } : null,
-    },
-    tour: {
-      step: place("step", 100) ?? FIRST_VIEW.tour.step,
-      patch: place("step_patch", 10_000),
-      block: place("step_block", 1000),
-      head: place("step_head", 1000) ?? FIRST_VIEW.tour.head,
-      filter: place("step_filter", 10_000),
-      fromClassToken: get("step_token") === "class",
-    },
-    compare: decodeColumns(get("columns")),
-    network: decodeNetwork(get("network")),
-  };
+  const view = /** @type {any} */ ({ features: {}, tour: {} });
+  for (const [field, part, key, first, { read }] of FIELDS) {
+    partOf(view, part)[key] = read(fields.get(field) ?? "") ?? first;
+  }
+  return view;
 }
+
+/** The fields of a view by name; null for what is as at first. `numBlocks` is that of the model, if it is known. */
+function encodeView(view, numBlocks) {
+  const shown = view.block + 1 === numBlocks ? { ...view, block: null } : view;
+  const written = FIELDS.map(([field, part, key, first, { write }]) => {
+    const value = partOf(shown, part)[key];
+    return [field, value === null || value === first ? null : write(value)];
+  });
+  return Object.fromEntries(written);
+}
+
+/** The view before anybody has chosen one. */
+export const FIRST_VIEW = decodeView(new URLSearchParams());
+export const VIEW_FIELDS = Object.keys(FIRST_VIEW);
 
 /** Patches as numbers and ranges: [0, 1, 2, 6] is "1-3,7". */
 function encodePatches(patches) {
@@ -248,7 +214,7 @@ function encodePatches(patches) {
     if (last?.[1] === patch - 1) last[1] = patch;
     else ranges.push([patch, patch]);
   }
-  return ranges.map(([first, last]) => (first === last ? first + 1 : `${first + 1}-${last + 1}`)).join(",");
+  return ranges.map(([first, last]) => (first === last ? first + 1 : `${first + 1}-${last + 1}`)).join(",") || null;
 }
 
 function decodePatches(text) {
@@ -262,10 +228,24 @@ function decodePatches(text) {
 }
 
 /** A patch, and in which of two pictures. */
+function encodePlace({ patch, picture }) {
+  return picture ? `${patch + 1}:2` : patch + 1;
+}
+
 function decodePlace(text) {
   const [patch, picture, ...rest] = text.split(":");
   const place = { picture: picture === "2" ? 1 : 0, patch: (integer(patch, 1, 10_000) ?? 0) - 1 };
   return place.patch < 0 || rest.length || ![undefined, "2"].includes(picture) ? null : place;
+}
+
+function decodeSecond(text) {
+  return NAME.test(text) ? { example: text } : null;
+}
+
+function encodeColumns(columns) {
+  return columns
+    .map(({ preset, patchSize, method, label }) => [preset, patchSize, method, label ?? []].flat().join(":"))
+    .join();
 }
 
 /** Columns of a comparison that may exist, or null for none. */
@@ -281,17 +261,17 @@ function decodeColumns(text) {
 }
 
 /** A starting point by its title, and the fields that differ from it; null for none. */
+function encodeNetwork({ start, fields }) {
+  const given = Object.entries(fields).filter(([, value]) => !Number.isNaN(value)); // a field that is being emptied
+  return [start, ...given.map(([field, value]) => `${field}:${value}`)].join();
+}
+
 function decodeNetwork(text) {
   const [start, ...changes] = text.split(",", 1 + Object.keys(NETWORK_FIELDS).length);
   if (!TITLE.test(start)) return null;
-  const given = changes.map((change) => change.split(":", 2)).filter(([name]) => Object.hasOwn(NETWORK_FIELDS, name));
-  const read = ([name, value]) => [name, NETWORK_FIELDS[name] ? word(name, value) : integer(value, 0, LARGEST)];
-  return { start, fields: Object.fromEntries(given.map(read).filter(([, value]) => value !== null)) };
-}
-
-function word(name, value) {
-  if (!NETWORK_FIELDS[name].includes(value)) return null;
-  return name === "class_token" ? value === "true" : value;
+  const given = changes.map((change) => change.split(":", 2)).filter(([field]) => Object.hasOwn(NETWORK_FIELDS, field));
+  const read = given.map(([field, value]) => [field, NETWORK_FIELDS[field].read(value)]);
+  return { start, fields: Object.fromEntries(read.filter(([, value]) => value !== null)) };
 }
 
 /** A whole number in a range that was written with digits alone, else null. */
