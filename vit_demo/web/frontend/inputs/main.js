@@ -43,7 +43,7 @@ export function mount({ element, server, upload, ...given }) {
     digits,
     onChange: (picture, isStep) => pageState.changeTab("digits", { picture }, isStep ? PUSH : REPLACE),
   });
-  const fits = createRadios(find("#fit"), "fit-title", (fit) => pageState.changeTab("photos", { fit }));
+  const fits = createRadios(find("#fit"), (fit) => pageState.changeTab("photos", { fit }));
   const photo = createPhotoInput(find("#photo"), {
     upload,
     examples,

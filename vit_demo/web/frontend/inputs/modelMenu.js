@@ -22,7 +22,7 @@ const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with
 export function createMenu(element, { pageState, server, models, offer, customModels }) {
   const find = (selector) => element.querySelector(selector);
   const [select, custom, box, job, offered] = ["#preset", ".custom", ".custom input", ".job", ".offer"].map(find);
-  const sizes = createPatchSizes(find("#patch-size"), "patch-size-title", (value) => {
+  const sizes = createPatchSizes(find("#patch-size"), (value) => {
     const { task } = pageState.get();
     pageState.changeTab(task, { patchSize: value });
   });
@@ -208,7 +208,7 @@ function createModelJob(server, { onChange, onReady }) {
     change(null);
   }
 
-  return { start, cancel, retry: () => job && start(job.model), isRunning: () => Boolean(job) };
+  return { start, cancel, retry: () => job && start(job.model) };
 }
 
 /** What a job is doing, in words. */
@@ -233,13 +233,10 @@ const ROWS = [
 ];
 const RIGHT = english("right, %");
 
-/** Fills `host`; `set(model, value, isMeasured)` shows the sizes of a model, `isMeasured` whether their accuracies hold. */
-function createPatchSizes(host, titleId, onChange) {
-  const names = make("div", { className: "size-names" });
-  const bar = make("div");
-  bar.id = "patch-sizes";
-  host.replaceChildren(names, bar);
-  const radios = createRadios(bar, titleId, onChange);
+/** `set(model, value, isMeasured)` shows the sizes of a model in `host`, `isMeasured` whether their accuracies hold. */
+function createPatchSizes(host, onChange) {
+  const [names, bar] = host.children;
+  const radios = createRadios(bar, onChange);
 
   function set({ sizes }, value, isMeasured) {
     const accuracyOf = ({ accuracy }) => (isMeasured && accuracy !== null ? formatDecimals(accuracy, 1) : "–");

@@ -85,30 +85,40 @@ export function choice(host, name, group, options, onChange) {
   return build(host, name, group, options, onChange);
 }
 
-/** Radio buttons in one bar. */
+/** Radio buttons in one bar, always the same. */
 export function segmentChoice(host, name, group, options, onChange) {
-  const labels = options.map(([value, label]) => segment(group, value, label, onChange));
-  const bar = make("div", { className: "segments", role: "radiogroup", ariaLabel: name }, ...labels);
-  const inputs = [...bar.querySelectorAll("input")];
+  const bar = make("div", { id: group, className: "segments", role: "radiogroup", ariaLabel: name });
+  const { set, enable } = createRadios(bar, onChange);
   host.replaceChildren(bar);
-  return {
-    set(value) {
-      inputs.forEach((input, i) => {
-        input.checked = options[i][0] === value;
-      });
-    },
-    enable(flag) {
-      for (const input of inputs) input.disabled = !flag;
-    },
-  };
+  set(options);
+  return { set: (value) => set(options, value), enable };
+}
+
+/** Radio buttons in a bar, for options that change: `set([value, label, small lines][], value)`. */
+export function createRadios(bar, onChange) {
+  const inputs = () => bar.querySelectorAll("input");
+  let shown = "";
+
+  function set(options, value) {
+    const key = JSON.stringify(options);
+    if (key !== shown) bar.replaceChildren(...options.map((option) => segment(bar.id, option, onChange)));
+    shown = key;
+    for (const input of inputs()) input.checked = input.value === String(value);
+  }
+
+  function enable(flag) {
+    for (const input of inputs()) input.disabled = !flag;
+  }
+
+  return { set, enable };
 }
 
 /** A radio button with its label, and small lines below it. */
-function segment(name, value, label, onChange, lines = []) {
+function segment(name, [value, label, lines], onChange) {
   const input = make("input", { type: "radio", name, value, onchange: () => onChange(value) });
   input.dataset.value = value;
-  const small = lines.map((textContent) => make("small", { textContent }));
-  if (lines.length) return make("label", {}, make("span", { textContent: label }), ...small, input);
+  const small = lines?.map((textContent) => make("small", { textContent }));
+  if (small) return make("label", {}, make("span", { textContent: label }), ...small, input);
   const face = make("label", { textContent: label }, input);
   face.dataset.label = label; // a hidden bold copy keeps the width, so that choosing moves nothing
   return face;
@@ -155,24 +165,4 @@ export function slider(input, id, format, onChange) {
       input.disabled = !flag;
     },
   };
-}
-
-/** As `segmentChoice`, in the host itself, for options that change: `set([value, label, small lines][], value)`. */
-export function createRadios(host, titleId, onChange) {
-  let shown = "";
-
-  host.setAttribute("role", "radiogroup");
-  host.setAttribute("aria-labelledby", titleId);
-  host.classList.add("segments");
-
-  function set(options, value) {
-    const key = JSON.stringify(options);
-    if (key !== shown) {
-      host.replaceChildren(...options.map(([each, label, lines]) => segment(host.id, each, label, onChange, lines)));
-      shown = key;
-    }
-    for (const input of host.querySelectorAll("input")) input.checked = input.value === String(value);
-  }
-
-  return { set };
 }
