@@ -13,7 +13,7 @@ import vit_demo
 from vit_demo.web import notebook
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.frontend.components import FOLDER, view_names
+from vit_demo.web.frontend.assets import FOLDER, stage_styles, view_names
 from vit_demo.web.notebook import MAX_BYTES, document
 
 
@@ -36,7 +36,8 @@ def test_views_that_need_the_server_are_left_out():
     bundled = {view for view in view_names() if f'modules["stage/views/{view}/view.js"] =' in notebook.script()}
     assert bundled == set(notebook.views())
     assert ".findings" in (FOLDER / "stage" / "views" / "faithfulness" / "view.css").read_text()
-    assert ".findings" not in notebook.stylesheet() and ".cells" in notebook.stylesheet()
+    styles = stage_styles(notebook.views())
+    assert ".findings" not in styles and ".cells" in styles
 
 
 def test_every_block_of_the_default_digit_fits(drawing):

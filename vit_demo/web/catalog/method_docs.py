@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import InputError
-from vit_demo.methods import METHODS, find_method
+from vit_demo.methods import find_method
 from vit_demo.resources import resource_folder
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ NOTATION = "Notation"
 
 FEATURES = "features"
 """What the page calls the section about tokens, which belongs to no method."""
-
 
 BOARD = "faithfulness"
 """The address of ``board_html``, from the page."""
@@ -47,17 +46,9 @@ def sections() -> dict[str, str]:
 
 
 def board_html() -> str:
-    """The board of faithfulness, in which the first row of each method can be linked to by the method's name."""
-    text = re.sub(r'<a id="[\w-]+"></a>', "", read_document("faithfulness.md"))  # for readers of the file
-    html, seen = to_html(text), set[str]()
-
-    def row(found: re.Match[str]) -> str:
-        name = found[2]
-        identity = f' id="{name}"' if name in METHODS and name not in seen else ""
-        seen.add(name)
-        return f"<tr{identity}>{found[1]}"
-
-    return re.sub(r"<tr>(\s*<td>(?:<code>)?(\w+)(?:</code>)?</td>)", row, html)
+    """The board of faithfulness, whose rows can be linked to by the anchors of the file, such as a method's name."""
+    html = to_html(read_document("faithfulness.md"))
+    return re.sub(r"<tr>(\s*<td>)&lt;a id=&quot;([\w-]+)&quot;&gt;&lt;/a&gt;", r'<tr id="\2">\1', html)
 
 
 def method_html(method: str, board: str = "") -> str:

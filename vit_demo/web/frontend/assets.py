@@ -35,6 +35,18 @@ def read_styles(*names: str) -> str:
     return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
 
 
+def view_names() -> list[str]:
+    """The views: folders of `stage/views/` with a module `view.js`, and a style sheet `view.css` where it needs one."""
+    return sorted(path.parent.name for path in FOLDER.glob("stage/views/*/view.js"))
+
+
+def stage_styles(views: Iterable[str]) -> str:
+    """The colours of the page, the style of the stage, then that of some views."""
+    of_views = (f"stage/views/{name}/view.css" for name in views)
+    shared = ("shared/palette.css", "shared/widgets.css", "stage/stage.css", "stage/controls.css")
+    return read_styles(*shared, *(path for path in of_views if (FOLDER / path).is_file()))
+
+
 @cache
 def sources() -> dict[str, str]:
     """The modules of all components by their path, such as `"stage/main.js"`."""

@@ -17,7 +17,7 @@ from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import DIGITS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries, starting_points
-from vit_demo.web.frontend.assets import FOLDER, read, read_styles
+from vit_demo.web.frontend.assets import read, read_styles, stage_styles, view_names
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.frontend.modules import load_script
 from vit_demo.web.requests.packing import HEADERS
@@ -99,7 +99,7 @@ class Stage(RequestHTML):
         super().__init__(
             value=value,
             html_template=read("stage/stage.html"),
-            css_template=stylesheet(),
+            css_template=stage_styles(view_names()),
             js_on_load=load_script(
                 "stage",
                 constants=constants(),
@@ -111,19 +111,3 @@ class Stage(RequestHTML):
             ),
             **kwargs,
         )
-
-    def api_info(self) -> dict[str, Any]:
-        """Describes the value for callers of the API."""
-        return {"type": "object", "description": "Everything the page shows of one result"}
-
-
-def view_names() -> list[str]:
-    """The views: folders of `stage/views/` with a module `view.js`, and a style sheet `view.css` where it needs one."""
-    return sorted(path.parent.name for path in (FOLDER / "stage" / "views").glob("*/view.js"))
-
-
-def stylesheet() -> str:
-    """The colours of the page, the style of the stage, then that of each view."""
-    views = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("stage/views/*/view.css"))
-    names = ["shared/palette.css", "shared/widgets.css", "stage/stage.css", "stage/controls.css"]
-    return read_styles(*names, *views)

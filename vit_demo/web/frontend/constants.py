@@ -8,6 +8,19 @@ from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.render.overlay import COARSE_PATCHES
 
+COLOURS = {
+    "body_background_fill": ("#f7f7f8", "#0f1013"),
+    "body_text_color": ("#17181c", "#eceef2"),
+    "body_text_color_subdued": ("#646973", "#9aa0ab"),
+    "block_background_fill": ("#ffffff", "#17181c"),
+    "background_fill_primary": ("#ffffff", "#17181c"),
+    "background_fill_secondary": ("#f1f1f4", "#1f2126"),
+    "border_color_primary": ("#e4e5e9", "#2a2c33"),
+    "color_accent": ("#5b4bdb", "#5b4bdb"),
+    "color_accent_soft": ("#eeecfb", "#25223f"),
+}
+"""Colours of the page, light and dark, by the names of Gradio's variables."""
+
 
 def constants() -> dict[str, Any]:
     """The facts by their names in `shared/constants.js`: JSON values."""

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from vit_demo.web.frontend import modules
 from vit_demo.web.frontend.assets import FOLDER
+from vit_demo.web.frontend.constants import COLOURS
 
 TITLE = "vit_demo: see a Vision Transformer think"
 DESCRIPTION = (
@@ -113,30 +114,7 @@ def theme() -> gr.themes.Base:
         font=FONTS,
         font_mono=["ui-monospace", "Menlo", "Consolas", "monospace"],
     ).set(
-        body_background_fill="#f7f7f8",
-        body_background_fill_dark="#0f1013",
-        body_text_color="#17181c",
-        body_text_color_dark="#eceef2",
-        body_text_color_subdued="#646973",
-        body_text_color_subdued_dark="#9aa0ab",
-        block_background_fill="#ffffff",
-        block_background_fill_dark="#17181c",
-        background_fill_primary="#ffffff",
-        background_fill_primary_dark="#17181c",
-        background_fill_secondary="#f1f1f4",
-        background_fill_secondary_dark="#1f2126",
-        border_color_primary="#e4e5e9",
-        border_color_primary_dark="#2a2c33",
-        block_border_width="1px",
         block_radius="14px",
-        block_shadow="none",
-        block_label_background_fill="transparent",
-        color_accent="#5b4bdb",
-        color_accent_soft="#eeecfb",
-        color_accent_soft_dark="#25223f",
-        button_secondary_background_fill="#ffffff",
-        button_secondary_background_fill_dark="#34373f",
-        slider_color="#5b4bdb",
-        input_background_fill="#ffffff",
-        input_background_fill_dark="#1f2126",
+        **{name: light for name, (light, _) in COLOURS.items()},
+        **{f"{name}_dark": dark for name, (_, dark) in COLOURS.items()},
     )

@@ -15,12 +15,12 @@ from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
-from vit_demo.web.frontend.assets import FOLDER, bundle, read_styles, sources
-from vit_demo.web.frontend.constants import constants, method_entries
+from vit_demo.web.frontend.assets import bundle, read, sources, stage_styles, view_names
+from vit_demo.web.frontend.constants import COLOURS, constants, method_entries
 from vit_demo.web.requests.payload import block_payload, encode, result_payload, source_of
 
 HERE = Path(__file__).parent
-START, VIEWS = "stage/main.js", "stage/views/"
+START = "stage/main.js"
 
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
@@ -48,11 +48,7 @@ def to_html(result: Exploration) -> str:
     Returns:
         A frame whose document holds everything. It cannot reach the notebook around it.
     """
-    return _framed(document(result))
-
-
-def _framed(page: str) -> str:
-    return FRAME.format(escape(page))
+    return FRAME.format(escape(document(result)))
 
 
 def document(result: Exploration) -> str:
@@ -69,7 +65,7 @@ def document(result: Exploration) -> str:
             "viewNames": views(),
         },
     }
-    room = (MAX_BYTES - len(_framed(_page(content)).encode())) * 3 // 4  # base64
+    room = (MAX_BYTES - len(FRAME.format(escape(_page(content))).encode())) * 3 // 4  # base64
     for block in reversed(range(result.trace.num_blocks)):
         trace = block_payload(result, block)
         room -= len(gzip.compress(json.dumps(trace).encode(), 6))
@@ -115,11 +111,11 @@ def _key(**fields: Any) -> str:
 
 def _page(content: dict[str, Any]) -> str:
     packed = gzip.compress(json.dumps(content).encode(), 9, mtime=0)
-    style = f"#stage {{\n{stylesheet()}\n}}\n{_read('notebook.css')}"
+    colours = (f"--{name.replace('_', '-')}: light-dark({light}, {dark});" for name, (light, dark) in COLOURS.items())
     page = _read("page.html")
     for name, text in {
-        "STYLE": style,
-        "STAGE": (FOLDER / "stage" / "stage.html").read_text(encoding="utf-8"),
+        "STYLE": f":root {{ {' '.join(colours)} }}\n#stage {{\n{stage_styles(views())}\n}}\n{_read('notebook.css')}",
+        "STAGE": read("stage/stage.html"),
         "SCRIPT": _read("start.js"),
         "BUNDLE": base64.b64encode(packed).decode("ascii"),
     }.items():
@@ -134,29 +130,11 @@ def _read(name: str) -> str:
 @cache
 def views() -> tuple[str, ...]:
     """The views that work without a server: those whose module exports ``offline = true``."""
-    return tuple(_view_of(path) for path, source in sources().items() if _is_view(path) and _OFFLINE.search(source))
+    return tuple(name for name in view_names() if _OFFLINE.search(read(f"stage/views/{name}/view.js")))
 
 
 @cache
 def script() -> str:
     """One module with the stage, these views and all that they need."""
-    offline = {path: source for path, source in sources().items() if not _is_view(path) or _view_of(path) in views()}
-    return bundle(offline, [START])
-
-
-@cache
-def stylesheet() -> str:
-    """The style of the stage and of the views in the bundle."""
-    first = FOLDER / "stage" / "stage.css"
-    others = sorted(path for path in first.parent.glob("*.css") if path != first)
-    of_views = [path for name in views() if (path := first.parent / "views" / name / "view.css").is_file()]
-    shared = [FOLDER / "shared" / name for name in ("palette.css", "widgets.css")]
-    return read_styles(*(str(path.relative_to(FOLDER)) for path in (*shared, first, *others, *of_views)))
-
-
-def _is_view(path: str) -> bool:
-    return path.startswith(VIEWS)
-
-
-def _view_of(path: str) -> str:
-    return path.removeprefix(VIEWS).partition("/")[0]
+    others = tuple(f"stage/views/{name}/" for name in view_names() if name not in views())
+    return bundle({path: source for path, source in sources().items() if not path.startswith(others)}, [START])
