@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from tests.test_javascript import node
 from vit_demo.web.frontend import modules
 from vit_demo.web.frontend.assets import FOLDER, bundle, sources
+from vit_demo.web.guard.compression import Compression
 
 BASE = f"{modules.PREFIX}/{modules.version()}"
 SMALL = {
@@ -49,7 +50,7 @@ export const name = new URL("../b/x.json", import.meta.url).href.split("/").slic
 
 @pytest.fixture(scope="module")
 def client() -> TestClient:
-    return TestClient(Starlette(routes=list(modules.routes())))
+    return TestClient(Compression(Starlette(routes=list(modules.routes()))))
 
 
 def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:

@@ -116,5 +116,5 @@ def theme() -> gr.themes.Base:
     ).set(
         block_radius="14px",
         **{name: light for name, (light, _) in COLOURS.items()},
-        **{f"{name}_dark": dark for name, (_, dark) in COLOURS.items()},
+        **{f"{name}_dark": dark for name, (light, dark) in COLOURS.items() if dark != light},
     )

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from vit_demo.web.frontend.assets import bundle, sources
-from vit_demo.web.guard.compression import accepted_encoding, compressed
+from vit_demo.web.guard.compression import FOREVER
 
 LANGUAGES = Path(__file__).parents[1] / "languages"
 MEDIA_TYPES = {"js": "text/javascript", "json": "application/json"}
@@ -86,8 +86,4 @@ async def _serve(request: Request) -> Response:
     content = files().get(name)
     if content is None:
         return PlainTextResponse("There is no such file: reload the page.", 404, {"cache-control": "no-store"})
-    headers = {"cache-control": "public, max-age=31536000, immutable", "vary": "accept-encoding"}
-    encoding = accepted_encoding(request.headers)
-    if encoding:
-        content, headers["content-encoding"] = compressed(content, encoding), encoding
-    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers={"cache-control": FOREVER})

@@ -1,4 +1,4 @@
-"""Compresses the page, which Gradio sends as it is, and Gradio's files, which it compresses for each request."""
+"""Compresses the page and the scripts and styles, where Gradio sends them as they are or compresses them each time."""
 
 import gzip
 import re
@@ -14,17 +14,14 @@ from vit_demo.inference.cache import ByteCache
 ASSET_CACHE_BYTES = 8 << 20
 """Compressed scripts and styles of the page."""
 
-LEVELS = {"br": 9, "gzip": 6}
-"""How hard each encoding tries, the preferred one first; the highest level of brotli takes half a second."""
+LEVELS = {"br": 6, "gzip": 6}
+"""How hard each encoding tries, the preferred one first. The first visitor of a server waits for dozens of files."""
 
-ASSET_LEVELS = {"br": 4, "gzip": 6}
-"""The same for Gradio's files, of which the first visitor of a server waits for dozens."""
+HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
+"""Gradio's files whose name holds a hash of their content, and those of ``frontend.modules``."""
 
-HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)")
-"""Gradio's files whose name holds a hash of their content."""
-
-TEXT_TYPES = ("text/html", "text/css", "text/javascript", "application/javascript")
-"""What is compressed; Python's table, with which Gradio sends files, has one of both names for scripts."""
+ASSET_TYPES = ("text/css", "text/javascript", "application/javascript", "application/json")
+"""Files that are compressed; Python's table, with which Gradio sends files, has one of both names for scripts."""
 
 FOREVER = "public, max-age=31536000, immutable"
 
@@ -32,15 +29,14 @@ CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
 """Headers of requests whose response is not the whole file."""
 
 
-def compress(content: bytes, encoding: str, level: int) -> bytes:
+def compress(content: bytes, encoding: str) -> bytes:
     """Content in an encoding of ``LEVELS``."""
+    level = LEVELS[encoding]
     return brotli.compress(content, quality=level) if encoding == "br" else gzip.compress(content, level, mtime=0)
 
 
-@lru_cache(maxsize=16)
-def compressed(content: bytes, encoding: str) -> bytes:
-    """The same at the level of ``LEVELS``, computed once: for what all visitors get."""
-    return compress(content, encoding, LEVELS[encoding])
+compress_page = lru_cache(maxsize=4)(compress)
+"""The same, computed once for all visitors."""
 
 
 def accepted_encoding(headers: Headers) -> str | None:
@@ -101,9 +97,9 @@ class Compression:
             is_file = is_asset and start["status"] == 200 and "set-cookie" not in sent
             if is_file:
                 sent["cache-control"] = FOREVER
-            is_text = sent.get("content-type", "").startswith(TEXT_TYPES)
+            is_text = sent.get("content-type", "").startswith(ASSET_TYPES if is_asset else "text/html")
             if encoding and is_text:
-                body = compress(body, encoding, ASSET_LEVELS[encoding]) if is_asset else compressed(body, encoding)
+                body = compress(body, encoding) if is_asset else compress_page(body, encoding)
                 sent["content-encoding"], sent["content-length"] = encoding, str(len(body))
                 sent.add_vary_header("accept-encoding")
             start["headers"] = sent.raw

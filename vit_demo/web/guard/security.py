@@ -167,14 +167,10 @@ class Guard:
             self._checks.check_share(address)
             if self._checks.check_event(path, data):
                 body = json.dumps(data).encode()
-        replayed = False
+        read = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
-            nonlocal replayed
-            if replayed:
-                return await receive()
-            replayed = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return next(read, None) or await receive()
 
         return replay
 
