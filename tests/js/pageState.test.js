@@ -47,7 +47,7 @@ test("a change that changes nothing tells nobody, and a state is never changed i
   pageState.chooseTask("digits");
   assert.deepEqual(heard, []);
   pageState.changeTab("digits", { patchSize: 7 }, REPLACE);
-  pageState.showPicture("photos", { upload: "/x", name: "x" });
+  pageState.chooseTask("photos", { picture: { upload: "/x", name: "x" } });
   assert.deepEqual([heard, pageState.get().task], [[REPLACE, PUSH], "photos"]);
   assert.equal(before.digits.patchSize, 4);
 });
@@ -167,7 +167,7 @@ test("dropped patches are in a link, and belong to their picture", () => {
   for (const change of [
     () => pageState.chooseTask("photos"),
     () => pageState.changeTab("digits", { patchSize: 7 }),
-    () => pageState.showPicture("digits", { digit: 3 }),
+    () => pageState.chooseTask("digits", { picture: { digit: 3 } }),
   ]) {
     pageState.restore(state);
     change();

@@ -7,11 +7,13 @@ import { createResults, LOST } from "../../vit_demo/web/frontend/inputs/results.
 import { createPageState, newResult, RESTORE, resultStatus } from "../../vit_demo/web/frontend/shared/pageState.js";
 import { page } from "./page.js";
 
-const element = { isConnected: true };
+let element = { isConnected: true };
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Results whose requests the test replies to in any order. */
-function heldResults() {
+/** Results whose requests the test replies to in any order; `open(onShown)` is what the stage does with one. */
+function heldResults(open = (onShown) => onShown?.()) {
+  element.isConnected = false; // that of the test before
+  element = { isConnected: true };
   const pageState = createPageState();
   const held = [];
   const shown = [];
@@ -24,7 +26,7 @@ function heldResults() {
   newResult.subscribe(element, ({ payload, view, restored, isNewest, onShown }) => {
     assert.ok(isNewest());
     shown.push({ payload, label: view.label, restored });
-    onShown?.();
+    open(onShown);
   });
   pageState.open(page.first);
   shown.length = 0;
@@ -75,7 +77,7 @@ test("back at what is shown nothing is requested, and what was shown before come
 });
 
 test("a result that is still being opened when another state comes is neither shown nor done", async () => {
-  const { pageState, held } = heldResults();
+  const { pageState, held } = heldResults(() => {});
   let late = null;
   newResult.subscribe(element, (message) => {
     late ??= message;
@@ -117,17 +119,17 @@ test("of a photo that is refused there is one sentence, and nothing of the pictu
   const { pageState, held, shown } = heldResults();
   const empty = (message) => ({ empty: true, message });
   for (const sentence of ["Too small.", "No photo."]) {
-    pageState.showPicture("photos", { upload: `/uploads/${sentence}.png`, name: "a.png" });
+    pageState.chooseTask("photos", { picture: { upload: `/uploads/${sentence}.png`, name: "a.png" } });
     held.at(-1).reply({ error: sentence, retry: false });
     await settle();
     assert.deepEqual(shown.at(-1).payload, empty(sentence));
     assert.deepEqual(resultStatus.latest(), { state: "failed", sentence, canRetry: false });
   }
-  pageState.showPicture("photos", { refused: "This is not a picture." });
+  pageState.chooseTask("photos", { picture: { refused: "This is not a picture." } });
   assert.deepEqual(shown.at(-1).payload, empty("This is not a picture."));
-  pageState.showPicture("photos", { refused: "Too large." });
+  pageState.chooseTask("photos", { picture: { refused: "Too large." } });
   assert.deepEqual([shown.at(-1).payload, held.length], [empty("Too large."), 2]);
-  pageState.showPicture("photos", { example: "lion" });
+  pageState.chooseTask("photos", { picture: { example: "lion" } });
   held[2].reply({ result: "lion" });
   await settle();
   assert.deepEqual([shown.at(-1).payload, resultStatus.latest().state], ["lion", "done"]);

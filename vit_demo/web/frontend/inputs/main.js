@@ -48,7 +48,7 @@ export function mount({ element, server, upload, ...given }) {
     upload,
     examples,
     exampleUrl: (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href,
-    onPicture: (picture) => pageState.showPicture("photos", picture),
+    onPicture: (picture) => pageState.chooseTask("photos", { picture }),
     onMessage: () => pageState.chooseTask("photos"),
   });
   createModelView(find("#model-view"));

@@ -45,58 +45,53 @@ export const RESTORE = "restore";
 
 const NO_CLASSES = { label: null, against: null };
 
-export function createPageState() {
+/** `subscribe(element, callback)` calls back with what is published, for as long as the element is on the page. */
+export function createChannel(/** @type {any} */ latest = null) {
   const subscribers = new Set();
-  let state = /** @type {State} */ (/** @type {unknown} */ (null)); // until the page is opened
 
-  function set(next, how) {
-    state = next;
+  /** Those who subscribe later get it by `latest()`; `how` it came about is told as well. */
+  function publish(value, how = "") {
+    latest = value;
     for (const subscriber of subscribers) {
-      if (subscriber.element.isConnected) subscriber.callback(state, how);
+      if (subscriber.element.isConnected) subscriber.callback(latest, how);
       else subscribers.delete(subscriber);
     }
   }
 
-  /** Opens the page with a state; a component that is mounted again gets the one that there is. */
-  const open = (first) => set(state ?? first, RESTORE);
+  return { publish, latest: () => latest, subscribe: (element, callback) => subscribers.add({ element, callback }) };
+}
 
-  /** Opens a tab. A class and patches belong to the picture of their tab. */
-  function chooseTask(/** @type {Task} */ task) {
-    if (task === state.task) return;
-    set({ ...state, task, view: { ...state.view, pinned: null, ...NO_CLASSES, dropped: null } }, PUSH);
+export function createPageState() {
+  const { publish, latest, subscribe } = createChannel(); // null until the page is opened
+  const get = /** @type {() => State} */ (latest);
+
+  /** Opens the page with a state; a component that is mounted again gets the one that there is. */
+  const open = (first) => publish(get() ?? first, RESTORE);
+
+  /** Opens a tab, with the parts that change. A class and patches belong to the picture of their tab. */
+  function chooseTask(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part = {}) {
+    const state = get();
+    if (task === state.task) return changeTab(task, part);
+    const view = { ...state.view, pinned: null, ...NO_CLASSES, dropped: null };
+    publish({ ...state, task, [task]: { ...state[task], ...part }, view }, PUSH);
   }
 
   /** Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped. */
   function changeTab(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part, how = PUSH) {
+    const state = get();
     if (isSubset(part, state[task])) return;
     const isNewPicture = "picture" in part && task === state.task;
     const view = task !== state.task ? state.view : { ...state.view, dropped: null, ...(isNewPicture && NO_CLASSES) };
-    set({ ...state, [task]: { ...state[task], ...part }, view }, how);
-  }
-
-  /** Changes the picture of a tab, and opens it. */
-  function showPicture(/** @type {Task} */ task, /** @type {Picture | null} */ picture) {
-    const pinned = task === state.task ? state.view.pinned : null;
-    const view = { ...state.view, ...NO_CLASSES, dropped: null, pinned };
-    set({ ...state, task, [task]: { ...state[task], picture }, view }, PUSH);
+    publish({ ...state, [task]: { ...state[task], ...part }, view }, how);
   }
 
   function changeView(/** @type {Partial<View>} */ part, how = PUSH) {
-    if (isSubset(part, state.view)) return;
-    set({ ...state, view: { ...state.view, ...part } }, how);
+    const state = get();
+    if (!isSubset(part, state.view)) publish({ ...state, view: { ...state.view, ...part } }, how);
   }
 
-  return {
-    open,
-    chooseTask,
-    changeTab,
-    showPicture,
-    changeView,
-    restore: (next) => set(next, RESTORE),
-    get: () => state,
-    /** Calls back with each new state and how it came about, in the order of subscribing, while the element is on the page. */
-    subscribe: (element, callback) => subscribers.add({ element, callback }),
-  };
+  /** Subscribers are called back with each new state and how it came about, in their order. */
+  return { open, chooseTask, changeTab, changeView, restore: (next) => publish(next, RESTORE), get, subscribe };
 }
 
 const isSubset = (part, whole) => Object.entries(part).every(([name, value]) => Object.is(whole[name], value));
@@ -105,21 +100,6 @@ const isSubset = (part, whole) => Object.entries(part).every(([name, value]) => 
 export const pageState = createPageState();
 
 // How the parts of the page talk to each other: the stage, the pad and the small photo import the same channels.
-
-/** `subscribe(element, callback)` calls back with what is published, for as long as the element is on the page. */
-export function createChannel(/** @type {any} */ latest = null) {
-  const subscribers = new Map();
-
-  function publish(value) {
-    latest = value;
-    for (const [element, callback] of subscribers) {
-      if (element.isConnected) callback(value);
-      else subscribers.delete(element);
-    }
-  }
-
-  return { publish, latest: () => latest, subscribe: (element, callback) => subscribers.set(element, callback) };
-}
 
 /**
  * What the stage is to show: {payload, view, restored, isNewest(), onShown()}. Without a payload it keeps its result; `view` is that of the page's
