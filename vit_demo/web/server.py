@@ -158,19 +158,19 @@ def asgi_app() -> FastAPI:
 async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
     """Deletes old uploads, and what Gradio remembers of finished requests, while the server runs."""
     cleaner = uploads.UploadCleaner()
-    cleaner.start()
 
-    async def forget() -> None:
+    async def clean() -> None:
         while True:
             await asyncio.sleep(60.0)
             forget_finished(page)
+            with suppress(OSError):  # as of a file that somebody else deletes
+                await asyncio.to_thread(cleaner.clean, time.time())
 
-    forgetting = asyncio.create_task(forget())
+    cleaning = asyncio.create_task(clean())
     try:
         yield
     finally:
-        forgetting.cancel()
-        cleaner.stop()
+        cleaning.cancel()
         uploads.clear()
 
 

@@ -11,7 +11,6 @@ import secrets
 import shutil
 import tempfile
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -134,25 +133,11 @@ def read(path: Path) -> bytes:
         raise ImageError(NOT_AN_UPLOAD) from error
 
 
-class UploadCleaner(threading.Thread):
-    """Deletes old uploads, and the oldest ones if the folder is too large; files of before its start are kept.
-
-    It does so every minute, from ``start`` to ``stop``.
-    """
+class UploadCleaner:
+    """Deletes old uploads, and the oldest ones if the folder is too large; files of before it was made are kept."""
 
     def __init__(self) -> None:
-        super().__init__(name="upload-cleaner", daemon=True)
         self._kept = set(self._files())
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        """The work of the thread."""
-        while not self._stopped.wait(60):
-            self.clean(time.time())
-
-    def stop(self) -> None:
-        """Ends the thread."""
-        self._stopped.set()
 
     def clean(self, now: float) -> None:
         """Cleans once, at a time in seconds since the epoch."""
