@@ -13,10 +13,12 @@ import time
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
+from gradio.http_server import Server
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
@@ -51,9 +53,6 @@ M_ARENA_MAX = -8
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports, of which the first free one is used if none is given."""
 
-CLOSE_SECONDS = 5.0
-"""Time in which open connections end after that."""
-
 SHUTDOWN_SECONDS = 20.0
 """Time that requests in progress have to finish when the server stops."""
 
@@ -82,8 +81,10 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         empty.launch(server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, ssr_mode=False)
         empty.close()
     page = app.state.page
-    server = Server(app)
-    server.start(listening)
+    # The guard reads X-Forwarded-For where a proxy is announced; uvicorn would believe any local process.
+    server = Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
+    server.run = partial(server.run, [listening])  # type: ignore[method-assign]
+    server.run_in_thread()
     # What Gradio's own `launch` sets, so that `page.close()` stops the server.
     page.server, page.app = server, next(route.app for route in app.routes if isinstance(route, Mount))
     shown, number, *_ = listening.getsockname()
@@ -95,28 +96,6 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
             webbrowser.open(page.local_url)
         _serve_until_stopped(page)
     return page
-
-
-class Server(uvicorn.Server):
-    """uvicorn in a thread of its own; the main thread waits for signals."""
-
-    def __init__(self, app: FastAPI) -> None:
-        # The guard reads X-Forwarded-For where a proxy is announced; uvicorn would believe any local process.
-        super().__init__(uvicorn.Config(app, log_level="warning", proxy_headers=False))
-
-    def start(self, listening: socket.socket) -> None:
-        """Returns when requests at a socket are answered; ``RuntimeError`` if the application does not start."""
-        self._thread = threading.Thread(target=self.run, args=([listening],), daemon=True)
-        self._thread.start()
-        while not self.started:
-            if not self._thread.is_alive():
-                raise RuntimeError("The application does not start: see the log above.")
-            time.sleep(0.01)
-
-    def close(self) -> None:
-        """Stops it; ``gr.Blocks.close`` calls this after it has ended the streams."""
-        self.should_exit = True
-        self._thread.join(CLOSE_SECONDS)
 
 
 def asgi_app() -> FastAPI:

@@ -6,12 +6,13 @@ Gradio's own description of itself.
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import gradio as gr
 from gradio import routes as gradio_routes
 from jinja2 import BaseLoader, Environment
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from vit_demo.web.frontend import modules
@@ -93,16 +94,12 @@ def install() -> None:
 
 def routes() -> list[Route]:
     """Where the icon and the preview's picture are served."""
-    return [Route(f"{modules.PREFIX}/{name}", _file(name)) for name in FILES]
+    return [Route(f"{modules.PREFIX}/{name}", partial(_send, name)) for name in FILES]
 
 
-def _file(name: str) -> Callable[[Request], Response]:
-    content = (FOLDER / name).read_bytes()
-
-    def respond(_: Request) -> Response:
-        return Response(content, media_type=FILES[name], headers={"cache-control": "public, max-age=86400"})
-
-    return respond
+def _send(name: str, _: Request) -> Response:
+    headers = {"cache-control": "public, max-age=86400"}
+    return FileResponse(FOLDER / name, media_type=FILES[name], headers=headers)
 
 
 def theme() -> gr.themes.Base:

@@ -7,12 +7,12 @@ code of two releases never mixes.
 
 import hashlib
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from vit_demo.web.frontend.assets import bundle, sources
@@ -78,12 +78,9 @@ def script_tag() -> str:
 
 def routes() -> list[Route]:
     """Where the files are served; the application that serves the page must have these routes."""
-    return [Route(f"{PREFIX}/{version()}/{{name:path}}", _serve)]
+    return [Route(f"{PREFIX}/{version()}/{name}", partial(_send, name)) for name in files()]
 
 
-async def _serve(request: Request) -> Response:
-    name = request.path_params["name"]
-    content = files().get(name)
-    if content is None:
-        return PlainTextResponse("There is no such file: reload the page.", 404, {"cache-control": "no-store"})
-    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers={"cache-control": FOREVER})
+async def _send(name: str, _: Request) -> Response:
+    kind = MEDIA_TYPES[name.rpartition(".")[2]]
+    return Response(files()[name], media_type=kind, headers={"cache-control": FOREVER})
