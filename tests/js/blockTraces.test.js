@@ -3,43 +3,46 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createBlockTraces } from "../../vit_demo/web/frontend/stage/onDemand.js";
+import { createReplyCache } from "../../vit_demo/web/frontend/shared/requests.js";
+import { loadTrace } from "../../vit_demo/web/frontend/stage/onDemand.js";
 
 const WHILE = 10_000; // milliseconds, longer than any wait
 
-/** A result with a trace of so many bytes, the traces of results, the blocks requested, and the changes told. */
+/** A result with a trace of so many bytes, the blocks requested, and how the stage asks for one. */
 function tracesOf(traceBytes) {
   const requested = [];
-  const changed = [];
   const result = { source: "a picture", traceBytes, traces: new Map() };
   const request = async ({ block }) => {
     requested.push(block);
     return { error: "no server" };
   };
-  const traces = createBlockTraces(request, (owner) => changed.push(owner));
-  return { result, traces, requested, changed };
+  const replies = createReplyCache(request, () => {});
+  const load = (block, how) => loadTrace(replies, result, block, { isNeeded: false, isNewBlock: false, ...how });
+  return { load, requested };
 }
 
-test("a slider that passes many blocks requests one", (context) => {
+test("a slider that passes many blocks requests one", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const { result, traces, requested } = tracesOf(100_000);
+  const { load, requested } = tracesOf(100_000);
   for (const block of [1, 2, 3]) {
-    traces.load(result, block);
-    traces.need(result, block); // the visitor points meanwhile
+    load(block, { isNewBlock: true });
+    load(block, { isNeeded: true }); // the visitor points meanwhile
   }
   context.mock.timers.tick(WHILE);
+  await new Promise(setImmediate);
   assert.deepEqual(requested, [3]);
 });
 
-test("once a slider rests on a block with a heavy trace, the stage asks whether it is needed", async (context) => {
+test("a heavy trace is requested once it is needed, and after a failure not again", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const { result, traces, requested, changed } = tracesOf(2_000_000);
-  traces.load(result, 2);
+  const { load, requested } = tracesOf(2_000_000);
+  assert.equal(load(2, { isNewBlock: true }), null);
   context.mock.timers.tick(WHILE);
-  assert.deepEqual([requested, changed], [[], [result]]);
-  traces.need(result, 2);
   await new Promise(setImmediate);
-  assert.ok(requested.length === 1 && changed.length === 2 && traces.hasFailed(result, 2));
-  traces.need(result, 2);
+  assert.deepEqual(requested, []);
+  const entry = load(2, { isNeeded: true });
+  await new Promise(setImmediate);
+  assert.deepEqual([requested, entry.error], [[2], "no server"]);
+  assert.equal(load(2, { isNeeded: true }), entry);
   assert.equal(requested.length, 1);
 });

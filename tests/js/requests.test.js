@@ -4,9 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createReplyCache, createRequestIds, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
 import { createDropping } from "../../vit_demo/web/frontend/stage/dropping.js";
-import { createMapRequests } from "../../vit_demo/web/frontend/stage/onDemand.js";
+import { servedMap } from "../../vit_demo/web/frontend/stage/onDemand.js";
 
 const encode = (...values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
+/** Maps on the stage, and those that are requested for the next result. */
+function mapsOf(request, onUpdate = () => {}) {
+  const replies = createReplyCache(request, onUpdate);
+  const get = (result, fields) => servedMap(replies, result, fields);
+  return { ...replies, get, prefetch: (result, fields) => servedMap(replies, result, fields, "next map").firstReply };
+}
+
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 
 /** Requests that the test replies to, one by one and in any order. */
@@ -112,8 +119,8 @@ test("what another of its kind replaces is not requested, or its reply dropped",
   const replies = createReplyCache(request, () => {});
   const result = { source: "a digit" };
   const decode = (reply) => reply;
-  const passed = replies.get(result, { kind: "tokens", block: 4 }, decode, 1);
-  replies.get(result, { kind: "tokens", block: 3 }, decode, 1);
+  const passed = replies.get(result, { kind: "tokens", block: 4 }, decode, { delay: 1 });
+  replies.get(result, { kind: "tokens", block: 3 }, decode, { delay: 1 });
   const other = replies.get(result, { kind: "steps" }, decode);
   await new Promise((resolve) => setTimeout(resolve, 5));
   assert.deepEqual(
@@ -133,7 +140,7 @@ test("what another of its kind replaces is not requested, or its reply dropped",
 test("of two maps whose replies arrive out of order, the one that is shown is kept", async () => {
   const { held, request } = heldRequests();
   let updates = 0;
-  const maps = createMapRequests(request, () => updates++);
+  const maps = mapsOf(request, () => updates++);
   const result = { source: "a digit" };
   const first = maps.get(result, { method: "relevance", label: 1 });
   const second = maps.get(result, { method: "relevance", label: 2 });
@@ -141,8 +148,8 @@ test("of two maps whose replies arrive out of order, the one that is shown is ke
   await settle();
   held[0].reply({ result: { map: encode(1) } });
   await settle();
-  assert.deepEqual([...second.map], [2]);
-  assert.equal(first.map, null);
+  assert.deepEqual([...second.value], [2]);
+  assert.equal(first.value, null);
   assert.equal(updates, 1);
   maps.get(result, { method: "relevance", label: 2 });
   assert.equal(held.length, 2); // it is cached
@@ -152,7 +159,7 @@ test("of two maps whose replies arrive out of order, the one that is shown is ke
 
 test("an error stays while the page is drawn, and goes with the next choice", async () => {
   const { held, request } = heldRequests();
-  const maps = createMapRequests(request, () => {});
+  const maps = mapsOf(request);
   const [result, fields] = [{ source: "a digit" }, { method: "attnlrp", label: 1 }];
   maps.get(result, fields);
   held[0].reply({ error: "No." });
@@ -170,16 +177,16 @@ test("an error stays while the page is drawn, and goes with the next choice", as
 
 test("the map of a result that is not shown yet is requested once", async () => {
   const { held, request } = heldRequests();
-  const maps = createMapRequests(request, () => {});
+  const maps = mapsOf(request);
   const [result, fields] = [{ source: "a digit" }, { method: "relevance", label: 1 }];
   const prefetched = maps.prefetch(result, fields);
   held[0].progress(0.5);
   await prefetched; // a slow map does not hold the picture back
   const entry = maps.get(result, fields);
-  assert.deepEqual([entry.slow, entry.progress, entry.map], [true, 0.5, null]);
+  assert.deepEqual([entry.isSlow, entry.progress, entry.value], [true, 0.5, null]);
   held[0].reply({ result: { map: encode(7) } });
   await settle();
-  assert.deepEqual([...entry.map], [7]);
+  assert.deepEqual([...entry.value], [7]);
   assert.equal(held.length, 1);
 });
 
@@ -248,12 +255,12 @@ test("at least one patch stays", () => {
 
 test("a prefetched map does not replace the one that is shown", async () => {
   const { held, request } = heldRequests();
-  const maps = createMapRequests(request, () => {});
+  const maps = mapsOf(request);
   const fields = { method: "relevance", label: 1 };
   const shown = maps.get({ source: "a digit" }, fields);
   maps.prefetch({ source: "the next digit" }, fields);
   held[0].reply({ result: { map: encode(1) } });
   held[1].reply({ result: { map: encode(2) } });
   await settle();
-  assert.deepEqual([...shown.map], [1]);
+  assert.deepEqual([...shown.value], [1]);
 });

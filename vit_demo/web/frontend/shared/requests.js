@@ -44,42 +44,59 @@ export const SETTLE = 120;
 export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /**
- * Replies about results, each requested once. `get(result, fields, decode, delay)` returns an entry, {value, error,
- * isLoading, isSlow, progress}: `value` is what `decode(reply)` returns, null until it is there; `isSlow` if that takes
- * several replies. Only the newest entry of a kind keeps the server busy, and one that another replaces within `delay`
- * milliseconds is not requested at all. An error stays until another entry of its kind is wanted, or `retry()`.
+ * Replies about results, each requested once. `get(result, fields, decode, {delay, slot})` returns an entry, {value, error,
+ * isLoading, isSlow, progress, firstReply}: `value` is what `decode(reply)` returns, null until it is there; `isSlow` if
+ * that takes several replies. Only the newest entry of a slot, by default one for each kind, keeps the server busy, and one
+ * that another replaces within `delay` milliseconds is not requested at all. An error stays until another entry is wanted
+ * in its slot, or `retry()`, so that drawing alone repeats no request. `release(slot)`: nothing is wanted in it.
  * `onUpdate()` is called whenever an entry changes.
  */
 export function createReplyCache(request, onUpdate) {
   const cache = new WeakMap(); // result -> Map from the fields of a request to its entry
-  const newest = new Map(); // by kind
+  const newest = new Map(); // by slot
 
-  function get(result, fields, decode, delay = 0) {
+  function get(result, fields, decode, { delay = 0, slot = fields.kind } = {}) {
     const entries = cache.get(result) ?? cache.set(result, new Map()).get(result);
     const key = JSON.stringify(fields);
-    const before = newest.get(fields.kind);
-    if (before?.error && before !== entries.get(key)) before.forget();
+    if (newest.get(slot) !== entries.get(key)) release(slot);
     const known = entries.get(key);
-    const forget = () => entries.delete(key);
-    const entry = known ?? { value: null, error: "", isLoading: true, isSlow: false, progress: null, forget };
+    const entry = known ?? createEntry(() => entries.delete(key));
+    for (const [each, held] of newest) if (held === entry) newest.delete(each);
+    newest.set(slot, entry);
     entries.set(key, entry);
-    newest.set(fields.kind, entry);
     if (!known) load(entry, { ...fields, source: result.source }, decode, delay);
     return entry;
   }
 
+  function createEntry(forget) {
+    /** @type {any} */
+    const entry = { value: null, error: "", isLoading: true, isSlow: false, progress: null, forget };
+    entry.firstReply = new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
+      entry.resolve = resolve;
+    });
+    return entry;
+  }
+
   async function load(entry, fields, decode, delay) {
-    const isCurrent = () => newest.get(fields.kind) === entry;
-    if (delay) await pause(delay);
-    const onProgress = (progress) => {
-      Object.assign(entry, { isSlow: true, progress });
+    const isCurrent = () => [...newest.values()].includes(entry);
+    function put(part) {
+      Object.assign(entry, part);
+      entry.resolve();
       onUpdate();
-    };
+    }
+    if (delay) await pause(delay);
+    const onProgress = (progress) => put({ isSlow: true, progress });
     const reply = isCurrent() ? await request(fields, { isCurrent, onProgress }) : null;
-    if (!reply) entry.forget();
-    else if (reply.error) Object.assign(entry, { error: reply.error, isLoading: false });
-    else Object.assign(entry, { value: await decode(reply.result), isLoading: false });
-    onUpdate();
+    if (reply?.error) return put({ error: reply.error, isLoading: false });
+    if (reply) return put({ value: await decode(reply.result), isLoading: false });
+    entry.forget();
+    entry.resolve();
+  }
+
+  /** What is being computed in a slot is no longer needed, and what failed may be requested again. */
+  function release(slot) {
+    if (newest.get(slot)?.error) newest.get(slot).forget();
+    newest.delete(slot);
   }
 
   /** Lets what failed be requested again, the next time it is wanted. */
@@ -87,5 +104,5 @@ export function createReplyCache(request, onUpdate) {
     for (const entry of newest.values()) if (entry.error) entry.forget();
   }
 
-  return { get, retry };
+  return { get, release, retry };
 }

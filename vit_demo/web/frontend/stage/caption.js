@@ -7,11 +7,10 @@ import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placesText } from "./places.js";
 
 /**
- * `update(drawing, entry)` describes a drawn frame (see main.js); `entry` is that of a map which the server computes.
- * `hasFailed(result, block)` tells whether a block's trace could not be loaded; `onChange(part)` gets the choices that
- * change.
+ * `update(drawing, entry)` describes a drawn frame (see stage.js); `entry` is that of a map which the server computes.
+ * `onChange(part)` gets the choices that change.
  */
-export function createCaption(element, { hasFailed }, onChange) {
+export function createCaption(element, onChange) {
   const find = (selector) => element.querySelector(selector);
   const [subject, value, back, picture, outdated, news] = [
     ".subject",
@@ -35,7 +34,7 @@ export function createCaption(element, { hasFailed }, onChange) {
     const words = error || valueText(drawing, entry);
     setText(value, words);
     announce(drawing, entry, subjectText, words);
-    const isOld = Boolean(entry && !entry.map && drawing.map);
+    const isOld = Boolean(entry && !entry.value && drawing.map);
     find(".view").classList.toggle("old", isOld);
     if (isOld) setText(outdated, translate("Still shown: *{method}*", { method: translate(method.label) }));
     legend.update(drawing);
@@ -63,8 +62,8 @@ export function createCaption(element, { hasFailed }, onChange) {
   }
 
   /** Reads out what the arrow keys point at, and what becomes of a map that takes long. */
-  function announce({ result, method, view, chosenMethod, choices }, entry, subjectText, words) {
-    const isComputed = entry?.slow && !entry.map && !entry.error;
+  function announce({ result, method, view, trace, chosenMethod, choices }, entry, subjectText, words) {
+    const isComputed = entry?.isSlow && entry.isLoading;
     const next =
       entry?.error || (isComputed ? translate("Computing {method}.", { method: translate(chosenMethod.label) }) : "");
     if (next !== status) announceText(next || subjectText);
@@ -73,21 +72,21 @@ export function createCaption(element, { hasFailed }, onChange) {
       announceText(`${place}: ${words}.`);
     }
     status = next;
-    const isLoading = method.uses.includes("patch") && !view.isComplete && !hasFailed(result, choices.block);
+    const isLoading = method.uses.includes("patch") && !view.isComplete && !trace?.error;
     isAnnounced = isAnnounced && isLoading; // what is loading is read out again once it is there
   }
 
   const announceText = (text) => setText(news, text.replaceAll("*", ""));
 
-  function valueText({ result, method, view, map, choices, chosenMethod }, entry) {
+  function valueText({ result, method, view, map, trace, choices, chosenMethod }, entry) {
     if (entry?.error) return entry.error;
-    if (entry?.slow && !entry.map) {
+    if (entry?.isSlow && entry.isLoading) {
       const progress = entry.progress === null ? "" : ` ${percent(100 * entry.progress)}`;
       return `${translate("Computing *{method}* …", { method: translate(chosenMethod.label) })}${progress}`;
     }
     if (!map) return "";
     if (method.uses.includes("patch") && !view.isComplete) {
-      const state = hasFailed(result, choices.block)
+      const state = trace?.error
         ? translate("The attention of this patch could not be loaded.")
         : translate("The attention of this patch is loading.");
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;

@@ -4,13 +4,13 @@ import { setConstants } from "../shared/constants.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
 import { clickedPatch, newResult, pageState, REPLACE, shownResult } from "../shared/pageState.js";
-import { createRequestIds, sendRequest } from "../shared/requests.js";
+import { createReplyCache, createRequestIds, sendRequest } from "../shared/requests.js";
 import { createCaption, setHeadline } from "./caption.js";
 import { keepChoices, validChoices } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
 import { describeMethods } from "./methods.js";
-import { createBlockTraces, createCurves, createMapRequests, mapFields } from "./onDemand.js";
+import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./pictureCanvas.js";
 import { openResult } from "./result.js";
 import { createSections, createStatus, FIRST_SECTION } from "./sections.js";
@@ -85,8 +85,6 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     show: (result) => showResult(stage, result),
     onChange,
   });
-  const mapRequests = createMapRequests(request, () => onChange({}));
-  const blockTraces = createBlockTraces(request, (owner) => owner === stage.result && render(stage));
   const context = {
     ...data,
     request,
@@ -106,11 +104,10 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
   const cards = [[find(".look"), [FIRST_SECTION]], ...views.map(({ card, sections }) => [card, sections])];
   const sections = createSections(find(".sections"), cards, (section) => onChange({ section }));
   return {
-    mapRequests,
-    blockTraces,
+    replies: createReplyCache(request, () => onChange({})),
     dropping,
     controls,
-    caption: createCaption(find(".look"), blockTraces, onChange),
+    caption: createCaption(find(".look"), onChange),
     views,
     sections,
   };
@@ -162,7 +159,8 @@ async function prepare({ result, shape, choices, methods, parts }, next) {
   const isServed = !methods[choices.method].map;
   const sameNetwork = result && next.numBlocks === shape.numBlocks && next.numHeads === shape.numHeads;
   if (!isServed || !sameNetwork || !next.predictions.length) return;
-  await parts.mapRequests.prefetch(next, mapFields(methods, next, { ...choices, pinned: null }));
+  const fields = mapFields(methods, next, { ...choices, pinned: null });
+  await servedMap(parts.replies, next, fields, "next map").firstReply;
 }
 
 /** `before` is the shape that the choices were made for; null where they came with the result. */
@@ -185,7 +183,7 @@ function showEmpty(stage, message) {
   const { find, host, choices, parts } = stage;
   stage.result = stage.scene = stage.openedPayload = null;
   parts.dropping.cancel();
-  parts.mapRequests.release();
+  parts.replies.release("map");
   if (!parts.sections.isOffered(choices.section)) choices.section = FIRST_SECTION;
   setText(find(".message"), message || english("Draw a digit or choose a photo."));
   setHeadline(find(".headline"), null);

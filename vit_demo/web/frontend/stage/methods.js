@@ -29,6 +29,16 @@ import { attentionMap, rolloutMap } from "./result.js";
 
 const about = (result, view, method) => translate("for *{name}* · {method}", { name: className(result, view), method });
 
+/** An entry of a method whose map is about a class: what is shown of it, the sentence and the reading. */
+const ofClass = (what, sentence, reading) => ({
+  subject: (result, view) => about(result, view, translate(what, { blocks: result.numBlocks })),
+  sentence: (result, view) => translate(sentence, { name: className(result, view) }),
+  reading,
+});
+
+const evidenceReading = (result, view, _patch, value) =>
+  translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) });
+
 const ENTRIES = {
   attention: {
     hasQuery: true,
@@ -78,78 +88,59 @@ const ENTRIES = {
     reading: (_result, _view, _patch, value) =>
       translate("adds a vector of length *{length}*", { length: formatNumber(value) }),
   },
-  relevance: {
-    subject: (result, view) =>
-      about(result, view, translate("relevance through all {blocks} blocks", { blocks: result.numBlocks })),
-    sentence: (result, view) =>
-      translate(
-        "Which patches are evidence for *{name}*: the attention of all blocks, counted only where more of it would have raised the score of this class.",
-        { name: className(result, view) },
-      ),
-    reading: (result, view, _patch, value) =>
-      translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) }),
-  },
-  attnlrp: {
-    subject: (result, view) =>
-      about(result, view, translate("AttnLRP through all {blocks} blocks", { blocks: result.numBlocks })),
-    sentence: (result, view) =>
-      translate(
-        "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
-        { name: className(result, view) },
-      ),
-    reading: contributionReading,
-  },
-  libra_fullgrad: {
-    subject: (result, view) =>
-      about(result, view, translate("Libra FullGrad+ through all {blocks} blocks", { blocks: result.numBlocks })),
-    sentence: (result, view) =>
-      translate(
-        "Which patches speak for *{name}*, and which against it: each token times the gradient of the score, over all blocks, while attention weights, normalizations and gates count as constants.",
-        { name: className(result, view) },
-      ),
-    reading: contributionReading,
-  },
-  grad_cam: {
-    subject: (result, view) => about(result, view, translate("Grad-CAM on the tokens before the last block")),
-    sentence: (result, view) =>
-      translate(
-        "Which patches are evidence for *{name}*: the tokens before the last block, each channel weighted by how much it raises the score of this class.",
-        { name: className(result, view) },
-      ),
-    reading: (result, view, _patch, value) =>
-      translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) }),
-  },
-  integrated_gradients: {
-    subject: (result, view) => about(result, view, translate("gradients while the picture fades in from grey")),
-    sentence: (result, view) =>
-      translate(
-        "How much each patch *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from grey.",
-        { name: className(result, view) },
-      ),
-    reading: contributionReading,
-  },
-  occlusion: {
-    subject: (result, view) => about(result, view, translate("each patch left out once")),
-    sentence: (result, view) =>
-      translate(
-        "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
-        { name: className(result, view) },
-      ),
-    reading: occlusionReading,
-  },
-  local_surrogate: {
-    subject: (result, view) => about(result, view, translate("hundreds of random subsets of the patches")),
-    sentence: (result, view) =>
-      translate(
-        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
-        { name: className(result, view) },
-      ),
-    reading: (result, view, _patch, value) =>
+  relevance: ofClass(
+    english("relevance through all {blocks} blocks"),
+    english(
+      "Which patches are evidence for *{name}*: the attention of all blocks, counted only where more of it would have raised the score of this class.",
+    ),
+    evidenceReading,
+  ),
+  attnlrp: ofClass(
+    english("AttnLRP through all {blocks} blocks"),
+    english(
+      "How much each patch *contributed* to the score of *{name}*: the score is propagated back through the network, block by block.",
+    ),
+    contributionReading,
+  ),
+  libra_fullgrad: ofClass(
+    english("Libra FullGrad+ through all {blocks} blocks"),
+    english(
+      "Which patches speak for *{name}*, and which against it: each token times the gradient of the score, over all blocks, while attention weights, normalizations and gates count as constants.",
+    ),
+    contributionReading,
+  ),
+  grad_cam: ofClass(
+    english("Grad-CAM on the tokens before the last block"),
+    english(
+      "Which patches are evidence for *{name}*: the tokens before the last block, each channel weighted by how much it raises the score of this class.",
+    ),
+    evidenceReading,
+  ),
+  integrated_gradients: ofClass(
+    english("gradients while the picture fades in from grey"),
+    english(
+      "How much each patch *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from grey.",
+    ),
+    contributionReading,
+  ),
+  occlusion: ofClass(
+    english("each patch left out once"),
+    english(
+      "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
+    ),
+    occlusionReading,
+  ),
+  local_surrogate: ofClass(
+    english("hundreds of random subsets of the patches"),
+    english(
+      "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
+    ),
+    (result, view, _patch, value) =>
       translate("adds *{value}* standard deviations to the score of {name}", {
         name: className(result, view),
         value: formatNumber(value),
       }),
-  },
+  ),
 };
 
 /** @param {any} result @param {any} view @param {number} _patch @param {number} value */

@@ -1,135 +1,31 @@
 // @ts-check
-// Maps that the server computes: requested when they are to be shown, and kept as long as their result.
+// What the server computes on demand: maps and traces when they are to be shown, and the curves of deletion and insertion.
 
 import { constants } from "../shared/constants.js";
 import { english } from "../shared/language.js";
-import { pause, SETTLE } from "../shared/requests.js";
+import { SETTLE } from "../shared/requests.js";
 import { againstOf, targetOf } from "./format.js";
 import { decodeFloat32, decodeTrace } from "./result.js";
 
-/**
- * `get(result, fields)` returns the entry of a map, {map, error, slow, progress}, and requests the map if need be. While
- * it is being computed, `map` is null; `slow` is true and `progress` 0 to 1 (or null) when that takes long.
- * `onUpdate()` is called whenever an entry changes. An error stays until another map is wanted or `retry()` is called, so
- * that drawing alone repeats no request.
- */
-export function createMapRequests(request, onUpdate) {
-  const cache = new WeakMap(); // result -> Map from the request's fields to its entry
-  let current = /** @type {any} */ (null); // only a map that is to be shown keeps the server busy
-  let prefetched = null; // or one of the next result
-
-  function get(result, fields, { isPrefetch = false } = {}) {
-    const entries = cache.get(result) ?? cache.set(result, new Map()).get(result);
-    const key = JSON.stringify(fields);
-    const known = entries.get(key);
-    const entry = known ?? createEntry(() => entries.delete(key));
-    entries.set(key, entry);
-    if (isPrefetch) prefetched = entry;
-    else show(entry);
-    if (known) return entry;
-    const isCurrent = () => entry === current || entry === prefetched;
-    const onProgress = (progress) => entry.update({ slow: true, progress });
-    const send = () => request({ kind: "map", source: result.source, ...fields }, { isCurrent, onProgress });
-    const reply = fields.block === undefined ? send() : pause(SETTLE).then(send);
-    reply.then((received) => {
-      if (!received) entry.forget();
-      else if (received.error) entry.update({ error: received.error });
-      else entry.update({ map: decodeFloat32(received.result.map) });
-    });
-    return entry;
-  }
-
-  function createEntry(remove) {
-    /** @type {any} */
-    const entry = { map: null, error: "", slow: false, progress: null };
-    entry.firstReply = new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
-      entry.update = (part) => {
-        Object.assign(entry, part);
-        resolve();
-        onUpdate();
-      };
-      entry.forget = () => {
-        remove();
-        resolve();
-      };
-    });
-    return entry;
-  }
-
-  function show(entry) {
-    if (entry !== current) retry();
-    current = entry;
-    if (prefetched === entry) prefetched = null;
-  }
-
-  /** Lets a map that failed be requested again, the next time it is wanted. */
-  function retry() {
-    if (!current?.error) return;
-    current.forget();
-    current = null;
-  }
-
-  /** No map of the server is shown: what is being computed is no longer needed. */
-  function release() {
-    retry();
-    current = null;
-  }
-
-  /** Requests the map of a result that is not shown yet; resolves with the first reply about it. */
-  const prefetch = (result, fields) => get(result, fields, { isPrefetch: true }).firstReply;
-
-  return { get, release, retry, prefetch };
-}
-
-// Loads the trace of a block, for patches under the pointer and the like: most results are replaced before it is needed.
+/** The entry of a map that the server computes, in a cache of replies; `slot` if another map stays on the stage. */
+export const servedMap = (replies, result, fields, slot = "map") =>
+  replies.get(result, { kind: "map", ...fields }, ({ map }) => decodeFloat32(map), {
+    delay: fields.block === undefined ? 0 : SETTLE,
+    slot,
+  });
 
 const LIGHT = 1 << 17; // bytes; a larger trace, such as DINOv2's of 2 MB, waits until a visitor points at the picture
 
 /**
- * `load(result, block)` loads a light trace if it is missing, `need(result, block)` any at once, unless that has failed
- * before.
- * `onChange(result)` is called when a trace is there, when it has failed, and when a heavy one may be needed.
+ * Loads the trace of a block, for patches under the pointer and the like, if it is missing: most results are replaced
+ * before it is needed. Returns its entry, or null where nothing is to be loaded. A block that was just chosen may be one
+ * that a slider passes.
  */
-export function createBlockTraces(request, onChange) {
-  const states = new WeakMap(); // result -> Map from block to "pending" or "failed"
-  let timer = 0;
-
-  const statesOf = (result) => states.get(result) ?? states.set(result, new Map()).get(result);
-  const isLight = (result) => result.traceBytes <= LIGHT;
-  const isHere = (result, block) => result.traces.has(block) || statesOf(result).get(block) === "pending";
-
-  async function fetchTrace(result, block) {
-    if (isHere(result, block)) return;
-    statesOf(result).set(block, "pending");
-    const reply = await request({ kind: "block", source: result.source, block });
-    if (reply.result) {
-      result.traces.set(block, decodeTrace(reply.result));
-      statesOf(result).delete(block);
-    } else {
-      statesOf(result).set(block, "failed");
-    }
-    onChange(result);
-  }
-
-  function load(result, block) {
-    clearTimeout(timer);
-    timer = 0;
-    if (isHere(result, block)) return;
-    statesOf(result).delete(block); // a failed request is sent again
-    timer = setTimeout(() => {
-      timer = 0;
-      if (isLight(result)) fetchTrace(result, block);
-      else onChange(result);
-    }, SETTLE);
-  }
-
-  function need(result, block) {
-    if (!timer && !hasFailed(result, block)) fetchTrace(result, block);
-  }
-
-  const hasFailed = (result, block) => statesOf(result).get(block) === "failed";
-
-  return { load, need, hasFailed };
+export function loadTrace(replies, result, block, { isNeeded, isNewBlock }) {
+  if (result.traces.has(block)) return null;
+  if (!isNeeded && !(isNewBlock && result.traceBytes <= LIGHT)) return null;
+  const keep = (trace) => result.traces.set(block, decodeTrace(trace));
+  return replies.get(result, { kind: "block", block }, keep, { delay: isNewBlock ? SETTLE : 0 });
 }
 
 // Deletion and insertion of a heatmap beside random orders, one order after the other, so that each can be drawn at once.

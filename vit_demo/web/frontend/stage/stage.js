@@ -7,7 +7,7 @@ import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { firstChoices, isStep, viewIn, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
 import { classMethod } from "./methods.js";
-import { mapFields } from "./onDemand.js";
+import { loadTrace, mapFields, servedMap } from "./onDemand.js";
 import { fitCanvas, paintResult } from "./pictureCanvas.js";
 import { FIRST_SECTION } from "./sections.js";
 
@@ -27,20 +27,20 @@ export function createState(element, methods) {
     shape: { numBlocks: 1, numHeads: 4 }, // of the last result, or a first guess
     scene: null, // what the picture shows: {result, method, view, map}
     frame: 0, // the next one, if it is scheduled
+    isNewBlock: false, // whether the block was chosen since the last frame
     isErasing: true, // whether the brush drops patches or restores them
-    parts: null, // {mapRequests, blockTraces, dropping, controls, caption, views, sections}
+    parts: null, // {replies, dropping, controls, caption, views, sections}
   };
 }
 
 /** Changes some choices and draws them with the next frame, however many changes come before it. */
 export function change(stage, part) {
-  const { choices, result, parts } = stage;
-  const isNewBlock = part.block !== undefined && part.block !== choices.block;
+  const { choices } = stage;
+  stage.isNewBlock ||= part.block !== undefined && part.block !== choices.block;
   const how = isStep(part, choices) ? PUSH : REPLACE;
   Object.assign(choices, part);
   publishView(part, how);
   if ("pinned" in part) publishInput(stage);
-  if (isNewBlock && result) parts.blockTraces.load(result, choices.block);
   if (!stage.frame) stage.frame = requestAnimationFrame(() => render(stage));
 }
 
@@ -66,7 +66,7 @@ export function render(stage) {
     return;
   }
   const chosenMethod = methods[choices.method];
-  const entry = updateScene(stage);
+  const { entry, trace } = updateScene(stage);
   const { method, view, map } = stage.scene;
   const { opacity, hovered } = choices;
   const size = fitCanvas(stage.canvas, stage.picture, result.size);
@@ -75,28 +75,30 @@ export function render(stage) {
   paintResult(stage.canvas, size, result, { map, style: method.style(result), opacity, queried, hovered, dropped });
   updateButtons(stage, entry);
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
-  const drawing = { result, method, view, map, choices, chosenMethod, pinnedView };
+  const drawing = { result, method, view, map, trace, choices, chosenMethod, pinnedView };
   parts.caption.update(drawing, entry, parts.dropping.error());
   for (const each of parts.views) if (each.sections.includes(choices.section)) each.draw?.(drawing);
 }
 
-/** Makes the scene that of the choices, once its map is there; returns the entry of a map that the server computes. */
+/** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */
 function updateScene(stage) {
   const { result, choices, methods, parts } = stage;
   const method = methods[choices.method];
   const view = viewOf(result, method, choices);
   const isPointed = stage.picture.matches(":hover");
-  if (usesPatch(stage) && (isPointed || !view.isComplete)) parts.blockTraces.need(result, choices.block);
-  const entry = method.map ? null : parts.mapRequests.get(result, mapFields(methods, result, choices));
-  if (!entry) parts.mapRequests.release();
-  const map = entry ? entry.map : method.map(result, view);
+  const isNeeded = usesPatch(stage) && (isPointed || !view.isComplete);
+  const trace = loadTrace(parts.replies, result, choices.block, { isNeeded, isNewBlock: stage.isNewBlock });
+  stage.isNewBlock = false;
+  const entry = method.map ? null : servedMap(parts.replies, result, mapFields(methods, result, choices));
+  if (!entry) parts.replies.release("map");
+  const map = entry ? entry.value : method.map(result, view);
   if (map || stage.scene?.result !== result) stage.scene = { result, method, view, map };
-  return entry;
+  return { entry, trace };
 }
 
 function updateButtons(stage, entry) {
   const { find, choices, parts } = stage;
-  setProgress(find(".view .progress"), Boolean(entry?.slow && !entry.map && !entry.error), entry?.progress);
+  setProgress(find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
   find(".drop").setAttribute("aria-pressed", String(choices.dropping));
   find(".follow").setAttribute("aria-pressed", String(choices.follows));
   find(".follow").disabled = !usesPatch(stage) || choices.dropping;
@@ -126,10 +128,8 @@ export function pickClass(stage, index) {
 
 /** A visitor's choice sends failed requests again, even a choice that changes no control. */
 export function retry(stage) {
-  const { result, choices, parts } = stage;
-  parts.mapRequests.retry();
-  for (const each of parts.views) each.retry?.();
-  if (result) parts.blockTraces.load(result, choices.block);
+  stage.parts.replies.retry();
+  for (const each of stage.parts.views) each.retry?.();
   change(stage, {});
 }
 

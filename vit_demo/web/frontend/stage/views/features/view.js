@@ -139,7 +139,7 @@ export function create(group, { request, change, upload, examples }) {
       return { tokens: decodeTokens(reply), images: [picture, image && pixelated ? inkOnPaper(image) : image] };
     }
     const fields = { kind: "tokens", block, other: other?.source };
-    return replies.get(result, fields, decode, scene?.result === result ? SETTLE : 0);
+    return replies.get(result, fields, decode, { delay: scene?.result === result ? SETTLE : 0 });
   }
 
   /** The picture alone, until its tokens are here. */

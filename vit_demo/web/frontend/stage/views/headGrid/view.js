@@ -2,7 +2,7 @@
 
 import { make, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
-import { pause, SETTLE } from "../../../shared/requests.js";
+import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatShare, isPooling, queryName } from "../../format.js";
 import { heatCanvas, isCoarse, peakOf } from "../../heatmapColours.js";
 import { ARROW_STEPS } from "../../pictureCanvas.js";
@@ -37,7 +37,7 @@ export function create(card, { request, pickHead, methods }) {
   let expanded = false;
   let scale = SCALES[0][0];
   let shown = null; // {result, query}: what the cells are about
-  const replies = new WeakMap(); // result -> Map from a pinned patch to its maps
+  const replies = createReplyCache(request, paint);
 
   const group = `scale-${Math.random().toString(36).slice(2)}`;
   const scaling = segmentChoice(
@@ -116,31 +116,19 @@ export function create(card, { request, pickHead, methods }) {
     paint();
   }
 
-  /** The maps of the query in all blocks and heads; null until they are there. */
+  /** The maps of the query in all blocks and heads, as the `value` of an entry of the cache; null until they are there. */
   function mapsOf({ result, query }) {
-    const known = replies.get(result) ?? replies.set(result, new Map()).get(result);
-    if (query === null && !known.has(query)) known.set(query, mapsOfLevels(result.attentionMaps, result.numPatches));
-    else if (!known.has(query) && result.traces.size === result.numBlocks) known.set(query, computed(result, query));
-    else if (!known.has(query)) load(result, query, known);
-    return known.get(query);
-  }
-
-  async function load(result, query, known) {
-    known.set(query, null);
-    const isCurrent = () => shown?.result === result && shown.query === query;
-    await pause(SETTLE);
-    const reply =
-      isCurrent() && (await request({ kind: "attention_maps", source: result.source, query }, { isCurrent }));
-    if (reply?.result) known.set(query, mapsOfLevels(decodeMaps(reply.result.maps), result.numPatches));
-    else known.delete(query);
-    if (isCurrent()) paint(reply?.error);
+    if (query === null) return { value: mapsOfLevels(result.attentionMaps, result.numPatches) };
+    if (result.traces.size === result.numBlocks) return { value: computed(result, query) };
+    const decode = ({ maps }) => mapsOfLevels(decodeMaps(maps), result.numPatches);
+    return replies.get(result, { kind: "attention_maps", query }, decode, { delay: SETTLE });
   }
 
   /** Colours the cells: on one scale, they can be compared. */
-  function paint(error = "") {
+  function paint() {
     if (!shown || !cells.length) return;
     const { result, query } = shown;
-    const maps = error ? null : mapsOf(shown);
+    const { value: maps, error } = mapsOf(shown);
     card.classList.toggle("stale", !maps);
     const name =
       query === null && isPooling(result, result.numBlocks - 1)
@@ -196,7 +184,7 @@ export function create(card, { request, pickHead, methods }) {
     fold();
   });
 
-  return { show, draw };
+  return { show, draw, retry: replies.retry };
 }
 
 /** The maps of a patch in all blocks and heads, computed from the traces of all blocks. */

@@ -2,6 +2,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
+import { createReplyCache } from "../../../shared/requests.js";
 import { formatProbability } from "../../format.js";
 
 export const order = 50;
@@ -17,21 +18,15 @@ export const html = `
 
 export function create(panel, { request }) {
   const list = panel.querySelector("ol");
-  const replies = new WeakMap(); // result -> the server's reply
+  const replies = createReplyCache(request, load);
   let current = null;
 
-  async function load() {
-    const result = current;
-    if (!panel.open || !result?.predictions.length) return;
-    if (!replies.has(result)) {
-      const isCurrent = () => result === current && panel.open;
-      const reply = await request({ kind: "logit_lens", source: result.source }, { isCurrent });
-      if (!reply) return;
-      if (reply.result) replies.set(result, reply); // an error is not kept: the next time is another try
-      setText(panel.querySelector(".error"), reply.error ?? "");
-    }
-    const predictions = replies.get(result)?.result.predictions ?? [];
-    list.replaceChildren(...predictions.map((prediction, block) => row(prediction, block, result)));
+  function load() {
+    if (!panel.open || !current?.predictions.length) return replies.release("logit_lens");
+    const { value, error, isLoading } = replies.get(current, { kind: "logit_lens" }, ({ predictions }) => predictions);
+    if (isLoading) return;
+    setText(panel.querySelector(".error"), error);
+    list.replaceChildren(...(value ?? []).map((prediction, block) => row(prediction, block, current)));
   }
 
   function show(result) {
