@@ -83,10 +83,8 @@ def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Pre
         with suppress(MissingFileError):  # timm writes none
             fetch(repo, PREPROCESSOR_FILE, commit, progress, trusted=trusted, max_bytes=most)
         outlined = _outline(name, "hub", repo, commit, config.parent, trusted=trusted)  # before the large file
-        try:
+        with suppress(MissingFileError):  # `_load` gives the reason
             fetch(repo, WEIGHTS_FILE, commit, progress, trusted=trusted)
-        except MissingFileError as error:
-            raise CheckpointError(_no_weights_message(name)) from error
         return _with_structure(outlined, config.parent)
 
 
@@ -161,7 +159,10 @@ def load_network(preset: Preset, patch_size: int) -> TracedViT:
 def _load(preset: Preset, folder: Path) -> TracedViT:
     path = folder / WEIGHTS_FILE
     if not path.is_file():
-        raise CheckpointError(_no_weights_message(preset.name))
+        raise CheckpointError(
+            f"{preset.name} has no {WEIGHTS_FILE}: save the weights as one safetensors file; pickled weights (.bin, "
+            ".pth) are never opened, because opening them can run arbitrary code."
+        )
     if path.stat().st_size > limits.MAX_WEIGHTS_BYTES:
         most = limits.MAX_WEIGHTS_BYTES // 10**9
         raise CheckpointError(f"{preset.name}: {WEIGHTS_FILE} is larger than {most} GB: choose a smaller model.")
@@ -210,13 +211,6 @@ def is_on_machine(preset: Preset) -> bool:
     if preset.source != "hub":
         return True
     return is_cached(preset.repo, WEIGHTS_FILE, preset.revision, trusted=preset.trusted)
-
-
-def _no_weights_message(name: str) -> str:
-    return (
-        f"{name} has no {WEIGHTS_FILE}: save the weights as one safetensors file; pickled weights (.bin, .pth) are "
-        "never opened, because opening them can run arbitrary code."
-    )
 
 
 def _unique_labels(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:
