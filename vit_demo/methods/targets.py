@@ -49,7 +49,7 @@ def pooling_weights(model: TracedViT, trace: Recording) -> Tensor:
 
 
 def forward_with_grad(
-    model: TracedViT, images: Tensor, attention_fn: AttentionFn | None, **options: Unpack[PassOptions]
+    model: TracedViT, images: Tensor, attention_fn: AttentionFn | None = None, **options: Unpack[PassOptions]
 ) -> tuple[Tensor, Recording]:
     """A forward pass whose graph is kept; call it with gradients enabled. Parameters as in ``TracedViT.forward``.
 
