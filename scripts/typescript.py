@@ -15,10 +15,8 @@ from vit_demo.web.api.schemas import MethodEntry
 from vit_demo.web.frontend import assets
 from vit_demo.web.frontend.constants import constants
 from vit_demo.web.requests import payload
-from vit_demo.web.requests.faithfulness import CurveRequest
-from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.kinds import KINDS, CurveRequest, SetRequest
 from vit_demo.web.requests.maps import MapRequest
-from vit_demo.web.requests.smallest_sets import SetRequest
 from vit_demo.web.requests.tour import StepRequest
 
 FILE = Path(assets.__file__).parent / "types.d.ts"

@@ -1,6 +1,6 @@
 """The tokens of every depth, what the head makes of them (logit lens; nostalgebraist, 2020), and the few longest."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from vit_demo.errors import InputError
 from vit_demo.model import ViT
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import num_bytes
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import PassOptions, Recording, TracedViT
 
 READ_AT_ONCE = 64
 """Patches that an adapted network's head reads in one pass, each a sequence of its own."""
@@ -42,14 +42,7 @@ class PatchTokens(NamedTuple):
 
 
 @torch.inference_mode()
-def patch_tokens(
-    model: TracedViT,
-    images: Tensor,
-    *,
-    count: int = 5,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
-) -> PatchTokens:
+def patch_tokens(model: TracedViT, images: Tensor, *, count: int = 5, **options: Unpack[PassOptions]) -> PatchTokens:
     """Runs one image and reads every patch at every depth.
 
     The classes are the logit lens of each patch: its token goes through the final norm and the head as if it were what
@@ -61,27 +54,24 @@ def patch_tokens(
         model: In eval mode.
         images: ``[1, C, height, width]``, normalised.
         count: How many classes are returned for each patch, at most.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: As in ``TracedViT.forward``.
+        **options: As in ``TracedViT.forward``.
     """
     trace = Recording(record_tokens=True)
-    model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    model(images, trace, **options)
     check_tokens(trace)
     found = [_read(model, x[0], count) for x in trace.tokens]
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
 
 
 @torch.inference_mode()
-def logit_lens(
-    model: TracedViT, images: Tensor, *, patch_size: int | None = None, kept_patches: Tensor | None = None
-) -> Tensor:
+def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions]) -> Tensor:
     """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``TracedViT.forward``.
 
     Returns:
         Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
     """
     trace = Recording(record_tokens=True)
-    model(images, trace, patch_size=patch_size, kept_patches=kept_patches)
+    model(images, trace, **options)
     check_tokens(trace)
     return torch.stack([model.forward_head(x) for x in trace.tokens], dim=1).float()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ THUMBNAIL_SIZE = 192
 """Longest side, in pixels, of the small copy of the whole photo."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Source:
     """A picture that can be read again if its result has to be computed again.
 
@@ -53,9 +53,9 @@ class Source:
     """
 
     identity: Hashable
-    read: Callable[[], Picture]
-    reference: str = ""
-    is_decoded: Callable[[], bool] | None = None
+    read: Callable[[], Picture] = field(compare=False)
+    reference: str = field(default="", compare=False)
+    is_decoded: Callable[[], bool] | None = field(default=None, compare=False)
 
     def pool(self, preset: Preset) -> str:
         """The worker pool for a pass on this picture: nothing else waits for a file that must be decoded first."""

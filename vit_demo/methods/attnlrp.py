@@ -5,7 +5,7 @@ of layer. Written as gradient times input, a rule is a modified backward of the 
 The fused attention kernel stays, because the rule for its two products is a constant factor.
 """
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,7 @@ from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,
@@ -26,13 +26,7 @@ _SAME_SIGN = GAMMA / (2 + GAMMA)
 
 @register("attnlrp", title="AttnLRP", class_specific=True, cost="backward", unit="logit", signed=True)
 def attnlrp(
-    model: TracedViT,
-    images: Tensor,
-    target: Target = None,
-    *,
-    against: Target = None,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
+    model: TracedViT, images: Tensor, target: Target = None, *, against: Target = None, **options: Unpack[PassOptions]
 ) -> Tensor:
     """The contribution of each patch to a class's score, propagated back to the tokens before the first block.
 
@@ -43,8 +37,8 @@ def attnlrp(
         shares of their own, so the map does not sum to the logit.
     """
     tokens, gradients, trace = token_gradients(
-        model, images, target, against, patch_size=patch_size, kept_patches=kept_patches,
-        attention_fn=_Attention.apply, rules=ModifiedBackward({F.linear: _linear}), blocks=slice(1),
+        model, images, target, against, attention_fn=_Attention.apply, rules=ModifiedBackward({F.linear: _linear}),
+        blocks=slice(1), **options,
     )  # fmt: skip
     return to_grid((tokens[0] * gradients[0]).sum(2), trace)
 

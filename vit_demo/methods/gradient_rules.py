@@ -8,7 +8,7 @@ deviation by which a norm divides is a constant, and so is the gate of GELU and 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
-from vit_demo.trace import AttentionFn, Recording, TracedViT
+from vit_demo.trace import AttentionFn, PassOptions, Recording, TracedViT
 
 _PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__}
 _SIGMOIDS = {torch.sigmoid, Tensor.sigmoid, F.sigmoid}
@@ -28,11 +28,10 @@ def token_gradients(
     target: Target,
     against: Target = None,
     *,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     attention_fn: AttentionFn | None = None,
     rules: TorchFunctionMode | None = None,
     blocks: slice = slice(None),
+    **options: Unpack[PassOptions],
 ) -> tuple[list[Tensor], list[Tensor], Recording]:
     """The tokens before each block, and the gradient of a class's score at them.
 
@@ -45,9 +44,7 @@ def token_gradients(
     """
     with torch.inference_mode(False), torch.enable_grad(), torch.autocast(images.device.type, enabled=False):
         with rules or nullcontext():
-            logits, trace = forward_with_grad(
-                model, images, patch_size=patch_size, kept_patches=kept_patches, attention_fn=attention_fn
-            )
+            logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block
         gradients = torch.autograd.grad(class_scores(logits, target, against).sum(), tokens)
     return [x.detach().float() for x in tokens], [gradient.float() for gradient in gradients], trace

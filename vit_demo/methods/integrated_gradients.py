@@ -1,5 +1,7 @@
 """Integrated gradients (Sundararajan et al., 2017, https://arxiv.org/abs/1703.01365), added up over each patch."""
 
+from typing import Unpack
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -8,7 +10,7 @@ from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 BACKWARD_MEMORY = 8
 """How many times the memory of a pass its backward needs, about."""
@@ -30,9 +32,8 @@ def integrated_gradients(
     *,
     steps: int = 32,
     against: int | None = None,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> Tensor:
     """Pixel times gradient, the gradient averaged over the way from a plain picture of the mean colour to this one.
 
@@ -42,7 +43,7 @@ def integrated_gradients(
     Returns:
         Values that, with enough steps, sum to what the score gains on the way.
     """
-    grid, patches = sequence_patches(model, images, patch_size, kept_patches)
+    grid, patches = sequence_patches(model, images, **options)
     tokens = BACKWARD_MEMORY * (len(patches) + model.config.num_prefix_tokens)
     total, done = torch.zeros_like(images, dtype=torch.float32), 0
     with torch.inference_mode(False), torch.enable_grad():
@@ -50,8 +51,7 @@ def integrated_gradients(
         shares = (torch.arange(steps, device=images.device, dtype=torch.float32) + 0.5) / steps
         for part in shares.split(sequences_per_batch(tokens)):
             scaled = (picture * part[:, None, None, None].to(picture.dtype)).requires_grad_()
-            kept = None if kept_patches is None else kept_patches.expand(len(part), -1)
-            logits = model(scaled, patch_size=patch_size, kept_patches=kept)
+            logits = model(scaled, **options)
             (slope,) = torch.autograd.grad(class_scores(logits.float(), target, against).sum(), scaled)
             total += slope.float().sum(0, keepdim=True)
             done += len(part)
@@ -60,4 +60,4 @@ def integrated_gradients(
     pixels = (total * images.float() / steps).sum(1)  # [1, height, width]
     size = images.shape[2] // grid[0]
     values = F.avg_pool2d(pixels, size, divisor_override=1).flatten(1)  # [1, rows * cols]
-    return scatter_to_grid(values[:, patches], grid, kept_patches)
+    return scatter_to_grid(values[:, patches], grid, options.get("kept_patches"))

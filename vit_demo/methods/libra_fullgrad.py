@@ -11,7 +11,7 @@ gradient, over all blocks. The same backward has both, and together they are mor
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,7 @@ from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.attention_mode import SOFTMAX
 
 
@@ -43,9 +43,8 @@ def libra_fullgrad(
     target: Target = None,
     *,
     against: Target = None,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     with_values: bool = True,
+    **options: Unpack[PassOptions],
 ) -> Tensor:
     """The contribution of each patch to a class's score, in all blocks, while attention stays as it is.
 
@@ -61,14 +60,7 @@ def libra_fullgrad(
         return _ConstantAttention.apply(q.detach(), k.detach(), v, of_values, current_budget())
 
     tokens, gradients, trace = token_gradients(
-        model,
-        images,
-        target,
-        against,
-        patch_size=patch_size,
-        kept_patches=kept_patches,
-        attention_fn=attention_fn,
-        rules=ModifiedBackward(POOLING),
+        model, images, target, against, attention_fn=attention_fn, rules=ModifiedBackward(POOLING), **options
     )
     shares = torch.stack([(x * slope).sum(2) for x, slope in zip(tokens, gradients, strict=True)]).mean(0)
     if with_values:

@@ -10,7 +10,7 @@ with a small weight at the end.
 Related: LIME (Ribeiro et al., 2016) greys out superpixels, RISE (Petsiuk et al., 2018) uses soft masks.
 """
 
-from typing import Any
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.ranks import ranks
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 KEEP_RATIOS = (0.25, 0.5, 0.5)
 """Shares of the patches that stay, each for an equal part of the budget. Few patches show what suffices for the class,
@@ -55,9 +55,8 @@ def local_surrogate(
     seed: int = 0,
     with_hint: bool = True,
     against: int | None = None,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> Tensor:
     """What the presence of each patch contributes to a class, estimated from hundreds of random subsets.
 
@@ -72,7 +71,7 @@ def local_surrogate(
     """
     if budget < 2 * len(KEEP_RATIOS):
         raise InputError(f"A budget of {budget} subsets is too small: choose {2 * len(KEEP_RATIOS)} or more.")
-    grid, patches = sequence_patches(model, images, patch_size, kept_patches)
+    grid, patches = sequence_patches(model, images, **options)
     parts = torch.arange(budget, device=images.device).chunk(len(KEEP_RATIOS))
     group = torch.cat([torch.full_like(part, index) for index, part in enumerate(parts)])
     present = torch.cat(
@@ -81,11 +80,10 @@ def local_surrogate(
             for index, (ratio, part) in enumerate(zip(KEEP_RATIOS, parts, strict=True))
         ]
     ).to(images.device)
-    options: dict[str, Any] = {"against": against, "patch_size": patch_size, "kept_patches": kept_patches}
-    log_p = log_probabilities(model, images, target, present, **options, progress=progress)
+    log_p = log_probabilities(model, images, target, present, against=against, progress=progress, **options)
     hints = torch.empty(0, len(patches), dtype=torch.float32)
     if with_hint:
-        shares = libra_fullgrad(model, images, target, **options)
+        shares = libra_fullgrad(model, images, target, against=against, **options)
         hints = ranks(shares.flatten()[patches])[None]  # by rank, because a few large values would decide
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
     # A difference of logits is unbounded on both sides, so it needs no transformation.
@@ -93,7 +91,7 @@ def local_surrogate(
     attribution = posterior_mean(present.float(), score, group, places, hints)
     for hint in hints:
         attribution = attribution + HINT_WEIGHT * attribution.std(correction=0) * _standardised(hint)
-    return scatter_to_grid(attribution[None], grid, kept_patches)
+    return scatter_to_grid(attribution[None], grid, options.get("kept_patches"))
 
 
 def random_subsets(count: int, budget: int, ratio: float, seed: int) -> Tensor:

@@ -1,5 +1,7 @@
 """Attention weighted by the values it transports (Kobayashi et al., 2020, https://arxiv.org/abs/2004.10102)."""
 
+from typing import Unpack
+
 import torch
 from torch import Tensor
 
@@ -7,7 +9,7 @@ from vit_demo.methods.attention_rows import CHUNK_VALUES, attention_rows, iter_a
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import BLOCK, QUERY, register
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import PassOptions, Recording, TracedViT
 
 
 @register(
@@ -21,13 +23,7 @@ from vit_demo.trace import Recording, TracedViT
 )
 @torch.inference_mode()
 def norm_attention(
-    model: TracedViT,
-    images: Tensor,
-    block: int = -1,
-    query: int | None = 0,
-    *,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
+    model: TracedViT, images: Tensor, block: int = -1, query: int | None = 0, **options: Unpack[PassOptions]
 ) -> Tensor:
     """The length of the vector that each token adds to one token through a block's attention.
 
@@ -43,7 +39,7 @@ def norm_attention(
     Returns:
         Values of at least 0, in the unit of the tokens.
     """
-    model(images, trace := Recording(), patch_size=patch_size, kept_patches=kept_patches)
+    model(images, trace := Recording(), **options)
     q, k, output = trace.q[block], trace.k[block], model.output_projection(block).float()  # [H, d, D]
     batch, heads = q.shape[:2]
     grams = []

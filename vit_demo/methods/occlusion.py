@@ -1,6 +1,7 @@
 """Occlusion (Zeiler and Fergus, 2014, https://arxiv.org/abs/1311.2901), by dropping patches from the sequence."""
 
 from functools import partial
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -9,7 +10,7 @@ from vit_demo.errors import InputError
 from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 
 @register(
@@ -28,9 +29,8 @@ def occlusion(
     *,
     window: int = 1,
     against: int | None = None,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> Tensor:
     """The log-probability that the class loses when a patch, or a window around it, is dropped.
 
@@ -47,14 +47,12 @@ def occlusion(
     """
     if window < 1 or window % 2 == 0:
         raise InputError(f"A window of {window} patches has no middle: choose an odd number.")
-    grid, patches = sequence_patches(model, images, patch_size, kept_patches)
+    grid, patches = sequence_patches(model, images, **options)
     place = torch.stack([patches // grid[1], patches % grid[1]])  # [2, K]
     distance = (place[:, :, None] - place[:, None]).abs().amax(0)  # [K, K]
     stays = distance > window // 2  # row i is the window centred on patch i
     if not stays.any(1).all():
         raise InputError(f"A window of {window} patches leaves nothing of a grid of {grid[0]} x {grid[1]}.")
-    score = partial(
-        log_probabilities, model, images, target, against=against, patch_size=patch_size, kept_patches=kept_patches
-    )
+    score = partial(log_probabilities, model, images, target, against=against, **options)
     lost = score(torch.ones_like(stays[:1])) - score(stays, progress=progress)
-    return scatter_to_grid(lost[None], grid, kept_patches)
+    return scatter_to_grid(lost[None], grid, options.get("kept_patches"))

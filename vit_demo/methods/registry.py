@@ -152,32 +152,24 @@ class Method:
                 raise InputError(f"{self.name} has no option {name!r}: {offered}.")
             known[name].check(value)
 
-    def compute(
-        self,
-        model: TracedViT,
-        images: Tensor,
-        target: Any = None,
-        *,
-        patch_size: int | None = None,
-        kept_patches: Tensor | None = None,
-        **options: Any,
-    ) -> Tensor:
+    def compute(self, model: TracedViT, images: Tensor, target: Any = None, **options: Any) -> Tensor:
         """The maps ``[B, rows, cols]`` of some images ``[B, C, height, width]``, float32.
 
         Parameters as in ``vit_demo.methods``; ``target`` is ignored by methods that do not depend on it. The option
         ``query`` is the index of a token, by default the class token's, or None where there is no class token; see
         ``attention``.
         """
+        given = {name: options.pop(name) for name in ("patch_size", "kept_patches") if name in options}
         if self.offers("query"):
             options.setdefault("query", 0 if model.config.class_token else None)
         if self.is_slow and self.class_specific and target is None:
             with torch.inference_mode():
-                target = int(model(images, patch_size=patch_size, kept_patches=kept_patches).argmax(1))
+                target = int(model(images, **given).argmax(1))
         if self.cost != "trace":
             targets = (target,) if self.class_specific else ()
-            return self.function(model, images, *targets, patch_size=patch_size, kept_patches=kept_patches, **options)
+            return self.function(model, images, *targets, **given, **options)
         with torch.inference_mode():
-            model(images, trace := Recording(), patch_size=patch_size, kept_patches=kept_patches)
+            model(images, trace := Recording(), **given)
             return to_grid(self.function(trace, **options), trace)
 
     def to_dict(self) -> dict[str, Any]:

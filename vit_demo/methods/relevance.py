@@ -12,7 +12,7 @@ In a longer one, two things make it cheap and keep it exact:
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -31,7 +31,7 @@ from vit_demo.methods.chunking import current_budget, memory_budget
 from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 Gradients = tuple[Tensor, ...] | None
 """At q, k and v."""
@@ -51,9 +51,8 @@ def relevance(
     target: Target = None,
     *,
     against: Target = None,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     average_heads_first: bool = False,
+    **options: Unpack[PassOptions],
 ) -> Tensor:
     """The evidence for a class in each patch: the attention of all blocks, weighted by its positive gradients.
 
@@ -75,9 +74,7 @@ def relevance(
             return (matrices[-1] @ v.float()).to(v.dtype)
 
     with torch.inference_mode(False), torch.enable_grad():
-        logits, trace = forward_with_grad(
-            model, images, patch_size=patch_size, kept_patches=kept_patches, attention_fn=attention_fn
-        )
+        logits, trace = forward_with_grad(model, images, attention_fn, **options)
         row.start(pooling_weights(model, trace).expand(len(images), -1))
         # Samples do not mix, so one backward of the sum serves all of them. It ends at the first block's attention.
         gradients = torch.autograd.grad(class_scores(logits, target, against).sum(), matrices or outputs[:together])

@@ -1,14 +1,14 @@
 """Predictions for an image when only some of its patches enter the sequence."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.targets import class_scores
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 Progress = Callable[[int, int], None]
 """Progress callback: called with the number of passes done and their total."""
@@ -18,7 +18,7 @@ BATCH_TOKENS = 8192
 
 
 def sequence_patches(
-    model: TracedViT, images: Tensor, patch_size: int | None, kept_patches: Tensor | None
+    model: TracedViT, images: Tensor, patch_size: int | None = None, kept_patches: Tensor | None = None
 ) -> tuple[tuple[int, int], Tensor]:
     """The grid of one image, and those of its patches ``[K]`` that enter the sequence."""
     p = model.patch_size if patch_size is None else patch_size
@@ -48,9 +48,8 @@ def subset_logits(
     images: Tensor,
     present: Tensor,
     *,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> Tensor:
     """The logits of one image for many subsets of its patches.
 
@@ -60,14 +59,13 @@ def subset_logits(
         model: In eval mode.
         images: ``[1, C, height, width]``, normalised.
         present: bool ``[M, K]``: which of the patches of the sequence are in each subset, at least one.
-        patch_size: As in ``TracedViT.forward``.
-        kept_patches: ``[1, K]``: the patches of the sequence; all by default.
         progress: Called after every batch.
+        **options: As in ``TracedViT.forward``, of which ``kept_patches`` is ``[1, K]``.
 
     Returns:
         ``[M, classes]`` float32.
     """
-    _, patches = sequence_patches(model, images, patch_size, kept_patches)
+    _, patches = sequence_patches(model, images, **options)
     batches: list[Tensor] = []
     results: list[Tensor] = []
     sizes = present.sum(1).cpu()
@@ -76,7 +74,7 @@ def subset_logits(
         for part in same.split(sequences_per_batch(size + model.config.num_prefix_tokens)):
             kept = patches.expand(len(part), -1)[present[part]].unflatten(0, (len(part), -1))
             pictures = images.expand(len(part), -1, -1, -1)
-            results.append(model(pictures, patch_size=patch_size, kept_patches=kept).float())
+            results.append(model(pictures, **options | {"kept_patches": kept}).float())
             batches.append(part)
             if progress is not None:
                 progress(sum(map(len, batches)), len(present))

@@ -1,10 +1,12 @@
 """What class-specific methods share: the class's score, a pass with gradients, and the tokens that the head reads."""
 
+from typing import Unpack
+
 import torch
 from torch import Tensor
 
 from vit_demo.model.pooling import pooled_slices
-from vit_demo.trace import AttentionFn, Recording, TracedViT
+from vit_demo.trace import AttentionFn, PassOptions, Recording, TracedViT
 
 Target = int | Tensor | None
 """One class for all samples, or int64 ``[B]``; None for each sample's most probable."""
@@ -47,12 +49,7 @@ def pooling_weights(model: TracedViT, trace: Recording) -> Tensor:
 
 
 def forward_with_grad(
-    model: TracedViT,
-    images: Tensor,
-    *,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
-    attention_fn: AttentionFn | None = None,
+    model: TracedViT, images: Tensor, attention_fn: AttentionFn | None = None, **options: Unpack[PassOptions]
 ) -> tuple[Tensor, Recording]:
     """A forward pass whose graph is kept; call it with gradients enabled. Parameters as in ``TracedViT.forward``.
 
@@ -61,5 +58,4 @@ def forward_with_grad(
     """
     trace = Recording(record_tokens=True)
     images = images.detach().clone().requires_grad_()  # frozen weights start no graph
-    logits = model(images, trace, patch_size=patch_size, kept_patches=kept_patches, attention_fn=attention_fn)
-    return logits, trace
+    return model(images, trace, attention_fn=attention_fn, **options), trace

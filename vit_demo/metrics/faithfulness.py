@@ -6,6 +6,7 @@ probability falls quickly (deletion), and rises quickly when patches return in t
 """
 
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from vit_demo.defaults import NUM_RANDOM_ORDERS
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +77,8 @@ def faithfulness(
     against: int | None = None,
     steps: int = 14,
     seeds: int = NUM_RANDOM_ORDERS,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> Faithfulness:
     """Deletion and insertion curves of a map, ``values`` ``[rows, cols]``, and of ``seeds`` random orders.
 
@@ -91,8 +91,7 @@ def faithfulness(
     """
     if steps < 1 or seeds < 0:
         raise InputError(f"Choose at least 1 step and 0 random orders, not {steps} and {seeds}.")
-    p = model.patch_size if patch_size is None else patch_size
-    grid, patches = sequence_patches(model, images, patch_size, kept_patches)
+    grid, patches = sequence_patches(model, images, **options)
     n = len(patches)
     counts = torch.linspace(0, n, min(steps, n) + 1, dtype=torch.float32).round().long()
     orders = [values.flatten().to(patches.device)[patches].argsort(descending=True, stable=True)]
@@ -103,13 +102,12 @@ def faithfulness(
     whole = torch.ones(len(present), grid[0] * grid[1], dtype=torch.bool, device=images.device)
     whole[:, patches] = present
     shown = whole.unflatten(1, grid)
-    baseline = baseline.to(images.device).to(images.dtype)
+    baseline, p = baseline.to(images.device).to(images.dtype), images.shape[2] // grid[0]
     results: list[Tensor] = []
     for part in shown.split(sequences_per_batch(shown[0].numel())):
         pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
-        kept = None if kept_patches is None else kept_patches.expand(len(part), -1)
         with torch.inference_mode():
-            logits = model(torch.where(pixels, images, baseline), patch_size=patch_size, kept_patches=kept).float()
+            logits = model(torch.where(pixels, images, baseline), **options).float()
         results.append(class_scores(logits.softmax(1) if against is None else logits, target, against))
         if progress is not None:
             progress(sum(map(len, results)), len(shown))

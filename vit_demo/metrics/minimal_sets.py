@@ -9,6 +9,7 @@ the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from torch import Tensor
 from vit_demo.defaults import ENOUGH_SHARE
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, subset_logits
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 MAX_PASSES = 150
 
@@ -49,9 +50,8 @@ def sufficient_set(
     share: float | None = ENOUGH_SHARE,
     without: Collection[tuple[int, int]] = (),
     max_passes: int = MAX_PASSES,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> PatchSet | None:
     """A smallest set of patches that keeps a class, with nothing else in the sequence.
 
@@ -66,7 +66,7 @@ def sufficient_set(
     Raises:
         InputError: If the share is not above 0 and at most 1, or fewer than 30 passes are allowed.
     """
-    search = _Search(model, images, target, share, max_passes, patch_size, kept_patches, progress)
+    search = _Search(model, images, target, share, max_passes, progress, options)
     return search.smallest([place for place in search.ordered(values) if search.patch_at(place) not in without])
 
 
@@ -78,9 +78,8 @@ def necessary_set(
     *,
     share: float | None = None,
     max_passes: int = MAX_PASSES,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> PatchSet | None:
     """A smallest set of patches without which a class is not kept.
 
@@ -92,7 +91,7 @@ def necessary_set(
     Raises:
         InputError: As in ``sufficient_set``.
     """
-    search = _Search(model, images, target, share, max_passes, patch_size, kept_patches, progress, removes=True)
+    search = _Search(model, images, target, share, max_passes, progress, options, removes=True)
     return search.smallest(search.ordered(values)[:-1])  # one patch must stay
 
 
@@ -105,9 +104,8 @@ class _Search:
     target: int
     share: float | None
     max_passes: int
-    patch_size: int | None
-    kept_patches: Tensor | None
     progress: Progress | None
+    options: PassOptions
     removes: bool = False
 
     def __post_init__(self) -> None:
@@ -115,7 +113,7 @@ class _Search:
             raise InputError(f"The share of the probability must be above 0 and at most 1, not {self.share}.")
         if self.max_passes < 30:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
-        self._grid, self._patches = sequence_patches(self.model, self.images, self.patch_size, self.kept_patches)
+        self._grid, self._patches = sequence_patches(self.model, self.images, **self.options)
         self._passes, whole = 0, torch.ones(1, len(self._patches), dtype=torch.bool)
         self._least = None if self.share is None else self.share * self._logits(whole).softmax(1)[:, self.target]
 
@@ -124,10 +122,7 @@ class _Search:
         return self.max_passes - self._passes
 
     def _logits(self, present: Tensor) -> Tensor:
-        return subset_logits(
-            self.model, self.images, present.to(self.images.device),
-            patch_size=self.patch_size, kept_patches=self.kept_patches,
-        ).cpu()  # fmt: skip
+        return subset_logits(self.model, self.images, present.to(self.images.device), **self.options).cpu()
 
     def ordered(self, values: Tensor) -> list[int]:
         """The places of the sequence's patches, highest value first."""

@@ -1,7 +1,7 @@
 """Randomization: whether a map depends on what was learned (Adebayo et al., 2018, https://arxiv.org/abs/1810.03292)."""
 
 import copy
-from typing import Any
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from vit_demo.methods.ranks import spearman
 from vit_demo.methods.registry import find_method
 from vit_demo.methods.subsets import Progress
-from vit_demo.trace import TracedViT
+from vit_demo.trace import PassOptions, TracedViT
 
 
 def randomization(
@@ -19,9 +19,8 @@ def randomization(
     method: str,
     *,
     against: int | None = None,
-    patch_size: int | None = None,
-    kept_patches: Tensor | None = None,
     progress: Progress | None = None,
+    **options: Unpack[PassOptions],
 ) -> list[float]:
     """How similar a map stays while the weights are randomized from the head down (cascading randomization).
 
@@ -35,14 +34,13 @@ def randomization(
         with a randomized head, then with one more randomized block each time; ``depth + 2`` numbers.
     """
     compute = find_method(method).compute
-    options: dict[str, Any] = {"patch_size": patch_size, "kept_patches": kept_patches}
-    if against is not None:
-        options["against"] = against
+    classes = {} if against is None else {"against": against}
+    kept_patches = options.get("kept_patches")
     randomized = copy.deepcopy(model)
     generator = torch.Generator().manual_seed(0)
 
     def values_of(network: TracedViT) -> Tensor:
-        values = compute(network, images, target, **options)[0].flatten()
+        values = compute(network, images, target, **classes, **options)[0].flatten()
         # A dropped patch has no value of its own: it is 0 in every map.
         return values if kept_patches is None else values[kept_patches[0].to(values.device)]
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 from weakref import WeakKeyDictionary
 
 import torch
@@ -24,6 +24,13 @@ from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
 
 SCALES = ("ls1", "layer_scale1", "gamma_1", "lambda_1")
 """Names that timm and transformers give the scale of the attention branch (Touvron et al., 2021)."""
+
+
+class PassOptions(TypedDict, total=False):
+    """What functions that run a network pass on to ``TracedViT.forward``, which describes it."""
+
+    patch_size: int | None
+    kept_patches: Tensor | None
 
 
 class _Running:

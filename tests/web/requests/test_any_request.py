@@ -18,8 +18,8 @@ from vit_demo.images.decoder import decode
 from vit_demo.methods import METHODS
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS
+from vit_demo.web.requests.packing import INTERNAL_ERROR
 from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run

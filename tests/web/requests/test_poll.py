@@ -13,8 +13,8 @@ from vit_demo.inference.job import report
 from vit_demo.inference.limits import forward_bytes
 from vit_demo.methods import METHODS
 from vit_demo.web.requests import poll
-from vit_demo.web.requests.errors import INTERNAL_ERROR
 from vit_demo.web.requests.kinds import KINDS, Kind
+from vit_demo.web.requests.packing import INTERNAL_ERROR
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import run

@@ -30,7 +30,7 @@ from vit_demo.web.api.schemas import json_schema
 from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.guard.visitor import ask_for, is_heard
 from vit_demo.web.requests import parse
-from vit_demo.web.requests.errors import message_of
+from vit_demo.web.requests.packing import message_of
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
 EVENT_SECONDS = 900.0

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vit_demo.errors import EmptyDrawingError
+from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS, Baseline
+from vit_demo.errors import EmptyDrawingError, InputError
+from vit_demo.inference.exploration import Exploration
+from vit_demo.metrics import random_orders
 from vit_demo.web.requests import parse, tour
-from vit_demo.web.requests.faithfulness import CurveRequest, curves, random_map
 from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
 from vit_demo.web.requests.payload import (
     EmptyPayload,
@@ -23,11 +26,66 @@ from vit_demo.web.requests.payload import (
     payload,
     quantized,
 )
-from vit_demo.web.requests.smallest_sets import SetRequest, smallest_set
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 """Instead of a result while there is no ink."""
+
+HALF = 0.5
+"""Of its probability, which a class loses without the patches that it needs, if it is not the predicted one."""
+
+
+@dataclass(frozen=True)
+class CurveRequest:
+    """Which curves of a result are wanted.
+
+    Attributes:
+        baseline: What replaces a removed patch; see ``metrics.baseline_image``.
+        order: Number of the random order, from 0; not used for a heatmap.
+        label: Index of the class; None for the predicted one.
+        against: Index of the class that it is compared with; None for none.
+    """
+
+    baseline: Baseline
+    order: int
+    label: int | None
+    against: int | None
+
+    @classmethod
+    def parse(cls, fields: Json) -> CurveRequest:
+        """Checks the fields of a request; ``InputError`` if one is not valid."""
+        baseline = fields.get("baseline", "mean")
+        if baseline not in BASELINES:
+            raise InputError(f"There is no such baseline: choose one of {', '.join(BASELINES)}.")
+        order = parse.integer(fields.get("order", 0), "order")
+        if order >= NUM_RANDOM_ORDERS:
+            raise InputError(f"There is no random order {order}: there are {NUM_RANDOM_ORDERS}, counted from 0.")
+        label, against = (parse.optional_integer(fields, name) for name in ("label", "against"))
+        return cls(baseline, order, label, against)
+
+
+@dataclass(frozen=True)
+class SetRequest:
+    """Which set of patches is wanted.
+
+    Attributes:
+        wanted: ``"enough"`` or ``"needed"``.
+        label: Index of the class; None for the predicted one.
+        without: Indices of patches, row by row, that must not be in a set that is enough.
+    """
+
+    wanted: str
+    label: int | None = None
+    without: tuple[int, ...] = ()
+
+    @classmethod
+    def parse(cls, fields: Json) -> SetRequest:
+        """Checks the fields of a request; ``InputError`` if one is not valid."""
+        wanted = fields.get("wanted")
+        if wanted not in ("enough", "needed"):
+            raise InputError('There is no such set: choose "enough" or "needed".')
+        label = parse.optional_integer(fields, "label")
+        return cls(wanted, label, parse.patch_indices(fields.get("without", [])))
 
 
 @dataclass(frozen=True)
@@ -36,14 +94,20 @@ class Kind:
 
     Attributes:
         compute: From the result and the parsed fields to JSON.
-        parse: Checks the fields of a request about a source and raises ``InputError`` if one is invalid. Requests of
-            one kind about one source are equal if what it returns is.
+        parse: Checks the fields of a request, of which ``source`` is a ``ResultRequest`` already, and raises
+            ``InputError`` if one is invalid. Requests of one kind about one source are equal if what it returns is.
         many_passes: Whether it takes many forward passes.
     """
 
     compute: Callable[[RequestedResult, Any], Mapping[str, object]]
-    parse: Callable[[Json, parse.ResultRequest], Hashable] = lambda fields, source: None
+    parse: Callable[[Json], Hashable] = lambda fields: None
     many_passes: bool = False
+
+
+def _of_result(
+    compute: Callable[[Exploration, Any], Mapping[str, object]],
+) -> Callable[[RequestedResult, Any], Mapping[str, object]]:
+    return lambda requested, request: compute(requested.explore(), request)
 
 
 def map_result(requested: RequestedResult, request: MapRequest) -> Json:
@@ -51,26 +115,68 @@ def map_result(requested: RequestedResult, request: MapRequest) -> Json:
     return {"map": encode(requested.map_values(request).astype(np.float32))}
 
 
+def random_map(result: Exploration, order: int) -> NDArray[np.float32]:
+    """A map ``[rows, cols]`` whose values fall along a random order of the patches in the sequence."""
+    rows, cols = result.grid
+    dropped = {row * cols + col for row, col in result.dropped}
+    patches = np.array([patch for patch in range(rows * cols) if patch not in dropped])
+    values = np.zeros(rows * cols, np.float32)
+    values[patches[random_orders(len(patches), order + 1)[order].numpy()]] = np.arange(len(patches), 0, -1)
+    return values.reshape(rows, cols)
+
+
+def curves(result: Exploration, values: NDArray[np.float32], request: CurveRequest) -> Json:
+    """``{"fractions", "deletion": {"curve", "area"}, "insertion": {"curve", "area"}}`` of a map."""
+    found = result.faithfulness(
+        values, label=request.label, baseline=request.baseline, seeds=0, against=request.against
+    )
+    return {
+        "fractions": found.fractions.tolist(),
+        "deletion": {"curve": found.deletion.tolist(), "area": found.deletion_area},
+        "insertion": {"curve": found.insertion.tolist(), "area": found.insertion_area},
+    }
+
+
 def faithfulness_result(requested: RequestedResult, request: tuple[MapRequest, CurveRequest]) -> Json:
-    """Deletion and insertion curves of a map; see ``requests.faithfulness``."""
+    """Deletion and insertion curves of a map."""
     return curves(requested.explore(), requested.map_values(request[0]), request[1])
 
 
-def random_order_result(requested: RequestedResult, request: CurveRequest) -> Json:
+def random_order_result(result: Exploration, request: CurveRequest) -> Json:
     """Deletion and insertion curves of a random order, for comparison."""
-    result = requested.explore()
     return curves(result, random_map(result, request.order), request)
 
 
-def randomization_result(requested: RequestedResult, request: MapRequest) -> Json:
+def smallest_set(result: Exploration, request: SetRequest) -> Json:
+    """``{"patches", "probability", "prediction", "is_minimal", "passes"}``, or only ``{"patches": None}`` for none.
+
+    Patches are indices, row by row; see ``metrics.PatchSet``.
+    """
+    columns = result.grid[1]
+    if request.wanted == "enough":
+        found = result.enough(request.label, without=[divmod(patch, columns) for patch in request.without])
+    else:
+        share = None if result.target(request.label) == result.target() else HALF
+        found = result.needed(request.label, share)
+    if found is None:
+        return {"patches": None}
+    return {
+        "patches": [row * columns + col for row, col in found.patches],
+        "probability": found.probability,
+        "prediction": result.labels[found.prediction],
+        "is_minimal": found.is_minimal,
+        "passes": found.passes,
+    }
+
+
+def randomization_result(result: Exploration, request: MapRequest) -> Json:
     """Rank correlations of a method's map as the weights are randomized; see ``metrics.randomization``."""
-    result = requested.explore()
     return {"correlations": result.randomization(request.method, request.label, against=request.compared)}
 
 
-def logit_lens_result(requested: RequestedResult, request: None) -> Json:
+def logit_lens_result(result: Exploration, request: None) -> Json:
     """The most likely class before the first block and after each."""
-    predictions = [ranking[0] for ranking in requested.explore().logit_lens()]
+    predictions = [ranking[0] for ranking in result.logit_lens()]
     return {"predictions": [{"label": label, "probability": probability} for label, probability in predictions]}
 
 
@@ -82,41 +188,38 @@ def exploration_result(requested: RequestedResult, request: None) -> ResultPaylo
         return empty(NOTHING_DRAWN)
 
 
-def attention_maps_result(requested: RequestedResult, query: int) -> Json:
+def attention_maps_result(result: Exploration, query: int) -> Json:
     """What one patch attends to in every block and head, as the payload has it of the class token."""
-    result = requested.explore()
     return {"maps": quantized(result.attention_maps(divmod(query, result.grid[1])))}
+
+
+def input_result(result: Exploration, request: None) -> Json:
+    """The network's input as a data URL."""
+    return {"image": data_url(model_input(result), lossless=True)}
+
+
+def _whole_number(name: str) -> Callable[[Json], int]:
+    return lambda fields: parse.integer(fields.get(name), name)
+
+
+def _map_and_curve(fields: Json) -> tuple[MapRequest, CurveRequest]:
+    return MapRequest.parse(fields), CurveRequest.parse(fields)
 
 
 KINDS: dict[str, Kind] = {
     "result": Kind(exploration_result),
-    "map": Kind(map_result, lambda fields, _: MapRequest.parse(fields)),
-    "block": Kind(
-        lambda requested, block: block_payload(requested.explore(), block),
-        lambda fields, _: parse.integer(fields.get("block"), "block"),
-    ),
-    "attention_maps": Kind(attention_maps_result, lambda fields, _: parse.integer(fields.get("query"), "query")),
-    "logit_lens": Kind(logit_lens_result),
+    "map": Kind(map_result, MapRequest.parse),
+    "block": Kind(_of_result(block_payload), _whole_number("block")),
+    "attention_maps": Kind(_of_result(attention_maps_result), _whole_number("query")),
+    "logit_lens": Kind(_of_result(logit_lens_result)),
     "tokens": Kind(tokens_result, TokenRequest.parse),
-    "input": Kind(lambda requested, _: {"image": data_url(model_input(requested.explore()), lossless=True)}),
-    "steps": Kind(lambda requested, _: tour.network_steps(requested.explore())),
-    "steps_patch": Kind(
-        lambda requested, fields: tour.patch_steps(requested.explore(), fields),
-        lambda fields, _: tour.StepRequest.parse(fields),
-    ),
-    "steps_block": Kind(
-        lambda requested, fields: tour.block_steps(requested.explore(), fields),
-        lambda fields, _: tour.StepRequest.parse(fields),
-    ),
-    "faithfulness": Kind(
-        faithfulness_result, lambda fields, _: (MapRequest.parse(fields), CurveRequest.parse(fields)), many_passes=True
-    ),
-    "random_order": Kind(random_order_result, lambda fields, _: CurveRequest.parse(fields), many_passes=True),
-    "randomization": Kind(randomization_result, lambda fields, _: MapRequest.parse(fields), many_passes=True),
-    "smallest_set": Kind(
-        lambda requested, fields: smallest_set(requested.explore(), fields),
-        lambda fields, _: SetRequest.parse(fields),
-        many_passes=True,
-    ),
+    "input": Kind(_of_result(input_result)),
+    "steps": Kind(_of_result(tour.network_steps)),
+    "steps_patch": Kind(_of_result(tour.patch_steps), tour.StepRequest.parse),
+    "steps_block": Kind(_of_result(tour.block_steps), tour.StepRequest.parse),
+    "faithfulness": Kind(faithfulness_result, _map_and_curve, many_passes=True),
+    "random_order": Kind(_of_result(random_order_result), CurveRequest.parse, many_passes=True),
+    "randomization": Kind(_of_result(randomization_result), MapRequest.parse, many_passes=True),
+    "smallest_set": Kind(_of_result(smallest_set), SetRequest.parse, many_passes=True),
 }
 """The kinds by the name that requests have in the field ``kind``."""

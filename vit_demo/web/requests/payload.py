@@ -13,9 +13,9 @@ from PIL import Image
 from torch import Tensor
 
 from vit_demo import methods
-from vit_demo.errors import InputError
 from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.sequence import check_block
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights.limits import num_operations
 
@@ -193,9 +193,7 @@ def block_payload(result: Exploration, block: int) -> TracePayload:
     Raises:
         InputError: If there is no such block.
     """
-    trace = result.trace
-    if not 0 <= block < trace.num_blocks:
-        raise InputError(f"There is no block {block}: this model has {trace.num_blocks}, counted from 0.")
+    trace, block = result.trace, check_block(result, block)
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
     # A vector added to all keys does not change a softmax; without their mean, half precision rounds less.
     k = (k - k.mean(2, keepdim=True)).half()

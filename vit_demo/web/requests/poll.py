@@ -18,10 +18,9 @@ from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, method_html
 from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
 from vit_demo.web.requests import parse
-from vit_demo.web.requests.errors import message_of
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
-from vit_demo.web.requests.packing import pack
+from vit_demo.web.requests.packing import message_of, pack
 from vit_demo.weights import Preset
 
 T = TypeVar("T")
@@ -109,7 +108,9 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     if kind not in KINDS:
         raise InputError(f"There is no request {kind!r}: choose one of {', '.join(KINDS)}.")
     source = parse.ResultRequest.parse(request.get("source"))
-    parsed = KINDS[kind].parse({name: value for name, value in request.items() if value is not None}, source)
+    parsed = KINDS[kind].parse(
+        {name: value for name, value in request.items() if value is not None} | {"source": source}
+    )
     key: Hashable = ("request", source.key, kind, parsed)
     reply = _replies.get(key)
     if reply is not None:

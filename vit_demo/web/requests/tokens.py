@@ -45,7 +45,7 @@ _SAMPLE = 512
 _LOW = 0.1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TokenRequest:
     """Which tokens are wanted.
 
@@ -58,15 +58,11 @@ class TokenRequest:
     other: parse.ResultRequest | None = None
 
     @classmethod
-    def parse(cls, fields: Json, source: parse.ResultRequest) -> TokenRequest:
-        """Checks the fields of a request about ``source``.
+    def parse(cls, fields: Json) -> TokenRequest:
+        """Checks the fields of a request; ``InputError`` if one is not valid.
 
-        Args:
-            fields: ``block``, and ``other``: the picture of a source, as in ``payload.source_of``.
-            source: Whose model, patch size and fit the second picture gets.
-
-        Raises:
-            InputError: If one is invalid.
+        ``other`` is the picture of a source, as in ``payload.source_of``; it gets model, patch size and fit of the
+        first, ``source``.
         """
         block = parse.integer(fields.get("block"), "block", 0, 1000)
         other = fields.get("other")
@@ -74,19 +70,9 @@ class TokenRequest:
             return cls(block)
         if not isinstance(other, dict):
             raise InputError("The second picture has no source: choose it again.")
+        source: parse.ResultRequest = fields["source"]
         same = {"preset": source.name, "patch_size": source.patch_size, "fit": source.fit, "dropped": []}
         return cls(block, parse.ResultRequest.parse({**other, **same}))
-
-    @property
-    def key(self) -> tuple[int, bytes | None]:
-        """Requests with equal keys are equal."""
-        return self.block, self.other.key if self.other is not None else None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TokenRequest) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
 
 def tokens_result(requested: RequestedResult, request: TokenRequest) -> Json:

@@ -14,6 +14,7 @@ import torch
 from vit_demo.errors import InputError
 from vit_demo.inference import steps
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.sequence import query_token
 from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ScaledDotProduct, ViT
 from vit_demo.web.requests import parse
@@ -47,7 +48,7 @@ class StepRequest:
         )
 
 
-def network_steps(result: Exploration) -> Json:
+def network_steps(result: Exploration, request: None = None) -> Json:
     """What all patches share, with the shape of the network; see ``steps.describe_network``."""
     config = result.preset.config
     facts, found = _describe(result, steps.describe_network)
@@ -80,15 +81,11 @@ def patch_steps(result: Exploration, request: StepRequest) -> Json:
 
 def block_steps(result: Exploration, request: StepRequest) -> Json:
     """What one block does to one token; see ``steps.describe_block``."""
-    trace = result.trace
     if request.query is not None:
         _check_patch(result, request.query)
     elif not result.preset.config.class_token:
         raise InputError("This model has no class token: choose a patch.")
-    if request.block >= trace.num_blocks:
-        raise InputError(f"There is no block {request.block}: this model has {trace.num_blocks}, counted from 0.")
-    if request.head >= trace.num_heads:
-        raise InputError(f"There is no head {request.head}: this model has {trace.num_heads}, counted from 0.")
+    query_token(result, request.block, request.head, None)
     return _encoded(_describe(result, steps.describe_block, request.query, request.block, request.head))
 
 
