@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import libra_fullgrad, local_surrogate, occlusion
-from vit_demo.methods.gaussian_process import log_evidence, posterior_mean
-from vit_demo.methods.local_surrogate import class_score, random_subsets
-from vit_demo.methods.ranks import ranks, spearman
+from vit_demo.methods.local_surrogate import class_score, log_evidence, posterior_mean, random_subsets, ranks
+from vit_demo.metrics.randomization import spearman
 from vit_demo.trace import TracedViT
 
 Network = Callable[..., TracedViT]

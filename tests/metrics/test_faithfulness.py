@@ -13,7 +13,7 @@ from torch import Tensor
 from vit_demo.errors import InputError
 from vit_demo.methods import METHODS
 from vit_demo.metrics import blur, faithfulness, randomization
-from vit_demo.metrics.baselines import baseline_image
+from vit_demo.metrics.faithfulness import baseline_image
 from vit_demo.trace import TracedViT
 
 Network = Callable[..., TracedViT]

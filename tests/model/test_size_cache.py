@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.model.resample import CACHED_SIZES, SizeCache, resample_patch_embed, resample_pos_embed
+from vit_demo.model.resample import CACHED_SIZES, SizeCache, num_bytes, resample_patch_embed, resample_pos_embed
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_changing_the_data_of_a_parameter_clears_the_cache(model: ViT) -> None:
 def test_its_own_size_needs_no_copy(model: ViT) -> None:
     with torch.no_grad():
         model(torch.randn(1, 3, 16, 16))
-    assert model.patch_embed.kernels.num_bytes == model.pos_embeds.num_bytes == 0
+    assert model.patch_embed.kernels.tensors == model.pos_embeds.tensors == []
 
 
 @pytest.mark.parametrize("patch_size", [4, 2])
@@ -202,7 +202,7 @@ def test_copies_and_pickles_start_with_an_empty_cache(model: ViT) -> None:
         model.pos_embed_for((8, 8))
     assert len(pickle.dumps(model)) == plain
     for other in (deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert other.patch_embed.kernels.num_bytes == other.pos_embeds.num_bytes == 0
+        assert other.patch_embed.kernels.tensors == other.pos_embeds.tensors == []
     with torch.no_grad():
         assert _kernel(model, 2) is before
 
@@ -216,7 +216,7 @@ def test_only_the_sizes_used_last_are_kept() -> None:
 
     for size in (*range(CACHED_SIZES), 0, CACHED_SIZES):  # 0 is used again before the last one comes
         cache.get(parameter, size, derive)
-    assert cache.num_bytes == (CACHED_SIZES + 1) * 3 * 4, "and a copy of the parameter"
+    assert num_bytes(cache.tensors) == (CACHED_SIZES + 1) * 3 * 4, "and a copy of the parameter"
     derived.clear()
     for size in (0, *range(2, CACHED_SIZES + 1)):
         assert cache.get(parameter, size, derive)[0] == size

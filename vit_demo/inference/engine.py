@@ -180,20 +180,28 @@ class Engine:
         /,
         *arguments: Any,
         slow: bool = False,
+        network: TracedViT | None = None,
         **options: Any,
     ) -> T:
-        """Runs a function on a network; see ``forward.RunOnModel``.
+        """Runs a function on the network of a preset, or on one in memory, which stays where it is.
 
-        Tensors among the arguments and options are moved to the device. The job reports what ``progress`` is called
-        with.
+        See ``forward.RunOnModel``. Tensors among the arguments and options are moved to the network's device. The job
+        reports what ``progress`` is called with.
         """
-        forks = needs_zero_gpu(preset.num_parameters_at(patch_size))
+        forks = network is None and needs_zero_gpu(preset.num_parameters_at(patch_size))
+        backend = self._backend if network is None else None
         if "progress" in options:
-            options["progress"] = None if forks or self._backend else partial(forward.report_to, options["progress"])
+            options["progress"] = None if forks or backend else partial(forward.report_to, options["progress"])
+
+        def work_in_memory(_: torch.device) -> T:
+            assert network is not None
+            return forward.run_on(network, network.device, function, arguments, {**options, "patch_size": patch_size})
 
         def work() -> T:
-            if self._backend is not None:
-                return self._backend.execute(forward.Call(preset, patch_size, function, arguments, options, slow))
+            if network is not None:
+                return forward.retry_with_less_memory(work_in_memory, torch.device("cpu"))
+            if backend is not None:
+                return backend.execute(forward.Call(preset, patch_size, function, arguments, options, slow))
             self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)

@@ -171,6 +171,8 @@ class Exploration:
     heatmap = heatmaps.heatmap
     attention_maps = heatmaps.attention_maps
     faithfulness = heatmaps.faithfulness
+    enough = smallest_sets.enough
+    needed = smallest_sets.needed
     target = sequence.class_index
 
     # Of the tokens of the patches; one more forward pass.
@@ -204,9 +206,6 @@ class Exploration:
         new = replace(self, dropped=dropped)
         logits, trace, seconds = new.run(forward_with_trace)
         return replace(new, logits=logits.numpy(), trace=trace, seconds=seconds)
-
-    enough = smallest_sets.enough
-    needed = smallest_sets.needed
 
     def randomization(
         self, method: str, label: Label = None, progress: Progress | None = None, *, against: Label = None

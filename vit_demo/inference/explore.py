@@ -4,7 +4,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,16 +18,13 @@ from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.images import ImageSource
 from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import report_to, retry_with_less_memory, run_on
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
-from vit_demo.inference.limits import job_bytes
 from vit_demo.model import ViT
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset
 from vit_demo.weights.hub.preprocessing import Preprocessing
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 
-T = TypeVar("T")
 Transform = Callable[[Image.Image], Tensor]
 
 DEFAULT_SIZE = 224
@@ -175,32 +172,8 @@ def explore_module(
         shown = _to_picture(pixels).resize((DISPLAY_SIZE, DISPLAY_SIZE), Image.Resampling.NEAREST)
         geometry = images.Geometry((size, size), (0, 0, size, size), (size, size), "squash")
         given = ModelInput(pixels[None].float().cpu(), geometry, shown, shown)
-    run = partial(_run, engine, network, preset)
+    run = partial(engine.run_on_model, preset, network.patch_size, network=network)
     return Exploration.of(given, preset, network.patch_size, fit, run, device_name)
-
-
-def _run(
-    engine: Engine,
-    network: TracedViT,
-    preset: Preset,
-    function: Callable[..., T],
-    /,
-    *arguments: Any,
-    slow: bool = False,
-    **options: Any,
-) -> T:
-    """Runs a function on a network in memory as a job; see ``forward.RunOnModel``."""
-    if "progress" in options:
-        options["progress"] = partial(report_to, options["progress"])
-
-    def attempt(_: torch.device) -> T:
-        return run_on(network, network.device, function, arguments, {**options, "patch_size": network.patch_size})
-
-    def work() -> T:
-        return retry_with_less_memory(attempt, torch.device("cpu"))  # which stays where it is
-
-    nbytes = job_bytes(preset, network.patch_size, slow=slow)
-    return engine.jobs.run(None, work, "slow" if slow else "photos", nbytes)
 
 
 def _given(image: ImageSource | Tensor, transform: Transform | None) -> tuple[Tensor | None, Image.Image | None]:

@@ -10,7 +10,7 @@ import torch
 from vit_demo import metrics
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError
-from vit_demo.inference.sequence import as_map, kept_patches, other_class, query_token
+from vit_demo.inference.sequence import as_map, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
 
 if TYPE_CHECKING:
@@ -59,9 +59,8 @@ def heatmap(
         return to_grid(found.function(ex.trace, **options), ex.trace)[0].cpu().numpy()
     if found.reports_progress:
         options["progress"] = progress
-    arguments = (ex.pixels, target) if found.class_specific else (ex.pixels,)
-    options["kept_patches"] = kept_patches(ex)
-    return ex.run_on_model(found.function, *arguments, slow=found.is_slow, **options)[0].numpy()
+    arguments = (target,) if found.class_specific else ()
+    return ex.run(found.function, *arguments, slow=found.is_slow, **options)[0].numpy()
 
 
 def comparison(ex: Exploration, method: Method, target: int | None, against: Label) -> dict[str, int]:

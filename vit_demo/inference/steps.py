@@ -25,10 +25,10 @@ from vit_demo.inference.step_parts import (
     watch,
     watch_block,
 )
-from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model import ViT
-from vit_demo.model.pooling import pool_tokens
+from vit_demo.model.vit import pool_tokens
 from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace.attention_mode import attention_rows, attention_scores
 
 Facts = dict[str, str | int | bool]
 

@@ -25,7 +25,6 @@ from vit_demo.methods.attention_rows import logsumexp
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.chunking import memory_budget
 from vit_demo.methods.grad_cam import grad_cam
-from vit_demo.methods.grid import scatter_to_grid, to_grid
 from vit_demo.methods.integrated_gradients import integrated_gradients
 from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.local_surrogate import local_surrogate
@@ -35,6 +34,7 @@ from vit_demo.methods.registry import METHODS, Method, Option, find_method, regi
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.subsets import Progress
+from vit_demo.methods.targets import scatter_to_grid, to_grid
 
 __all__ = [
     "METHODS",

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vit_demo.methods.chunking import chunk_size
+from vit_demo.trace.attention_mode import attention_rows
 
 CHUNK_VALUES = 1 << 21
 """Attention values in one chunk: 8 MB of float32, enough rows for fast products, few enough for a CPU's cache."""
@@ -23,25 +24,6 @@ LARGE_MATMUL = 1 << 24
 
 CACHE_LINE = 16
 """Float32 values in a cache line of 64 bytes; rows padded to a multiple start on one, so their products are faster."""
-
-
-def attention_scores(q: Tensor, k: Tensor) -> Tensor:
-    """``q k^T / sqrt(d)``, of which the softmax is the attention; arguments as in ``attention_rows``."""
-    with torch.autocast(q.device.type, enabled=False):
-        return (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
-
-
-def attention_rows(q: Tensor, k: Tensor) -> Tensor:
-    """Attention of some queries over all tokens.
-
-    Args:
-        q: ``[..., Q, d]``, not scaled yet.
-        k: ``[..., N, d]``.
-
-    Returns:
-        ``[..., Q, N]`` float32; each row sums to 1.
-    """
-    return attention_scores(q, k).softmax(-1)
 
 
 def queries_per_chunk(q: Tensor) -> int:

@@ -5,9 +5,8 @@ from typing import Unpack
 from torch import Tensor
 
 from vit_demo.methods.gradient_rules import token_gradients
-from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import register
-from vit_demo.methods.targets import Target
+from vit_demo.methods.targets import Target, to_grid
 from vit_demo.trace import PassOptions, TracedViT
 
 

@@ -6,10 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
-from vit_demo.methods.targets import class_scores
+from vit_demo.methods.targets import class_scores, scatter_to_grid
 from vit_demo.trace import PassOptions, TracedViT
 
 BACKWARD_MEMORY = 8

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.grid import scatter_to_grid
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
+from vit_demo.methods.targets import scatter_to_grid
 from vit_demo.trace import PassOptions, TracedViT
 
 

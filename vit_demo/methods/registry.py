@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.grid import to_grid
+from vit_demo.methods.targets import to_grid
 from vit_demo.methods.units import Floor, floor_of
 from vit_demo.trace import Recording, TracedViT
 

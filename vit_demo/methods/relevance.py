@@ -28,9 +28,8 @@ from vit_demo.methods.attention_rows import (
     weighted_head_mean,
 )
 from vit_demo.methods.chunking import current_budget, memory_budget
-from vit_demo.methods.grid import to_grid
 from vit_demo.methods.registry import Option, register
-from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
+from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights, to_grid
 from vit_demo.trace import PassOptions, TracedViT
 
 Gradients = tuple[Tensor, ...] | None

@@ -5,15 +5,17 @@ probability falls quickly (deletion), and rises quickly when patches return in t
 (insertion). An area means little by itself, so the same is done in random orders.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_demo.defaults import NUM_RANDOM_ORDERS
+from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
@@ -60,8 +62,7 @@ class Faithfulness:
         return self._mean_area(self.random_insertion)
 
     def _area(self, curve: NDArray[np.float32]) -> float:
-        widths, heights = np.diff(self.fractions), (curve[1:] + curve[:-1]) / 2
-        return float((widths * heights).sum())
+        return float(np.trapezoid(curve, self.fractions))
 
     def _mean_area(self, curves: NDArray[np.float32]) -> float:
         return self._area(curves.mean(0)) if len(curves) else float("nan")
@@ -119,3 +120,29 @@ def random_orders(count: int, seeds: int) -> list[Tensor]:
     """The random orders that a map is compared with: ``seeds`` permutations of ``count`` patches, always the same."""
     generator = torch.Generator().manual_seed(0)
     return [torch.randperm(count, generator=generator) for _ in range(seeds)]
+
+
+def baseline_image(name: str, images: Tensor, patch_size: int, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """The normalised picture, or colour, that replaces removed patches of ``[B, C, height, width]``; it broadcasts.
+
+    ``"mean"`` is the colour that normalization maps to 0, which is grey for a mean of 0.5; ``"blur"`` the picture
+    without details smaller than four patches.
+
+    Raises:
+        InputError: If there is no baseline of that name.
+    """
+    if name == "mean":
+        return torch.zeros(1, 1, 1, 1, dtype=images.dtype, device=images.device)
+    if name == "blur":
+        return blur(images, 4 * patch_size)
+    if name == "black":
+        black = [-m / s for m, s in zip(mean, std, strict=True)]
+        return torch.tensor(black, dtype=images.dtype, device=images.device).reshape(1, -1, 1, 1)
+    raise InputError(f"There is no baseline {name!r}: choose one of {', '.join(BASELINES)}.")
+
+
+def blur(images: Tensor, size: int) -> Tensor:
+    """The picture without detail smaller than ``size`` pixels, in the same shape."""
+    height, width = images.shape[2:]
+    coarse = F.adaptive_avg_pool2d(images, (max(1, height // size), max(1, width // size)))
+    return F.interpolate(coarse, size=(height, width), mode="bilinear", align_corners=False)

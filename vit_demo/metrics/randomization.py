@@ -6,7 +6,7 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from vit_demo.methods.ranks import spearman
+from vit_demo.methods.local_surrogate import ranks
 from vit_demo.methods.registry import find_method
 from vit_demo.methods.subsets import Progress
 from vit_demo.trace import PassOptions, TracedViT
@@ -53,6 +53,15 @@ def randomization(
         if progress is not None:
             progress(len(correlations), 1 + len(parts))
     return correlations
+
+
+def spearman(first: Tensor, second: Tensor) -> float:
+    """Spearman's rank correlation of two maps of the same shape, in [-1, 1]; 0 where one of them is constant."""
+    pair = torch.stack([ranks(first.flatten()), ranks(second.flatten())]).cpu().double()
+    pair = pair - pair.mean(1, keepdim=True)
+    length = pair.norm(dim=1).prod()
+    # Rounding may leave the interval by the last digit.
+    return min(1.0, max(-1.0, float(pair[0] @ pair[1] / length))) if length > 0 else 0.0
 
 
 @torch.no_grad()

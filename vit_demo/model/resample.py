@@ -130,11 +130,6 @@ class SizeCache:
         original, known = self._kept
         return [] if original is None else [original, *known.values()]
 
-    @property
-    def num_bytes(self) -> int:
-        """Memory of ``tensors``; shared storage counts once."""
-        return num_bytes(self.tensors)
-
 
 def _is_same(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors hold the same bits; False where they have none to compare, as on the meta device."""

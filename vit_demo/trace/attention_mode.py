@@ -15,6 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from vit_demo.model.resample import without_autocast
+
 LOWEST = -1e4
 """The score of what a mask excludes: finite, since minus infinity times 0 is not a number, and exp of it is 0."""
 
@@ -126,8 +128,7 @@ class AttentionMode(TorchFunctionMode):
         self.project(a["out_proj_weight"])
         weights = None
         if a["need_weights"]:
-            q, k = fold(q, k, a["attn_mask"], None)
-            weights = (q * q.shape[-1] ** -0.5 @ k.mT).softmax(-1).type_as(v)  # [B, H, Q, N]
+            weights = attention_rows(*fold(q, k, a["attn_mask"], None)).type_as(v)  # [B, H, Q, N]
             weights = weights.mean(1) if a["average_attn_weights"] else weights
         return F.linear(out.permute(2, 0, 1, 3).flatten(2), a["out_proj_weight"], a["out_proj_bias"]), weights
 
@@ -153,6 +154,25 @@ class AttentionMode(TorchFunctionMode):
         q = scores * math.sqrt(n)
         self.given = q, k, v, None, n**-0.5
         return self.attend(q, k, v, compute)
+
+
+def attention_scores(q: Tensor, k: Tensor) -> Tensor:
+    """``q k^T / sqrt(d)``, of which the softmax is the attention; arguments as in ``attention_rows``."""
+    with without_autocast(q.device):
+        return (q.float() * q.shape[-1] ** -0.5) @ k.float().mT
+
+
+def attention_rows(q: Tensor, k: Tensor) -> Tensor:
+    """Attention of some queries over all tokens.
+
+    Args:
+        q: ``[..., Q, d]``, not scaled yet.
+        k: ``[..., N, d]``.
+
+    Returns:
+        ``[..., Q, N]`` float32; each row sums to 1.
+    """
+    return attention_scores(q, k).softmax(-1)
 
 
 def fold(q: Tensor, k: Tensor, mask: Tensor | None, scale: float | None) -> tuple[Tensor, Tensor]:

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vit_demo.model import ViT
-from vit_demo.trace.attention_mode import LOWEST, AttentionMode
+from vit_demo.trace.attention_mode import LOWEST, AttentionMode, attention_rows
 from vit_demo.trace.recording import Recording
-from vit_demo.trace.trace import attention
 
 if TYPE_CHECKING:
     from vit_demo.trace.traced_vit import TracedViT
@@ -80,7 +79,7 @@ class Pass(AttentionMode):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
         if q.shape[2] == 1 < k.shape[2] and self._recording is not None:
-            shares = attention(q, k)[:, :, 0]
+            shares = attention_rows(q, k)[:, :, 0]
             unread = self._recording.num_tokens - shares.shape[2]  # prefix tokens that the pooling leaves out
             self._recording.pooling = F.pad(shares, (unread, 0))
         if q.shape[2] != k.shape[2]:

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vit_demo.errors import PresetError
-from vit_demo.model.resample import without_autocast
-from vit_demo.trace.attention_mode import AttentionMode, fold
+from vit_demo.trace.attention_mode import AttentionMode, attention_rows, fold
 from vit_demo.trace.structure import NOT_SEEN
 
 
@@ -82,7 +81,7 @@ class Trace(AttentionMode):
             self.mask.append(mask)
             self.scale.append(scale)
         elif q.shape[2] == 1:
-            self.pooling = attention(q, k).mean(1)[:, 0]
+            self.pooling = attention_rows(q, k).mean(1)[:, 0]
         return compute(None)
 
     def attention(self, block: int = -1) -> Tensor:
@@ -91,10 +90,4 @@ class Trace(AttentionMode):
         Args:
             block: From 0; negative from the end.
         """
-        return attention(*fold(self.q[block], self.k[block], self.mask[block], self.scale[block]))
-
-
-def attention(q: Tensor, k: Tensor) -> Tensor:
-    """``softmax(q k^T / sqrt(d))`` in float32."""
-    with without_autocast(q.device):
-        return (q.float() * q.shape[-1] ** -0.5 @ k.float().mT).softmax(-1)
+        return attention_rows(*fold(self.q[block], self.k[block], self.mask[block], self.scale[block]))

@@ -21,9 +21,8 @@ from vit_demo.inference import engine
 from vit_demo.inference.engine import _engines, get_engine
 from vit_demo.inference.inputs import Source
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
-from vit_demo.methods import attention_rows
 from vit_demo.model import ViT, vit
-from vit_demo.trace import TracedViT
+from vit_demo.trace import TracedViT, attention_mode
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests import tour
 from vit_demo.web.requests.parse import ResultRequest
@@ -152,7 +151,7 @@ def run_excerpt(code: str, wanted: str = "", **names: Any) -> Any:
     """What an excerpt returns, or the value of a variable, if it is the body of a function with these names."""
     ending = f"\nreturn {wanted}" if wanted else ""
     source = f"def excerpt({', '.join(names)}):\n" + textwrap.indent(code + ending, "    ")
-    scope = {**vars(vit), **vars(attention_rows)}
+    scope = {**vars(vit), **vars(attention_mode)}
     exec(source, scope)
     return scope["excerpt"](**names)
 
@@ -205,7 +204,7 @@ def test_the_shapes_in_the_guide_are_those_of_tensors_that_exist() -> None:
         module.register_forward_hook(lambda _, given, returned: see(*given, returned))
     with torch.inference_mode(), vit_demo.Trace() as trace:
         model(torch.randn(1, 1, 28, 28))
-    see(trace.q[0], attention_rows.attention_scores(trace.q[0], trace.k[0]))
+    see(trace.q[0], attention_mode.attention_scores(trace.q[0], trace.k[0]))
     guide = (Path(__file__).parents[3] / "docs" / "guided.md").read_text(encoding="utf-8")
     steps_of_guide = [line for line in guide.splitlines() if re.match(r"\| \d\. ", line)]
     assert len(steps_of_guide) == 8

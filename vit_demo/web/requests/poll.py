@@ -53,7 +53,8 @@ async def handle(request: Any) -> bytes:
         found = await _reply_or_job(request)
         return await _poll(found) if isinstance(found, Job) else found
     except Unfinished as progress:
-        return pack({"done": progress.done, "total": progress.total})
+        done, total = progress.args
+        return pack({"done": done, "total": total})
     except Cancelled:
         return pack({"done": 0, "total": 0})
     except Exception as error:
@@ -62,15 +63,7 @@ async def handle(request: Any) -> bytes:
 
 
 class Unfinished(Exception):
-    """A job that is still running, with its progress.
-
-    Args:
-        job: The job.
-    """
-
-    def __init__(self, job: Job[Any]) -> None:
-        super().__init__(str(job.key))
-        self.done, self.total = job.done, job.total
+    """A job is still running; its arguments are how much of it is done, and of how much."""
 
 
 async def _poll(job: Job[T]) -> T:
@@ -84,7 +77,7 @@ async def _poll(job: Job[T]) -> T:
             return job.result()
         if job.total:
             break
-    raise Unfinished(job)
+    raise Unfinished(job.done, job.total)
 
 
 async def _find_preset(name: str) -> Preset:

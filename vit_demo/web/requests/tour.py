@@ -6,7 +6,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,13 +15,12 @@ from vit_demo.errors import InputError
 from vit_demo.inference import steps
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.sequence import query_token
-from vit_demo.methods.attention_rows import attention_rows, attention_scores
 from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ScaledDotProduct, ViT
+from vit_demo.trace.attention_mode import attention_rows, attention_scores
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import encode
 
 Json = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class StepRequest:
 def network_steps(result: Exploration, request: None = None) -> Json:
     """What all patches share, with the shape of the network; see ``steps.describe_network``."""
     config = result.preset.config
-    facts, found = _describe(result, steps.describe_network)
+    facts, found = result.run(steps.describe_network)
     names = result.labels
     return {
         "network": {
@@ -76,7 +75,7 @@ def patch_steps(result: Exploration, request: StepRequest) -> Json:
     if request.query is None:
         raise InputError("No patch is chosen: send its index as query.")
     _check_patch(result, request.query)
-    return _encoded(_describe(result, steps.describe_patch, request.query))
+    return _encoded(result.run(steps.describe_patch, request.query))
 
 
 def block_steps(result: Exploration, request: StepRequest) -> Json:
@@ -86,7 +85,7 @@ def block_steps(result: Exploration, request: StepRequest) -> Json:
     elif not result.preset.config.class_token:
         raise InputError("This model has no class token: choose a patch.")
     query_token(result, request.block, request.head, None)
-    return _encoded(_describe(result, steps.describe_block, request.query, request.block, request.head))
+    return _encoded(result.run(steps.describe_block, request.query, request.block, request.head))
 
 
 def step_code() -> list[list[dict[str, str]]]:
@@ -123,10 +122,6 @@ def _excerpt(function: Callable[..., Any], *starts: str) -> dict[str, str]:
     found = [line for start in starts for line in [next((x for x in lines if x.strip().startswith(start)), "")] if line]
     path = function.__module__.replace(".", "/") + ".py"
     return {"where": f"{path}, {function.__qualname__}", "code": textwrap.dedent("\n".join(found))}
-
-
-def _describe(result: Exploration, function: Callable[..., T], *arguments: Any) -> T:
-    return result.run_on_model(function, result.pixels, *arguments, kept_patches=result.trace.kept_patches)
 
 
 def _check_patch(result: Exploration, patch: int) -> None:
