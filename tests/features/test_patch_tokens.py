@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import timm
 import torch
 from torch.nn import functional as F
 
 from vit_demo.features import logit_lens, patch_tokens
-from vit_demo.trace import TracedViT
+from vit_demo.trace import TracedViT, adapt
 
 Network = Callable[..., TracedViT]
 SHAPES = [
@@ -45,6 +46,15 @@ def test_each_patch_is_read_as_the_head_reads_what_it_pools(network: Network, fi
     torch.testing.assert_close(lens[:, -1], model(images), atol=1e-5, rtol=1e-5)
     assert found.tokens.shape[:2] == found.norms.shape == (4, 12) and lens.shape == (1, 4, 5)
     assert found.classes.shape == found.probabilities.shape == (4, 12, 3)
+
+
+def test_a_network_of_another_library_reads_each_patch_as_its_mean(network: Network) -> None:
+    shape = {"img_size": 16, "patch_size": 4, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 5}
+    module, images = timm.models.VisionTransformer(**shape, global_pool="avg").eval(), torch.randn(1, 3, 16, 16)
+    found = patch_tokens(adapt(module, 16), images, count=5)
+    with torch.no_grad():
+        logits = module.head(module.fc_norm(module.norm(module.forward_features(images))))[0, 1:]
+    torch.testing.assert_close(found.probabilities[-1], logits.softmax(1).sort(descending=True).values)
 
 
 def test_dropped_patches_have_no_token_and_a_model_without_classes_no_class(network: Network) -> None:

@@ -52,6 +52,7 @@ def test_the_largest_canvas_is_decoded():
         PREFIX,
         PREFIX + "abcde",
         PREFIX + "!!!!",
+        url(PNG) + "\n",
         url(PNG, "data:image/jpeg;base64,"),
         url(PNG, "data:text/html;base64,"),
         url(encoded(Image.new("RGB", (8, 8)), "JPEG")),

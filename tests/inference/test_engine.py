@@ -85,6 +85,21 @@ def test_a_model_of_the_hub_is_ready_once_it_is_loaded(tiny, monkeypatch):
     assert tiny[0].ready("photos-tiny") is PRESETS["photos-tiny"]
 
 
+def test_what_was_looked_up_on_the_hub_is_kept_for_those_who_may_use_it(monkeypatch):
+    hub = replace(PRESETS["photos-tiny"], source="hub")
+    found = {"someone/cats": hub, "a/folder": replace(hub, source="folder")}
+    monkeypatch.setattr(module, "find_preset", lambda name, progress, trusted: found[name])
+    monkeypatch.setattr(module, "fetch_files", lambda preset, progress: progress("weights", 1, 2))
+    monkeypatch.setattr(module, "is_on_machine", lambda preset: True)
+    engine, heard = Engine("cpu"), []
+    for name in found:
+        engine.prepare(name, lambda *given: heard.append(given)).result()
+    assert heard == [("weights", 1, 2)] * 2
+    assert engine.ready("someone/cats") is hub and engine.ready("someone/cats", trusted=False) is None
+    assert engine.ready("a/folder") is None, "its files may change"
+    assert engine._prepared.num_bytes > sum(map(len, hub.labels))
+
+
 def test_pictures_of_the_same_bytes_in_another_shape_are_different_pictures(tiny):
     engine, _, _ = tiny
     flat = np.random.default_rng(0).integers(0, 256, 40 * 64 * 3, np.uint8)

@@ -1,5 +1,6 @@
 """The registry of methods, and what the documentation says of them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -57,3 +58,6 @@ def test_the_defaults_are_those_of_the_functions():
     assert defaults["attention"] == {"block": -1, "head": None, "query": None, "direction": "from"}
     assert defaults["occlusion"] == {"window": 1} and defaults["attnlrp"] == {}
     assert defaults["local_surrogate"] == {"budget": 384, "seed": 0, "with_hint": True}
+    for name, method in METHODS.items():
+        known = json.loads(json.dumps(method.to_dict()))
+        assert {o["name"]: o["default"] for o in known["options"]} == defaults[name] and known["floor"]

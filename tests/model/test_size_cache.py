@@ -51,6 +51,12 @@ def test_unchanged_weights_give_the_same_object(model: ViT) -> None:
         assert model.pos_embed_for((8, 8)) is positions
 
 
+def test_weights_that_are_no_numbers_are_remembered_too(model: ViT) -> None:
+    with torch.no_grad():
+        model.patch_embed.proj.weight.fill_(float("nan"))
+        assert _kernel(model, 2) is _kernel(model, 2)
+
+
 def test_frozen_weights_are_cached_with_gradients_enabled(model: ViT) -> None:
     model.requires_grad_(False)
     assert _kernel(model, 2) is _kernel(model, 2)

@@ -21,6 +21,7 @@ from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.targets import pooling_weights
 from vit_demo.trace import Recording, TracedViT, adapt
+from vit_demo.trace.structure import find_patch_size
 
 from .networks import own, plain, timm_vit
 
@@ -165,6 +166,10 @@ def test_tokens_of_every_depth(network, images):
 
 def test_a_network_may_have_one_block():
     assert adapt(timm_vit(depth=1)(), 32).structure.blocks == ("blocks.0",)
+
+
+def test_without_a_convolution_the_patches_are_a_square_that_divides_the_picture():
+    assert find_patch_size(nn.Identity(), 32, 5 + 2 * 2) == 16  # not 3 x 3 patches
 
 
 def test_what_cannot_be_traced_gets_a_sentence():

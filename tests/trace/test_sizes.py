@@ -50,6 +50,7 @@ def test_a_patch_size_that_does_not_divide_leaves_a_margin_out(images) -> None:
 
 def test_our_network_shares_its_weights_with_the_resized_one(images) -> None:
     network = adapt(NETWORKS["ours"](), 32)
+    assert network.num_bytes == sum(x.nbytes for x in network.module.state_dict().values())
     resized = network.resized(4)
     with torch.no_grad():
         assert torch.equal(resized(images), network.module(images, patch_size=4))

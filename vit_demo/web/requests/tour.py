@@ -33,9 +33,9 @@ class StepRequest:
         head: From 0.
     """
 
-    query: int | None = None
-    block: int = 0
-    head: int = 0
+    query: int | None
+    block: int
+    head: int
 
     @classmethod
     def parse(cls, fields: Json) -> StepRequest:
