@@ -61,3 +61,5 @@ def test_the_defaults_are_those_of_the_functions():
     for name, method in METHODS.items():
         known = json.loads(json.dumps(method.to_dict()))
         assert {o["name"]: o["default"] for o in known["options"]} == defaults[name] and known["floor"]
+        offered = {o["name"]: o.get("choices") for o in known["options"]}
+        assert offered == {o.name: list(o.choices) if o.choices else None for o in method.options}

@@ -5,7 +5,7 @@ import torch
 
 from vit_demo.model import ViT, ViTConfig
 
-NOT_WHOLE = [-1, 2.0, "2", None, True, [2], float("nan")]
+NOT_WHOLE = [-1, 1 << 31, 2.0, "2", None, True, [2], float("nan")]
 WHOLE = ["image_size", "patch_size", "in_channels", "num_classes", "embed_dim", "depth", "num_heads", "num_registers"]
 
 

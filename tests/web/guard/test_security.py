@@ -274,6 +274,11 @@ def test_values_are_counted_while_they_arrive_and_before_they_are_parsed():
         assert len(read) <= 2, "what is too much is not read to its end"
 
 
+@pytest.mark.parametrize("claimed, length", [("17", 17), ("abc", 0), ("²", 0), ("9" * 20, 0), ("-1", 0)])
+def test_a_length_that_is_no_number_of_bytes_is_not_believed(claimed, length):
+    assert bodies.content_length({"type": "http", "headers": [(b"content-length", claimed.encode("latin-1"))]}) == length
+
+
 def test_bodies_that_never_end_are_bounded_together_and_for_each_address(page, monkeypatch):
     monkeypatch.setattr(bodies, "MAX_UNFINISHED_BYTES_OF_ONE", 3 * MAX_EVENT_BYTES)
     begun = b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{" % MAX_EVENT_BYTES

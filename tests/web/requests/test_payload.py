@@ -38,6 +38,7 @@ def test_the_maps_are_the_true_ones_to_every_digit_that_the_page_shows(result):
     sent = payload(result)
     rows, cols = sent["grid"]
     shape = (sent["num_blocks"], sent["num_heads"])
+    assert sent["milliseconds"] == 1000 * result.seconds
     peaks = decode(sent["attention_maps"]["peaks"], "<f4", shape)
     maps = decode(sent["attention_maps"]["levels"], "<u2", (*shape, rows, cols)) / 65535 * peaks[..., None, None]
     wanted = result.attention_maps()
