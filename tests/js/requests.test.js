@@ -2,16 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createReplyCache, createRequestIds, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
+import { createReplyCache, sendRequest } from "../../vit_demo/web/frontend/shared/requests.js";
 import { createDropping } from "../../vit_demo/web/frontend/stage/dropping.js";
 import { servedMap } from "../../vit_demo/web/frontend/stage/onDemand.js";
 
 const encode = (...values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
 /** Maps on the stage, and those that are requested for the next result. */
-function mapsOf(request, onUpdate = () => {}) {
-  const replies = createReplyCache(request, onUpdate);
+function mapsOf(request) {
+  const replies = createReplyCache(request, () => {});
   const get = (result, fields) => servedMap(replies, result, fields);
-  return { ...replies, get, prefetch: (result, fields) => servedMap(replies, result, fields, "next map").firstReply };
+  return { get, prefetch: (result, fields) => servedMap(replies, result, fields, "next map").firstReply };
 }
 
 const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
@@ -26,14 +26,6 @@ function heldRequests() {
     });
   return { held, request };
 }
-
-test("only the latest request is current", () => {
-  const requests = createRequestIds();
-  const first = requests.start();
-  assert.ok(first());
-  const second = requests.start();
-  assert.ok(!first() && second());
-});
 
 test("a request is repeated until its result is there, and progress is passed on", async () => {
   const replies = [{ done: 0, total: 0 }, { done: 1, total: 4 }, { result: { map: "" } }];
@@ -135,44 +127,6 @@ test("what another of its kind replaces is not requested, or its reply dropped",
   assert.equal(other.value, "numbers");
   replies.get(result, { kind: "tokens", block: 3 }, decode);
   assert.equal(held.length, 4); // what was dropped is requested again
-});
-
-test("of two maps whose replies arrive out of order, the one that is shown is kept", async () => {
-  const { held, request } = heldRequests();
-  let updates = 0;
-  const maps = mapsOf(request, () => updates++);
-  const result = { source: "a digit" };
-  const first = maps.get(result, { method: "relevance", label: 1 });
-  const second = maps.get(result, { method: "relevance", label: 2 });
-  held[1].reply({ result: { map: encode(2) } });
-  await settle();
-  held[0].reply({ result: { map: encode(1) } });
-  await settle();
-  assert.deepEqual([...second.value], [2]);
-  assert.equal(first.value, null);
-  assert.equal(updates, 1);
-  maps.get(result, { method: "relevance", label: 2 });
-  assert.equal(held.length, 2); // it is cached
-  maps.get(result, { method: "relevance", label: 1 });
-  assert.equal(held.length, 3); // what was dropped is requested again
-});
-
-test("an error stays while the page is drawn, and goes with the next choice", async () => {
-  const { held, request } = heldRequests();
-  const maps = mapsOf(request);
-  const [result, fields] = [{ source: "a digit" }, { method: "attnlrp", label: 1 }];
-  maps.get(result, fields);
-  held[0].reply({ error: "No." });
-  await settle();
-  assert.equal(maps.get(result, fields).error, "No.");
-  assert.equal(held.length, 1);
-  maps.retry();
-  assert.equal(maps.get(result, fields).error, "");
-  assert.equal(held.length, 2);
-  held[1].reply({ error: "No." });
-  await settle();
-  maps.get(result, { method: "relevance", label: 1 });
-  assert.equal(maps.get(result, fields).error, "");
 });
 
 test("the map of a result that is not shown yet is requested once", async () => {

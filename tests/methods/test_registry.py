@@ -58,8 +58,7 @@ def test_the_defaults_are_those_of_the_functions():
     assert defaults["attention"] == {"block": -1, "head": None, "query": None, "direction": "from"}
     assert defaults["occlusion"] == {"window": 1} and defaults["attnlrp"] == {}
     assert defaults["local_surrogate"] == {"budget": 384, "seed": 0, "with_hint": True}
-    for name, method in METHODS.items():
+    for method in METHODS.values():
         known = json.loads(json.dumps(method.to_dict()))
-        assert {o["name"]: o["default"] for o in known["options"]} == defaults[name] and known["floor"]
-        offered = {o["name"]: o.get("choices") for o in known["options"]}
-        assert offered == {o.name: list(o.choices) if o.choices else None for o in method.options}
+        given = [(o["name"], o["default"], tuple(o.get("choices", ()))) for o in known["options"]]
+        assert known["floor"] and given == [(o.name, o.default, o.choices) for o in method.options]

@@ -274,9 +274,9 @@ def test_values_are_counted_while_they_arrive_and_before_they_are_parsed():
         assert len(read) <= 2, "what is too much is not read to its end"
 
 
-@pytest.mark.parametrize("claimed, length", [("17", 17), ("abc", 0), ("²", 0), ("9" * 20, 0), ("-1", 0)])
+@pytest.mark.parametrize("claimed, length", [(b"17", 17), (b"abc", 0), (b"\xb2", 0), (b"9" * 20, 0), (b"-1", 0)])
 def test_a_length_that_is_no_number_of_bytes_is_not_believed(claimed, length):
-    assert bodies.content_length({"type": "http", "headers": [(b"content-length", claimed.encode("latin-1"))]}) == length
+    assert bodies.content_length({"type": "http", "headers": [(b"content-length", claimed)]}) == length
 
 
 def test_bodies_that_never_end_are_bounded_together_and_for_each_address(page, monkeypatch):
