@@ -52,7 +52,7 @@ SENTENCES = (
     "weights/hub/visitor_cache.py",
     "web/catalog/visitor_presets.py",
     "web/api/endpoints.py",
-    "web/requests/errors.py",
+    "web/requests/packing.py",
     "web/requests/poll.py",
     "web/catalog/menu.py",
     "web/requests/payload.py",

@@ -101,9 +101,9 @@ export interface SetRequest {
 }
 
 export interface StepRequest {
-  query?: number | null;
-  block?: number;
-  head?: number;
+  query: number | null;
+  block: number;
+  head: number;
 }
 
 export interface Constants {
