@@ -1,4 +1,4 @@
-"""Limits on requests, uploads and caches of the server."""
+"""Limits that several rooms of the server share: of the caches of pictures, of names and of tokens."""
 
 PICTURE_CACHE_BYTES = 48 << 20
 """Decoded photos, kept for the next patch size or fit."""
