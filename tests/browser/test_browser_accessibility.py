@@ -124,16 +124,14 @@ def test_the_theme_is_switched_in_sight_and_kept(page: Page, address: str) -> No
     def is_dark() -> bool:
         return page.evaluate("document.body.classList.contains('dark')")
 
-    page.goto(address)
-    page.wait_for_selector('.stage[data-ready="true"]')
+    open_page(page, address)
     before = is_dark()
     page.get_by_role("button", name="Switch between light and dark").click()
     assert is_dark() != before
     page.reload()
     page.wait_for_selector('.stage[data-ready="true"]')
     assert is_dark() != before
-    page.goto(f"{address}?__theme={'dark' if before else 'light'}")
-    page.wait_for_selector('.stage[data-ready="true"]')
+    open_page(page, f"{address}?__theme={'dark' if before else 'light'}")
     assert is_dark() == before, "an address with a theme has its own"
 
 
@@ -158,14 +156,16 @@ SMALL = """() => [...document.querySelectorAll("#header *, #columns *, #footer *
 
 
 def test_whatever_a_finger_touches_is_44_pixels_high(phone: Page, address: str) -> None:
-    phone.goto(address)
-    phone.wait_for_selector('.stage[data-ready="true"]')
+    open_page(phone, address)
     for section, content in {"Attention": ".bars .first", **SECTIONS}.items():
         phone.locator(".sections").get_by_role("button", name=section, exact=True).tap()
         phone.locator(content).first.wait_for()
         assert phone.evaluate(SMALL) == [], section
-    phone.get_by_role("tab", name="Photo").tap()
+    phone.evaluate("location.hash = 'tab=photos&method=libra_fullgrad'")
+    phone.locator(".against:visible").wait_for()
     assert phone.evaluate(SMALL) == []
+    menu, value = (phone.locator(f".caption {part}").bounding_box() for part in (".against", ".value"))
+    assert menu["y"] + menu["height"] <= value["y"], "the menu covers no text"
 
 
 def focused(page: Page, presses: int) -> list[str]:

@@ -26,7 +26,7 @@ from vit_demo.inference.step_parts import (
     watch_block,
 )
 from vit_demo.model import ViT
-from vit_demo.model.vit import pool_tokens
+from vit_demo.model.pooling import pool_tokens
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.trace.attention_mode import attention_rows, attention_scores
 

@@ -6,8 +6,9 @@ from torch import Tensor
 
 from vit_demo.methods.gradient_rules import token_gradients
 from vit_demo.methods.registry import register
-from vit_demo.methods.targets import Target, to_grid
+from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
+from vit_demo.trace.recording import to_grid
 
 
 @register("grad_cam", title="Grad-CAM", class_specific=True, cost="backward", unit="logit")

@@ -21,9 +21,10 @@ from vit_demo.methods.attention_rows import iter_attention_rows
 from vit_demo.methods.chunking import current_budget, memory_budget
 from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.registry import Option, register
-from vit_demo.methods.targets import Target, to_grid
+from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.attention_mode import SOFTMAX
+from vit_demo.trace.recording import to_grid
 
 
 @register(

@@ -8,8 +8,8 @@ from torch import Tensor
 from vit_demo.methods.attention_rows import CHUNK_VALUES, attention_rows, iter_attention_rows
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.registry import BLOCK, QUERY, register
-from vit_demo.methods.targets import to_grid
 from vit_demo.trace import PassOptions, Recording, TracedViT
+from vit_demo.trace.recording import to_grid
 
 
 @register(

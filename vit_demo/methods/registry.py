@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.methods.targets import to_grid
 from vit_demo.methods.units import Floor, floor_of
 from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace.recording import to_grid
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 Cost = Literal["trace", "forward", "backward", "many passes"]

@@ -29,8 +29,9 @@ from vit_demo.methods.attention_rows import (
 )
 from vit_demo.methods.chunking import current_budget, memory_budget
 from vit_demo.methods.registry import Option, register
-from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights, to_grid
+from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
 from vit_demo.trace import PassOptions, TracedViT
+from vit_demo.trace.recording import to_grid
 
 Gradients = tuple[Tensor, ...] | None
 """At q, k and v."""

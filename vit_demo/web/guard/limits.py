@@ -1,4 +1,4 @@
-"""Limits that several rooms of the server share: of the caches of pictures, of names and of tokens."""
+"""Limits that several parts of the server share: of caches, of names, and of the tokens in one reply."""
 
 PICTURE_CACHE_BYTES = 48 << 20
 """Decoded photos, kept for the next patch size or fit."""
