@@ -22,7 +22,7 @@ from tqdm import tqdm
 from vit_demo.images import preprocess, read_image
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
-from vit_demo.training.data import load_digits
+from vit_demo.training.digits import load_digits
 from vit_demo.training.predictions import predict
 from vit_demo.training.recipes import RECIPES
 from vit_demo.training.trainer import Trainer

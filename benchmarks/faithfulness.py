@@ -37,8 +37,8 @@ from vit_demo.metrics import blur, faithfulness
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
 from vit_demo.trace import TracedViT
+from vit_demo.training.datasets import load_split
 from vit_demo.training.predictions import normalise
-from vit_demo.training.run import evenly_spaced_subset, load_split
 from vit_demo.weights import find_preset
 
 PRETRAINED = "vit-ti16"
@@ -74,7 +74,7 @@ def network_and_images(name: str, folder: Path) -> tuple[TracedViT, Iterator[Ten
         return pretrained(folder), photos(folder, 1000)
     preset = find_preset(name)
     model = TracedViT.of(load(name, preset.default_patch_size, "cpu").requires_grad_(False))
-    images = evenly_spaced_subset(load_split(preset, folder, "validation"), 200).images
+    images = load_split(preset, folder, "validation").evenly_spaced(200).images
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
     return model, iter(normalise(images[order].float() / 255, preset).split(1))
 

@@ -20,7 +20,7 @@ TINY = ViTConfig(
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """A bright square in ten positions, one for each digit, as ``mnist.npz``: 320, 200 and 40 of the three splits."""
-    monkeypatch.setattr("vit_demo.training.data.VALIDATION_DIGITS", VALIDATION_DIGITS)
+    monkeypatch.setattr("vit_demo.training.digits.VALIDATION_DIGITS", VALIDATION_DIGITS)
     rng = np.random.default_rng(0)
 
     def draw(count):

@@ -1,6 +1,6 @@
 import torch
 
-from vit_demo.training.data import DIGITS, OUTLIER, ImageDataset
+from vit_demo.training.digits import DIGITS
 from vit_demo.training.drawings import (
     DIGIT_STROKES,
     DRAWINGS_PER_SYMBOL,
@@ -11,6 +11,7 @@ from vit_demo.training.drawings import (
     make_digit_outliers,
     make_synthetic_digits,
 )
+from vit_demo.training.image_dataset import OUTLIER, ImageDataset
 
 ONES = ImageDataset(
     torch.nn.functional.pad(torch.full((5, 1, 20, 3), 255, dtype=torch.uint8), (12, 13, 4, 4)),

@@ -11,7 +11,7 @@ from vit_demo.cli import main
 from vit_demo.images.photo_preprocess import preprocess
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.training import photos as photos_module
-from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset
+from vit_demo.training.image_dataset import OUTLIER, UNLABELLED, ImageDataset
 from vit_demo.training.photo_outliers import KINDS, evaluation_photo_outliers, make_photo_outliers
 from vit_demo.training.photos import difference_hash, is_duplicate, load_photo_set, load_photos
 from vit_demo.weights import PRESETS

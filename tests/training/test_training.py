@@ -13,9 +13,10 @@ from vit_demo.errors import InputError
 from vit_demo.images import to_mnist
 from vit_demo.model import ViT
 from vit_demo.training import recipes, run
-from vit_demo.training.data import ImageDataset, load_digits, load_other_digits
+from vit_demo.training.datasets import labelled_sets
+from vit_demo.training.digits import load_digits, load_other_digits
 from vit_demo.training.distillation import ConvNet
-from vit_demo.training.evaluate import labelled_sets
+from vit_demo.training.image_dataset import ImageDataset
 from vit_demo.training.predictions import predict
 from vit_demo.training.recipes import Recipe
 from vit_demo.training.run import train_preset

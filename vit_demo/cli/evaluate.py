@@ -39,14 +39,8 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> None:
     """Evaluates, and prints the report."""
     from vit_demo.accelerator import best_device
-    from vit_demo.training.evaluate import (
-        evaluate,
-        format_report,
-        labelled_sets,
-        make_report,
-        outlier_sets,
-        plot_predictions,
-    )
+    from vit_demo.training.datasets import labelled_sets, outlier_sets
+    from vit_demo.training.evaluate import evaluate, format_report, make_report, plot_predictions
 
     preset, device = bundled_preset(options.preset), best_device()
     sizes = preset.patch_sizes if options.patch_size is None else (preset.check_patch_size(options.patch_size),)

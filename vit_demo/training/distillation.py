@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
 from vit_demo.model.config import VIT_TINY
-from vit_demo.training.data import find_file, open_arrays
+from vit_demo.training.image_dataset import find_file, open_arrays
 from vit_demo.training.photos import PHOTO_SETS, load_wnids
 
 PRETRAINED_VIT = "vit_ti16_224.npz"

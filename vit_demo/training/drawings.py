@@ -14,7 +14,8 @@ import torch
 from PIL import Image, ImageDraw
 
 from vit_demo.images import to_mnist
-from vit_demo.training.data import DIGITS, OUTLIER, ImageDataset
+from vit_demo.training.digits import DIGITS
+from vit_demo.training.image_dataset import OUTLIER, ImageDataset
 
 Stroke = list[tuple[float, float]]
 

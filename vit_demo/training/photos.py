@@ -20,7 +20,15 @@ from torchvision.transforms.v2.functional import pil_to_tensor
 
 from vit_demo.errors import InputError
 from vit_demo.images.photo_preprocess import preprocess
-from vit_demo.training.data import OUTLIER, UNLABELLED, ImageDataset, Split, concat_datasets, find_file, open_arrays
+from vit_demo.training.image_dataset import (
+    OUTLIER,
+    UNLABELLED,
+    ImageDataset,
+    Split,
+    concat_datasets,
+    find_file,
+    open_arrays,
+)
 
 PHOTO_SETS = ("tiny_imagenet40", "imagenette160")
 """The required sets of ``photos-tiny``, in the order of its labels."""

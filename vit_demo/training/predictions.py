@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torchvision.transforms.v2 import functional as transforms
 
-from vit_demo.training.data import ImageDataset
+from vit_demo.training.image_dataset import ImageDataset
 from vit_demo.weights.preset import Preset
 
 BINS = 15

@@ -10,22 +10,15 @@ from torch import nn
 
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
-from vit_demo.training.data import ImageDataset, Split, concat_datasets, load_digits
+from vit_demo.training.datasets import DATA_NOTES, load_split, training_dataset
 from vit_demo.training.distillation import ConvNet, load_pretrained_vit
-from vit_demo.training.drawings import make_digit_outliers, make_synthetic_digits
-from vit_demo.training.photo_outliers import make_photo_outliers
-from vit_demo.training.photos import load_photos
+from vit_demo.training.image_dataset import ImageDataset
 from vit_demo.training.predictions import fit_temperature, predict
 from vit_demo.training.recipes import RECIPES, Recipe
 from vit_demo.training.trainer import Trainer
 from vit_demo.weights import Preset
 from vit_demo.weights.checkpoints import save_checkpoint
 
-DATA_NOTES = {
-    "digits": "MNIST (Y. LeCun, C. Cortes, C. Burges), 55,000 training digits, CC BY-SA 3.0; drawings of this project",
-    "photos": "40 classes of Tiny ImageNet, and Imagenette, training sets, ImageNet's terms: non-commercial research; "
-    "photos from public repositories where the folder holds them, mostly without a stated licence; generated pictures",
-}
 MONITORED_IMAGES = 1000
 """Number of validation images that are evaluated after each epoch."""
 
@@ -56,7 +49,7 @@ def train_preset(
     if any(path.exists() and not path.is_dir() for path in (out, *out.parents)):
         raise InputError(f"The folder {out} cannot be made, because it is a file: choose another one.")
     training, test, validation = (load_split(preset, data, split) for split in ("train", "test", "validation"))
-    monitored = evenly_spaced_subset(validation, MONITORED_IMAGES)
+    monitored = validation.evenly_spaced(MONITORED_IMAGES)
     paths = []
     for name in dict.fromkeys(preset.checkpoint_name(p) for p in preset.patch_sizes):
         recipe = replace(RECIPES[name], epochs=epochs or RECIPES[name].epochs)
@@ -105,18 +98,6 @@ def load_teacher(
     return cast(ConvNet, trainer.trained_network)
 
 
-def training_dataset(data: ImageDataset, recipe: Recipe, seed: int) -> ImageDataset:
-    """The training data with what the recipe adds to it."""
-    datasets = [data]
-    if recipe.synthetic_digits:
-        datasets.append(make_synthetic_digits(recipe.synthetic_digits, seed))
-    if recipe.digit_outliers:
-        datasets.append(make_digit_outliers(recipe.digit_outliers, seed, data))
-    if recipe.photo_outliers:
-        datasets.append(make_photo_outliers(recipe.photo_outliers, seed, recipe.teacher_image_size))
-    return concat_datasets(datasets)
-
-
 def export_checkpoint(
     path: Path,
     network: ViT,
@@ -144,13 +125,3 @@ def export_checkpoint(
         "test_accuracy": {str(p): predict(network, test, preset, p).accuracy for p in patch_sizes},
     }
     save_checkpoint(path, network, record | results)
-
-
-def load_split(preset: Preset, data: Path, split: Split) -> ImageDataset:
-    """One split of a preset's data."""
-    return load_digits(data, split) if preset.task == "digits" else load_photos(data, split, preset.image_size)
-
-
-def evenly_spaced_subset(data: ImageDataset, count: int) -> ImageDataset:
-    """At most ``count`` images, evenly spaced over a dataset."""
-    return data.subset(torch.linspace(0, len(data) - 1, min(count, len(data))).long())

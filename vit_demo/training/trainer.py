@@ -22,8 +22,8 @@ from tqdm import tqdm
 
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
-from vit_demo.training.data import ImageDataset
 from vit_demo.training.distillation import ConvNet, Student, label_rows, student_loss
+from vit_demo.training.image_dataset import ImageDataset
 from vit_demo.training.predictions import normalise, predict
 from vit_demo.training.recipes import Recipe
 from vit_demo.weights.preset import Preset

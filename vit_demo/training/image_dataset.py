@@ -1,9 +1,9 @@
-"""Labelled images in memory, and the digits: MNIST from an ``.npz`` file or as torchvision downloads it."""
+"""Labelled images in memory, and how they are read from the files of a data folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,13 +14,8 @@ import torch
 from torch import Tensor
 
 from vit_demo.errors import InputError
-from vit_demo.images import to_mnist
 
 Split = Literal["train", "validation", "test"]
-
-DIGITS = tuple("0123456789")
-VALIDATION_DIGITS = 5000
-"""Number of digits at the end of MNIST's training set that form the validation split."""
 
 OUTLIER, UNLABELLED = -1, -2
 """Labels of an image that shows none of the classes, and of one whose target comes from a teacher alone."""
@@ -49,6 +44,10 @@ class ImageDataset:
         weights = None if self.weights is None else self.weights[indices]
         return replace(self, images=chosen, labels=self.labels[indices], weights=weights)
 
+    def evenly_spaced(self, count: int) -> ImageDataset:
+        """At most ``count`` images, evenly spaced over all."""
+        return self.subset(torch.linspace(0, len(self) - 1, min(count, len(self))).long())
+
     @property
     def epoch_size(self) -> int:
         """Number of images drawn in an epoch."""
@@ -71,58 +70,6 @@ def concat_datasets(datasets: Sequence[ImageDataset]) -> ImageDataset:
         labels=torch.cat([data.labels for data in datasets]),
         weights=torch.cat(weights) if weights else None,
     )
-
-
-def load_digits(folder: Path, split: Split) -> ImageDataset:
-    """MNIST from ``mnist.npz``, or as torchvision downloads it: 55,000, 5,000 and 10,000 digits."""
-    key = "test" if split == "test" else "train"
-    path = find_file(folder, "mnist.npz")
-    if path is not None:
-        with open_arrays(path) as file:
-            images, labels = file[f"{key}_images"], file[f"{key}_labels"]
-    else:
-        images, labels = _download_mnist(folder, train=key == "train")
-    if key == "train":
-        rows = slice(-VALIDATION_DIGITS, None) if split == "validation" else slice(-VALIDATION_DIGITS)
-        images, labels = images[rows], labels[rows]
-    digits = torch.from_numpy(np.ascontiguousarray(images))[:, None]  # [N, 28, 28] -> [N, 1, 28, 28]
-    return ImageDataset(digits, torch.from_numpy(labels.astype(np.int64)), DIGITS)
-
-
-def load_other_digits(folder: Path) -> dict[str, ImageDataset]:
-    """Further sets of handwritten digits by name, for evaluation only, preprocessed as the page does it.
-
-    ``digits_other.npz``, which may be missing, holds pairs of arrays ``NAME_images`` (grey, of any size) and
-    ``NAME_labels``.
-    """
-    path = find_file(folder, "digits_other.npz")
-    if path is None:
-        return {}
-    datasets = {}
-    with open_arrays(path) as file:
-        for name in (key.removesuffix("_images") for key in file.files if key.endswith("_images")):
-            digits = np.stack([to_mnist(image) for image in file[f"{name}_images"]])
-            labels = torch.from_numpy(file[f"{name}_labels"].astype(np.int64))
-            datasets[name] = ImageDataset(torch.from_numpy(digits)[:, None], labels, DIGITS)
-    return datasets
-
-
-def _download_mnist(folder: Path, *, train: bool) -> tuple[np.ndarray, np.ndarray]:
-    from torchvision.datasets import MNIST
-
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}: pass the folder of the data with --data.")
-    try:
-        data = MNIST(folder, train=train, download=True)
-    except (RuntimeError, OSError) as error:
-        with suppress(OSError):  # the empty folders that the download has made
-            (folder / "MNIST" / "raw").rmdir()
-            (folder / "MNIST").rmdir()
-        raise InputError(
-            f"There is no mnist.npz in {folder}, and MNIST could not be downloaded: pass the folder that holds it with "
-            "--data."
-        ) from error
-    return data.data.numpy(), data.targets.numpy()
 
 
 @contextmanager
