@@ -18,30 +18,37 @@ export function fitCanvas(canvas, host, pictureSize) {
   return size;
 }
 
+/** Paints a picture alone, and returns the canvas' context, in CSS pixels. */
+export function paintPicture(canvas, [width, height], image, pixelated) {
+  const context = canvas.getContext("2d");
+  context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.imageSmoothingQuality = "high";
+  context.imageSmoothingEnabled = !pixelated;
+  context.drawImage(image, 0, 0, width, height);
+  return context;
+}
+
 /**
  * Paints a result.
  * `map` is one value for each patch, or null, and `style` how it is coloured (see heatmapColours.js); `queried` and
  * `hovered` are patches, or null; `dropped` is a set of them.
  */
 export function paintResult(canvas, [width, height], result, { map, style, opacity, queried, hovered, dropped }) {
-  const context = canvas.getContext("2d");
-  context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
-  context.clearRect(0, 0, width, height);
-  context.imageSmoothingQuality = "high";
-  context.imageSmoothingEnabled = !result.pixelated;
-  context.drawImage(result.picture, 0, 0, width, height);
+  const context = paintPicture(canvas, [width, height], result.picture, result.pixelated);
   context.imageSmoothingEnabled = !isCoarse(result);
   // Until the map of a new picture is computed, the picture is shown without one.
   if (map) context.drawImage(heatCanvas(map, result, opacity, undefined, style), 0, 0, width, height);
 
   const box = { left: 0, top: 0, width, height };
   if (dropped.size) hatchPatches(context, box, result, dropped);
-  if (Math.min(width / result.columns, height / result.rows) >= FINEST_GRID) paintGrid(context, box, result);
+  paintGrid(context, box, result);
   if (hovered !== null && hovered !== queried) outlinePatch(context, patchBox(hovered, box, result), 1);
   if (queried !== null) outlinePatch(context, patchBox(queried, box, result), 2.5);
 }
 
 export function paintGrid(context, { width, height }, { rows, columns, pixelated }) {
+  if (Math.min(width / columns, height / rows) < FINEST_GRID) return;
   context.beginPath();
   for (let column = 1; column < columns; column++) {
     const x = (column * width) / columns;

@@ -4,29 +4,23 @@
 import { pixelCanvas } from "../../../shared/dom.js";
 import { patchBox } from "../../../shared/geometry.js";
 import { isCoarse } from "../../heatmapColours.js";
-import { hatchPatches, outlinePatch, paintGrid } from "../../pictureCanvas.js";
+import { hatchPatches, outlinePatch, paintGrid, paintPicture } from "../../pictureCanvas.js";
 
-const FINEST_GRID = 8; // CSS pixels, as in the attention's picture
 const LONGEST_LABEL = 2; // characters
 const SMALLEST_LABELLED = 26; // CSS pixels
 
 /**
- * Paints a picture, {rows, columns, dropped, tokenOf}, from its `image`.
+ * Paints a picture, {rows, columns, dropped, tokenOf}, from its `image`, and what its tokens show.
  * `colours` has an entry for each token; `smooth` blends those of neighbours; `outlined` lists [patch, line width];
  * `labels` holds the text and `segments` the segment of each token. All of these may be missing.
  */
-export function paintPicture(
+export function paintTokens(
   canvas,
   [width, height],
   picture,
   { image, pixelated, colours, smooth, outlined = [], labels, segments },
 ) {
-  const context = canvas.getContext("2d");
-  context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
-  context.clearRect(0, 0, width, height);
-  context.imageSmoothingQuality = "high";
-  context.imageSmoothingEnabled = !pixelated;
-  context.drawImage(image, 0, 0, width, height);
+  const context = paintPicture(canvas, [width, height], image, pixelated);
   const box = { left: 0, top: 0, width, height };
   if (colours) {
     context.imageSmoothingEnabled = smooth && !isCoarse(picture);
@@ -35,7 +29,7 @@ export function paintPicture(
   }
   if (picture.dropped.size) hatchPatches(context, box, picture, picture.dropped);
   const side = Math.min(width / picture.columns, height / picture.rows);
-  if (side >= FINEST_GRID) paintGrid(context, box, picture);
+  paintGrid(context, box, picture);
   if (segments) paintBorders(context, [width / picture.columns, height / picture.rows], bordersOf(picture, segments));
   if (labels && side >= SMALLEST_LABELLED) paintLabels(context, box, picture, labels, side);
   for (const [patch, weight] of outlined) outlinePatch(context, patchBox(patch, box, picture), weight);

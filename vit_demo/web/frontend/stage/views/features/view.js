@@ -11,7 +11,7 @@ import { fitCanvas, listenToPatches } from "../../pictureCanvas.js";
 import { createMethodDocs } from "../about/view.js";
 import { createFeatureControls, showLegend } from "./controls.js";
 import { classesOf, hintsOf, MODES, readingOf, subjectOf } from "./modes.js";
-import { paintPicture } from "./patchCanvas.js";
+import { paintTokens } from "./patchCanvas.js";
 import { createSecondPicture } from "./secondPicture.js";
 import { decodeTokens } from "./tokens.js";
 
@@ -155,7 +155,7 @@ export function create(group, { request, change, upload, examples }) {
 
   function paintOne(index, picture, image, options) {
     const size = fitCanvas(canvases[index], panes[index], picture.size);
-    paintPicture(canvases[index], size, picture, { image, pixelated: result.pixelated, ...options });
+    paintTokens(canvases[index], size, picture, { image, pixelated: result.pixelated, ...options });
   }
 
   function paintScene(mode, k) {
