@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-MOST = 25
-"""Functions in which the way of a stroke or a click is told."""
+MOST = 25  # functions in which the way of a stroke or a click is told
 ROW = re.compile(r"^\| \d+ \| (.*?) \| (.*?) \|$", re.MULTILINE)
 
 

@@ -32,11 +32,8 @@ LOGSUMEXP = np.log(np.exp(SCORES).sum(-1))
 ATTENTION = np.exp(SCORES - LOGSUMEXP[..., None])
 """What the page must find: [blocks, heads, tokens, tokens], each row sums to 1."""
 
-block_requests: list[tuple[str, int]] = []
-"""The traces that the page has requested."""
-
+block_requests: list[tuple[str, int]] = []  # the traces that the page has requested
 other_requests: list[dict[str, Any]] = []
-"""What else it has requested."""
 
 faults: set[str] = set()
 """What goes wrong: "broken", every request; "half broken", the second half of a test; "slow map", the map of occlusion

@@ -29,7 +29,6 @@ SECTIONS = {
     "Compare": ".compare dl dd",
     "Build": ".build pre",
 }
-"""The other sections of the page, and what is there once they are drawn."""
 
 FIND = """async (own) => {
   const found = await axe.run(document, { resultTypes: ["violations"] });

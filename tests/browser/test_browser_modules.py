@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator, Page
 
 
-received: list[Any] = []
-"""The requests that Python has got."""
+received: list[Any] = []  # by Python
 
 
 def inputs_page() -> gr.Blocks:

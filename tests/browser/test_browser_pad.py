@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 Ink = np.ndarray
-received: list[str] = []
-"""The drawings, or names of examples, that the page has sent, in order."""
+received: list[str] = []  # the drawings, or names of examples, that the page has sent, in order
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 SOURCE = "document.querySelector('.stage').__stage.current()?.source"
 LION = vit_demo.explore(EXAMPLE_PHOTOS["lion"].path, "photos-tiny").top(1)[0][0]
-"""What the model says of the first example."""
 
 GIVE = """([kind, selector, content]) => {
   const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));

@@ -55,6 +55,13 @@ def test_logsumexp_and_one_dot_product_give_one_value(trace_of: MakeTrace, writt
         torch.testing.assert_close(value, full[:, :, i, j], atol=1e-5, rtol=0)
 
 
+def test_each_head_shows_the_mean_of_a_pooling_with_another_number_of_heads(trace_of: MakeTrace) -> None:
+    trace = trace_of()
+    trace.pooling = torch.rand(2, 5, 17)
+    expected = (trace.pooling.sum(1) / 5)[:, None].repeat(1, 3, 1)
+    torch.testing.assert_close(attention_from(trace, 2, None), expected)
+
+
 def test_large_scores_do_not_overflow() -> None:
     q = torch.full((1, 1, 3, 4), 100.0)
     trace = Recording(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])

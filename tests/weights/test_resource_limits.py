@@ -87,6 +87,8 @@ def test_the_largest_patches_and_networks_are_still_allowed(monkeypatch):
     limits.check_for_visitors(config, limits.MAX_PARAMETERS)
     with pytest.raises(PresetError, match="too much time or memory"):
         limits.check_for_visitors(config, limits.MAX_PARAMETERS + 1)
+    with pytest.raises(PresetError, match="pixels along a side"):
+        limits.check_network(vit_demo.model.ViTConfig(pos_embed_grid=limits.MAX_IMAGE_SIZE // 16 + 1))
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,6 @@ ATTACKED = {
     "model": ("name", "kind"),
     "method_docs": ("method", "kind"),
 }
-"""The fields of each kind of request."""
 
 
 def test_every_component_has_the_same_kinds_of_requests(page):

@@ -217,7 +217,6 @@ os.wait()
 print(len(list(pathlib.Path(sys.argv[1]).rglob("photo.png"))))
 (uploads.folder() / "photo.png").write_text("another")
 """
-"""One that is killed, then one that ends."""
 
 
 def test_the_folders_of_killed_servers_are_deleted(tmp_path):

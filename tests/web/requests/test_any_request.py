@@ -25,8 +25,7 @@ from vit_demo.web.requests.payload import data_url
 from ...asynchronous import run
 from ...replies import handle
 
-EXAMPLES = int(os.environ.get("VIT_DEMO_EXAMPLES", "40"))
-"""Examples of each test; more for a long run."""
+EXAMPLES = int(os.environ.get("VIT_DEMO_EXAMPLES", "40"))  # of each test
 
 QUICK = settings(
     max_examples=EXAMPLES,
