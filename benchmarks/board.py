@@ -1,4 +1,4 @@
-"""The board of faithfulness as a document: tables and a plot of what ``benchmarks.faithfulness`` measured."""
+"""The faithfulness benchmark as a document: tables and a plot of what ``benchmarks.faithfulness`` measured."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ Record = dict[str, Any]
 """Of one method on one picture: ``network``, ``image``, ``method``, ``seconds`` of the processor, ``areas``: removal ->
 (deletion, insertion). Or of one method: ``network``, ``method``, ``megabytes``."""
 
-HEAD = """# The board of faithfulness
+HEAD = """# Faithfulness benchmark
 
 Each method ranks the patches of a picture. They are then removed in that order (deletion), or returned to a picture
 without any (insertion): painted grey, blurred, or dropped from the sequence. The table shows insertion minus deletion
 of the class's probability, higher is better, with its 95 % interval over the images.
 [Explanations](explanations.md) describes the methods.
 
-**A star marks what is no better than a random order**: image by image, the difference does not exceed that of a random
-order by more than the interval. `edges` is a sham: where the picture has edges, whatever the network says.
+**A star marks a result that is not significantly better than a random order**: the 95 % interval of the paired
+difference from the random order, image by image, is not entirely above 0. `edges` is a control that ignores the
+network and ranks patches by the strength of their edges.
 
 ![Insertion minus deletion of every method](images/faithfulness.svg)
 
 {overview}
 
 Seconds of processor time (median) and the peak of memory over that of a plain pass are those of the ViT-Ti/16 in
-bfloat16 on one thread. Made by `python -m benchmarks faithfulness --data PATH --memory --docs docs`, which goes on
-where it ended.
+bfloat16 on one thread. Made by `python -m benchmarks faithfulness --data PATH --count 20 --memory --docs docs`; an
+interrupted run can be resumed by the same command.
 
 ## Areas
 

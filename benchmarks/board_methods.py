@@ -1,4 +1,4 @@
-"""The maps of the board of faithfulness: every registered method, variants, other libraries' methods, and shams."""
+"""The maps of the faithfulness benchmark: every registered method, variants, other libraries' methods, and controls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Map = Callable[[TracedViT, Tensor, int], Tensor]
 
 
 def maps() -> dict[str, Map]:
-    """Every method with its defaults, variants that are worth a line, others' methods, and two shams."""
+    """Every method with its defaults, variants that are worth a line, others' methods, and two controls."""
 
     def ours(compute: Callable[..., Tensor]) -> Map:
         return lambda model, images, target: compute(model, images, target)[0]

@@ -11,6 +11,9 @@ DIGITS_PRESET = "digits-small"
 PHOTOS_PRESET = "photos-tiny"
 """The model of a photo, if none is named."""
 
+LARGE_PHOTO_PRESET = "vit-s16"
+"""The model with 1,000 classes that the page's photo tab offers; the default there once it is on this machine."""
+
 MAX_PICTURE_BYTES = 50_000_000
 """Size of a picture file, read or uploaded."""
 

@@ -21,7 +21,6 @@ FOLDERS = [ROOT / "node_modules", *map(Path, filter(None, os.environ.get("NODE_P
 AXE = next((path for folder in FOLDERS if (path := folder / "axe-core" / "axe.min.js").is_file()), None)
 
 GRADIOS_OWN = {"aria-prohibited-attr", "color-contrast", "label-content-name-mismatch", "image-redundant-alt"}
-"""Rules that Gradio's own elements break."""
 
 SECTIONS = {
     "Features": ".features .legend > *",

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 SEQUENCES = int(os.environ.get("VIT_DEMO_CLICK_SEQUENCES", "3"))
 CLICKS = 30
-DELAYS = (0, 50, 150)
-"""Milliseconds by which each reply is delayed, in turn."""
+DELAYS = (0, 50, 150)  # milliseconds, for each reply in turn
 
 CLICKABLE = """() => [...document.querySelectorAll(
   "[role=tab], .example, #photos button, #patch-size input, #fit input, .remove, [data-action], .sections button,"

@@ -128,7 +128,8 @@ def test_more_methods_open_over_the_page_and_close_by_themselves(browser: Browse
 
 
 def test_the_hint_names_the_grid_of_a_photo_that_keeps_its_aspect_ratio(page: Page, address: str) -> None:
-    open_page(page, f"{address}#tab=photos&photo=church")
+    page.goto(f"{address}#tab=photos&photo=church")
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     hint = page.locator("#model .size-text")
     page.wait_for_function("document.querySelector('.stage').__stage.current()?.source.example === 'church'")
     assert hint.inner_text().startswith("10 × 10 patches + class token = 101 tokens.")
@@ -163,7 +164,8 @@ CUT_OFF = """() => {
 def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str) -> None:
     context = browser.new_context(viewport={"width": 320, "height": 700}, is_mobile=True, has_touch=True)
     page = context.new_page()
-    open_page(page, address)
+    page.goto(address)
+    page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     for section in ("Attention", "Features", "Step by step", "Build", "Compare"):
         page.locator(".sections").get_by_role("button", name=section, exact=True).tap()
         if section == "Build":  # with the longest numbers

@@ -5,15 +5,8 @@ from pathlib import Path
 
 import torch
 
-from vit_demo.training.digits import load_digits, load_other_digits
-from vit_demo.training.drawings import (
-    EVALUATION_KINDS,
-    evaluation_digit_outliers,
-    make_digit_outliers,
-    make_synthetic_digits,
-)
+from vit_demo.training import digits, drawings, photo_outliers
 from vit_demo.training.image_dataset import ImageDataset, Split, concat_datasets, find_file
-from vit_demo.training.photo_outliers import evaluation_photo_outliers, make_photo_outliers
 from vit_demo.training.photos import PHOTO_SETS, TEST_PHOTOS, load_other_photos, load_photo_set, load_photos
 from vit_demo.training.recipes import Recipe
 from vit_demo.weights import Preset
@@ -28,18 +21,19 @@ DATA_NOTES = {
 
 def load_split(preset: Preset, data: Path, split: Split) -> ImageDataset:
     """One split of a preset's data."""
-    return load_digits(data, split) if preset.task == "digits" else load_photos(data, split, preset.image_size)
+    is_digits = preset.task == "digits"
+    return digits.load_digits(data, split) if is_digits else load_photos(data, split, preset.image_size)
 
 
 def training_dataset(data: ImageDataset, recipe: Recipe, seed: int) -> ImageDataset:
     """The training data with what the recipe adds to it."""
     datasets = [data]
     if recipe.synthetic_digits:
-        datasets.append(make_synthetic_digits(recipe.synthetic_digits, seed))
+        datasets.append(drawings.make_synthetic_digits(recipe.synthetic_digits, seed))
     if recipe.digit_outliers:
-        datasets.append(make_digit_outliers(recipe.digit_outliers, seed, data))
+        datasets.append(drawings.make_digit_outliers(recipe.digit_outliers, seed, data))
     if recipe.photo_outliers:
-        datasets.append(make_photo_outliers(recipe.photo_outliers, seed, recipe.teacher_image_size))
+        datasets.append(photo_outliers.make_photo_outliers(recipe.photo_outliers, seed, recipe.teacher_image_size))
     return concat_datasets(datasets)
 
 
@@ -50,7 +44,7 @@ def labelled_sets(preset: Preset, data: Path) -> dict[str, ImageDataset]:
     ImageNet's classes and of Imagenette's classes follow separately.
     """
     if preset.task == "digits":
-        return {"mnist": load_digits(data, "test"), **load_other_digits(data)}
+        return {"mnist": digits.load_digits(data, "test"), **digits.load_other_digits(data)}
     side = preset.image_size
     datasets = {name: _relabel(load_photo_set(data, name, "test", side), preset) for name in PHOTO_SETS}
     if find_file(data, f"{TEST_PHOTOS}.npz"):
@@ -65,10 +59,10 @@ def labelled_sets(preset: Preset, data: Path) -> dict[str, ImageDataset]:
 def outlier_sets(preset: Preset, data: Path) -> dict[str, ImageDataset]:
     """Images that show none of a preset's classes, by kind: generated ones, and photos if the folder holds them."""
     if preset.task == "digits":
-        return {kind: evaluation_digit_outliers(kind) for kind in EVALUATION_KINDS}
+        return {kind: drawings.evaluation_digit_outliers(kind) for kind in drawings.EVALUATION_KINDS}
     others = load_other_photos(data, preset.image_size)
     photos = {"photos of other things": others} if others is not None else {}
-    return evaluation_photo_outliers(preset.image_size) | photos
+    return photo_outliers.evaluation_photo_outliers(preset.image_size) | photos
 
 
 def _relabel(data: ImageDataset, preset: Preset) -> ImageDataset:

@@ -1,4 +1,4 @@
-"""The descriptions of the endpoints, for people and for programs, and the board to which methods link."""
+"""The descriptions of the endpoints, for people and for programs, and the benchmark to which methods link."""
 
 from collections.abc import Callable
 from functools import cache

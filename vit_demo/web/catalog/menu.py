@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from vit_demo.defaults import LARGE_PHOTO_PRESET
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
@@ -31,9 +32,6 @@ FlexiViT (Beyer et al., 2022, https://arxiv.org/abs/2212.08013) on timm's checkp
 
 BYTES_PER_PARAMETER = 4
 """The Hub's weights are float32."""
-
-LARGE_PHOTO_PRESET = "vit-s16"
-"""The model with 1,000 classes that the photo tab offers; the default there once it is on this machine."""
 
 _NOTEBOOKS = {
     "ViT-Tiny": VIT_TINY,

@@ -46,7 +46,7 @@ def sections() -> dict[str, str]:
 
 
 def board_html() -> str:
-    """The board of faithfulness, whose rows can be linked to by the anchors of the file, such as a method's name."""
+    """The faithfulness benchmark, whose rows can be linked to by the anchors of the file, such as a method's name."""
     html = to_html(read_document("faithfulness.md"))
     return re.sub(r"<tr>(\s*<td>)&lt;a id=&quot;([\w-]+)&quot;&gt;&lt;/a&gt;", r'<tr id="\2">\1', html)
 

@@ -7,8 +7,10 @@ from vit_demo.errors import PresetError
 from vit_demo.inference.engine import get_engine
 from vit_demo.inference.job import Job
 from vit_demo.web import settings
-from vit_demo.web.guard.limits import MAX_NAME_LENGTH
 from vit_demo.weights import PRESETS, Preset
+
+MAX_NAME_LENGTH = 200
+"""Characters of a preset's, a method's or a class's name in a request."""
 
 PROMPT = "Enter a Vision Transformer on the Hugging Face Hub, as org/name."
 

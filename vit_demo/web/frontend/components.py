@@ -12,11 +12,12 @@ import gradio as gr
 from starlette.responses import Response
 
 import vit_demo.web.guard.replacements  # noqa: F401
+from vit_demo.defaults import LARGE_PHOTO_PRESET
 from vit_demo.methods import METHODS
 from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import DIGITS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
-from vit_demo.web.catalog.menu import LARGE_PHOTO_PRESET, default_photo_preset, menu_entries, starting_points
+from vit_demo.web.catalog.menu import default_photo_preset, menu_entries, starting_points
 from vit_demo.web.frontend.assets import read, read_styles, stage_styles, view_names
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.frontend.modules import load_script

@@ -14,13 +14,14 @@ from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
-from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
 from vit_demo.web.requests import parse
 from vit_demo.weights import Preset
 
 Json = dict[str, Any]
 
-_maps: ByteCache[NDArray[np.float32]] = ByteCache(RESULT_CACHE_BYTES, lambda values: values.nbytes)
+MAP_CACHE_BYTES = 16 << 20
+
+_maps: ByteCache[NDArray[np.float32]] = ByteCache(MAP_CACHE_BYTES, lambda values: values.nbytes)
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,15 @@ from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
 from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
+from vit_demo.web.catalog.visitor_presets import MAX_NAME_LENGTH
 from vit_demo.web.guard import uploads
-from vit_demo.web.guard.limits import MAX_NAME_LENGTH, PICTURE_CACHE_BYTES
 from vit_demo.weights import PRESETS, Preset
 
 EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
 """The names of the example digits."""
+
+PICTURE_CACHE_BYTES = 48 << 20
+"""Decoded photos, kept for the next patch size or fit."""
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 

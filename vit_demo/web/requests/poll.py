@@ -16,7 +16,6 @@ from vit_demo.inference.limits import job_bytes
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, method_html
-from vit_demo.web.guard.limits import RESULT_CACHE_BYTES
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
@@ -33,7 +32,10 @@ POLLS_WITHOUT_PROGRESS = 3
 waiting costs a busy server less than the same request once more. Not longer, because a browser has six connections,
 and requests for a picture that has changed meanwhile occupy them until they return."""
 
-_replies: ByteCache[bytes] = ByteCache(RESULT_CACHE_BYTES, len)
+REPLY_CACHE_BYTES = 16 << 20
+"""Replies to the page, compressed."""
+
+_replies: ByteCache[bytes] = ByteCache(REPLY_CACHE_BYTES, len)
 
 
 async def handle(request: Any) -> bytes:

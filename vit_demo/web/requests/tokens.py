@@ -28,7 +28,6 @@ from vit_demo import features
 from vit_demo.errors import InputError
 from vit_demo.inference import patch_features
 from vit_demo.inference.exploration import Exploration
-from vit_demo.web.guard.limits import MAX_SENT_TOKENS
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import data_url, encode
 
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
     from vit_demo.web.requests.maps import RequestedResult
 
 Json = dict[str, Any]
+
+MAX_SENT_TOKENS = 4096
+"""Patches, of both pictures together, whose tokens the page gets in one reply."""
 
 CLASSES = 3
 """The most likely classes of a patch that are sent."""

@@ -1,9 +1,13 @@
 // @ts-check
-// Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left.
+// Dropped patches: the visitor takes patches out of the sequence, and the model runs on the tokens that are left. They are
+// hatched in every picture.
 
+import { patchBox } from "../shared/geometry.js";
 import { english } from "../shared/language.js";
 import { createRequestIds } from "../shared/requests.js";
 import { openResult } from "./result.js";
+
+const HATCH = 7; // CSS pixels between two lines
 
 /**
  * `prepare(result)` is awaited before `show(result)` gets the result without the dropped patches; `onChange(part)` is
@@ -106,4 +110,26 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     whole: () => whole,
     error: () => error,
   };
+}
+
+/** Dropped patches: grey, hatched, nothing of the picture left. */
+export function hatchPatches(context, box, result, dropped) {
+  context.save();
+  context.beginPath();
+  for (const patch of dropped) {
+    const { left, top, width, height } = patchBox(patch, box, result);
+    context.rect(left, top, width, height);
+  }
+  context.fillStyle = "#6f727a";
+  context.fill();
+  context.clip();
+  context.beginPath();
+  for (let x = -box.height; x < box.width; x += HATCH) {
+    context.moveTo(x, 0);
+    context.lineTo(x + box.height, box.height);
+  }
+  context.strokeStyle = "#8d9099";
+  context.lineWidth = HATCH / 4;
+  context.stroke();
+  context.restore();
 }

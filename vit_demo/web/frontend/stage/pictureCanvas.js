@@ -1,10 +1,10 @@
 // The picture under its heatmap, with its grid and the marked patches, at the screen's own density.
 
 import { fitInside, patchAt, patchBox } from "../shared/geometry.js";
+import { hatchPatches } from "./dropping.js";
 import { heatCanvas, isCoarse } from "./heatmapColours.js";
 
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
-const HATCH = 7; // CSS pixels between two lines
 const SMALLEST_OUTLINE = 9; // CSS pixels
 
 /** Fits the canvas into its box, whose size never changes, and returns its size in CSS pixels. */
@@ -63,28 +63,6 @@ export function paintGrid(context, { width, height }, { rows, columns, pixelated
   context.strokeStyle = pixelated ? "rgb(0 0 0 / 12%)" : "rgb(255 255 255 / 16%)";
   context.lineWidth = 1;
   context.stroke();
-}
-
-/** Dropped patches: grey, hatched, nothing of the picture left. */
-export function hatchPatches(context, box, result, dropped) {
-  context.save();
-  context.beginPath();
-  for (const patch of dropped) {
-    const { left, top, width, height } = patchBox(patch, box, result);
-    context.rect(left, top, width, height);
-  }
-  context.fillStyle = "#6f727a";
-  context.fill();
-  context.clip();
-  context.beginPath();
-  for (let x = -box.height; x < box.width; x += HATCH) {
-    context.moveTo(x, 0);
-    context.lineTo(x + box.height, box.height);
-  }
-  context.strokeStyle = "#8d9099";
-  context.lineWidth = HATCH / 4;
-  context.stroke();
-  context.restore();
 }
 
 /** White with a dark halo, so that it stands out from any picture and heatmap; never too small to find. */

@@ -2,7 +2,7 @@
 // What one is looking at, how to look around, and how the map is computed: the section of the project's docs.
 
 import { setText } from "../../../shared/dom.js";
-import { createTermList, createTooltip, setExplainedText } from "../../../shared/glossary.js";
+import { createTermList, createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { isFaint } from "../../heatmapColours.js";

@@ -2,7 +2,7 @@
 
 import { constants } from "../../../shared/constants.js";
 import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
-import { createTooltip, setExplainedText } from "../../../shared/glossary.js";
+import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
 import { className, formatArea, formatNumber } from "../../format.js";

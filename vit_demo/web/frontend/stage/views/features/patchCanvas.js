@@ -3,8 +3,9 @@
 
 import { pixelCanvas } from "../../../shared/dom.js";
 import { patchBox } from "../../../shared/geometry.js";
+import { hatchPatches } from "../../dropping.js";
 import { isCoarse } from "../../heatmapColours.js";
-import { hatchPatches, outlinePatch, paintGrid, paintPicture } from "../../pictureCanvas.js";
+import { outlinePatch, paintGrid, paintPicture } from "../../pictureCanvas.js";
 
 const LONGEST_LABEL = 2; // characters
 const SMALLEST_LABELLED = 26; // CSS pixels

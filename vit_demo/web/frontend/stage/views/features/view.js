@@ -2,7 +2,7 @@
 
 import { loadImage, setProgress, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour } from "../../../shared/geometry.js";
-import { createTooltip, setExplainedText } from "../../../shared/glossary.js";
+import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { pageState } from "../../../shared/pageState.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";

@@ -3,7 +3,7 @@
 import { constants } from "../../../shared/constants.js";
 import { make, setProgress, setText } from "../../../shared/dom.js";
 import { fitInside, patchBox } from "../../../shared/geometry.js";
-import { createTooltip, setExplainedText } from "../../../shared/glossary.js";
+import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
 import { percent, targetOf } from "../../format.js";

@@ -1,7 +1,7 @@
 // The field's terms, each explained where it is met: on hover, on focus with the Tab key, and on tap.
 
-import { make, setText } from "./dom.js";
-import { translate } from "./language.js";
+import { make, setText } from "../dom.js";
+import { translate } from "../language.js";
 import { TERMS } from "./texts.js";
 
 /** All terms with their explanations, as a list of definitions. */
