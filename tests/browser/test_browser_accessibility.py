@@ -52,13 +52,15 @@ def problems(page: Page) -> list[str]:
 
 
 def open_panels(page: Page) -> None:
-    """Shows everything that is folded: all methods, how the map is computed, the logit lens."""
+    """Shows everything that is folded: all methods, how the map is computed, tests of the heatmap, the logit lens."""
     method_button(page, "Rollout").check()
     page.get_by_text("How is this computed?").click()
     page.get_by_text("Source and details").click()
     page.locator(".method-docs a").first.wait_for()
     page.get_by_text("Prediction after each block (logit lens)").click()
     page.locator(".logit-lens li").first.wait_for()
+    page.get_by_role("button", name="Test this heatmap").click()
+    page.locator(".findings .randomization", has_text="randomized").wait_for()
 
 
 @pytest.mark.skipif(AXE is None, reason="needs `npm ci`")
@@ -76,9 +78,6 @@ def test_axe_finds_nothing_of_ours(request: pytest.FixtureRequest, address: str,
         for panels in ("closed", "open"):
             if panels == "open":
                 open_panels(page)
-                if tab == "Draw a digit":
-                    page.get_by_role("button", name="Test this heatmap").click()
-                    page.locator(".findings .randomization", has_text="randomized").wait_for()
             found += [f"{tab}, panels {panels}: {problem}" for problem in problems(page)]
         if tab == "Draw a digit" and (screen, theme) in (("page", "light"), ("phone", "dark")):
             for name, content in SECTIONS.items():

@@ -20,6 +20,7 @@ from vit_demo.weights import Preset
 Json = dict[str, Any]
 
 MAP_CACHE_BYTES = 16 << 20
+"""Maps as numbers, which the tests of a heatmap read again."""
 
 _maps: ByteCache[NDArray[np.float32]] = ByteCache(MAP_CACHE_BYTES, lambda values: values.nbytes)
 
