@@ -169,7 +169,7 @@ def test_a_network_may_have_one_block():
 
 
 def test_without_a_convolution_the_patches_are_a_square_that_divides_the_picture():
-    assert find_patch_size(nn.Identity(), 32, 5 + 2 * 2) == 16  # not 3 x 3 patches
+    assert find_patch_size(nn.Identity(), (32, 32), 5 + 2 * 2) == 16  # not 3 x 3 patches
 
 
 def test_what_cannot_be_traced_gets_a_sentence():

@@ -82,7 +82,7 @@ def iter_attention_rows(q: Tensor, k: Tensor) -> Iterator[tuple[slice, Tensor]]:
     """
     batch, heads, n, d = q.shape
     num_keys = k.shape[2]
-    if is_short(k):  # buffers and padding would cost more than they gain
+    if is_short(k) or not n:  # buffers and padding would cost more than they gain
         yield slice(0, n), attention_rows(q, k)
         return
     queries, keys = (q.float() * d**-0.5).reshape(-1, n, d), pad_keys(k)  # [B * H, n, d], [B * H, width, d]

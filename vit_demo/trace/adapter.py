@@ -1,42 +1,68 @@
 """Finds what must be known of a network: a few passes on noise, and no assumption about its class."""
 
+from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
-from vit_demo.errors import PresetError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import Pool
+from vit_demo.trace.proof import prove
 from vit_demo.trace.recording import Recording
-from vit_demo.trace.structure import NOT_SEEN, Probe, Structure, find_blocks, find_patch_size, find_pool, logits_of
-from vit_demo.trace.traced_vit import TracedViT, in_eval
+from vit_demo.trace.structure import (
+    HIERARCHICAL,
+    NOT_FOLLOWED,
+    NOT_SEEN,
+    Probe,
+    Structure,
+    find_blocks,
+    find_patch_size,
+    find_pool,
+    has_logits,
+    logits_of,
+)
+from vit_demo.trace.traced_vit import TracedViT, in_eval, keep_order
 
 MAX_PREFIX = 17
 """Tokens before the patches: a class token and sixteen registers, more than any published network has."""
 SAME = 1e-3
 """Largest difference of logits, as a share of their size, between leaving tokens out and masking them."""
-FAILURES = (RuntimeError, ValueError, TypeError, AssertionError, IndexError)
-"""What networks raise for an input that they do not take."""
+COMPILED = "This network is compiled: pass the one that torch.compile was given."
+
+_found: WeakKeyDictionary[nn.Module, dict[Hashable, tuple[ViTConfig, Structure]]] = WeakKeyDictionary()
 
 
-def adapt(module: nn.Module, image_size: int, *, patch_size: int | None = None, in_channels: int = 3) -> TracedViT:
-    """Makes a ``TracedViT`` of a network.
+def adapt(
+    module: nn.Module, image_size: int | tuple[int, int], *, patch_size: int | None = None, in_channels: int = 3
+) -> TracedViT:
+    """Makes a ``TracedViT`` of a network, once it is proved that all of its attention is seen; see ``proof``.
+
+    What was found is kept for as long as the network consists of the same modules.
 
     Args:
         module: Takes images ``[B, C, height, width]``; gives logits ``[B, K]``, or an output of transformers.
-        image_size: Side of its input, in pixels.
+        image_size: Side of its input, or height and width, in pixels.
         patch_size: In pixels; found for None.
         in_channels: Of the images.
 
     Raises:
-        PresetError: If it cannot be run on such images, or its attention, patches or tokens are not found.
+        PresetError: If it cannot be run on such images, its patches or tokens are not found, or its attention is not
+            seen whole.
     """
     if isinstance(module, ViT):
         return TracedViT.of(module)
-    with in_eval(module):
-        return _adapt(module, image_size, patch_size, in_channels)
+    size = (image_size, image_size) if isinstance(image_size, int) else image_size
+    parts = tuple((name, id(one), type(one)) for name, one in module.named_modules())
+    found, key = _found.setdefault(module, {}), (size, patch_size, in_channels, hash(parts))
+    if key not in found:
+        with in_eval(module), torch.inference_mode(False):
+            network = _adapt(module, size, patch_size, in_channels)
+        found[key] = network.config, network.structure
+    return TracedViT(module, *found[key])
 
 
 def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
@@ -47,39 +73,64 @@ def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
     Raises:
         PresetError: As ``adapt``.
     """
-    probe, config, *_ = _probe(module, image_size, None, 3)
+    probe, config, *_ = _probe(module, (image_size, image_size), None, 3)
     return config, probe.has_mask
 
 
+def _run(module: nn.Module, images: Tensor) -> Any:
+    """What the network returns; ``PresetError`` with its own words if it fails, whatever it raises."""
+    kernels = (one.kernel_size[0] for one in module.modules() if isinstance(one, nn.Conv2d))
+    try:
+        return module(images, **keep_order(module, images, int(next(kernels, 1))))
+    except InputError:
+        raise
+    except Exception as error:  # the network is another's
+        size = " x ".join(map(str, images.shape[1:]))
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:150]
+        raise PresetError(
+            f"This network does not take images of {size} ({reason}): pass its part for images, or the input that it "
+            "takes as a tensor or by transform=."
+        ) from error
+
+
 def _probe(
-    module: nn.Module, image_size: int, patch_size: int | None, in_channels: int
-) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor]:
+    module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int
+) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor, Tensor]:
+    if any(hasattr(one, "_orig_mod") or one._compiled_call_impl is not None for one in module.modules()):
+        raise PresetError(COMPILED)
+    if any(parameter.is_inference() for parameter in module.parameters()):
+        raise PresetError("This network was made in torch.inference_mode, so it has no gradients: make it outside.")
     generator = torch.Generator().manual_seed(0)
-    noise = torch.randn(1, in_channels, image_size, image_size, generator=generator, device="cpu", dtype=torch.float32)
-    noise = noise.to(next(module.parameters(), torch.zeros(())))
+    noise = torch.randn(1, in_channels, *size, generator=generator, device="cpu", dtype=torch.float32)
+    noise = noise.to(next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(())))
     probe = Probe()
     with torch.no_grad(), probe.watching(module), probe:
-        try:
-            output = module(noise)
-        except FAILURES as error:
-            size = f"{in_channels} x {image_size} x {image_size}"
-            raise PresetError(f"This network does not take images of {size}: pass a tensor or transform=.") from error
+        output = _run(module, noise)
+    logits = logits_of(output)
     if not probe.paths:
-        raise PresetError(NOT_SEEN)
+        raise PresetError(HIERARCHICAL if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
+    if probe.others or len({shape[2] for shape in probe.shapes}) > 1:
+        raise PresetError(HIERARCHICAL)
     parts = find_blocks(probe)
-    num_tokens = probe.shapes[0][2]
-    patch = patch_size or find_patch_size(module, image_size, num_tokens)
-    prefix = num_tokens - (image_size // patch) ** 2
-    if not 0 <= prefix <= MAX_PREFIX or image_size % patch:
+    num_tokens, tokens = probe.shapes[0][2], _tokens(probe, parts[2])
+    if num_tokens not in tokens.shape[:2]:
+        raise PresetError(
+            f"The attention that was seen in this network is not between its {tokens.shape[1]} tokens: choose a plain "
+            "Vision Transformer."
+        )
+    patch = patch_size or find_patch_size(module, size, num_tokens)
+    prefix = num_tokens - (size[0] // patch) * (size[1] // patch)
+    if not 0 <= prefix <= MAX_PREFIX or size[0] % patch or size[1] % patch:
         raise PresetError(f"Patches of {patch} pixels do not give the {num_tokens} tokens of this network.")
+    _check_calls(probe, parts[0])
     # timm's networks without classes return the pooled vector.
-    has_classes = getattr(module, "num_classes", 1) != 0 and (isinstance(output, Tensor) or hasattr(output, "logits"))
-    heads, dim = probe.shapes[0][1], probe.tokens[parts[2]][0].shape[2]
+    has_classes = getattr(module, "num_classes", 1) != 0 and has_logits(output)
+    heads, dim = probe.shapes[0][1], tokens.shape[2]
     config = ViTConfig(
-        image_size=image_size,
+        image_size=size[0],
         patch_size=patch,
         in_channels=in_channels,
-        num_classes=logits_of(output).shape[1] if has_classes else 0,
+        num_classes=logits.shape[1] if has_classes else 0,
         embed_dim=dim if dim % heads == 0 else heads * probe.shapes[0][3],
         depth=len(probe.paths),
         num_heads=heads,
@@ -87,57 +138,84 @@ def _probe(
         class_token=False,
         num_registers=prefix,
     )
-    return probe, config, parts, noise
+    return probe, config, parts, noise, logits
 
 
-def _adapt(module: nn.Module, image_size: int, patch_size: int | None, in_channels: int) -> TracedViT:
-    probe, config, (blocks, entry, end), noise = _probe(module, image_size, patch_size, in_channels)
+def _tokens(probe: Probe, name: str) -> Tensor:
+    """What a module returns, without the tuple or list around it."""
+    output = probe.tokens[name][1]
+    tokens: Tensor = output[0] if isinstance(output, tuple | list) else output
+    return tokens
+
+
+def _check_calls(probe: Probe, blocks: list[str]) -> None:
+    """``PresetError`` if a block runs twice, or blocks have different numbers of attentions."""
+    counts = {sum(f"{path}.".startswith(f"{block}.") for path in probe.paths) for block in blocks} - {0}
+    if len(counts) > 1 or any(probe.calls[block] > 1 for block in blocks) or probe.pools > 1:
+        raise PresetError(
+            "The blocks of this network run more than once, differ in their number of attentions, or several of these "
+            "pool the tokens: choose a plain Vision Transformer."
+        )
+
+
+def _adapt(module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int) -> TracedViT:
+    probe, config, (blocks, entry, end), noise, logits = _probe(module, size, patch_size, in_channels)
+    output, num_tokens = probe.tokens[end][1], probe.shapes[0][2]
     structure = Structure(
         blocks=tuple(blocks),
         entry=entry,
         exit=end,
         norm=probe.norm_after(end),
         projections=tuple(probe.projections.get(index, "") for index in range(config.depth)),
-        in_tuples=isinstance(probe.tokens[end][1], tuple),
+        container=type(output)() if isinstance(output, tuple | list) else None,
+        sequence_first=_tokens(probe, end).shape[:2] == (num_tokens, 1),
+        size=None if size[0] == size[1] else size,
         leaves_out=False,
         takes_any_size=False,
     )
     prefix = config.num_registers
-    pool = _pool(TracedViT(module, config, structure), probe.tokens[end][1], prefix)
+    network = TracedViT(module, config, structure)
+    _pool(network, output, prefix)  # refuses a network without gradients
+    suffix, parallel = prove(network, probe, noise, logits)
+    structure = replace(structure, suffix=suffix, parallel=parallel)
+    pool = _pool(TracedViT(module, config, structure), output, prefix)
     names = [name for name, _ in module.named_parameters()]
     has_class_token = prefix > 0 and (pool != "mean" or any("cls" in name or "class_" in name for name in names))
     config = replace(config, pool=pool, class_token=has_class_token, num_registers=prefix - has_class_token)
     network = TracedViT(module, config, structure)
-    structure = replace(structure, leaves_out=_can_leave_out(network, noise), takes_any_size=_is_flexible(network))
+    leaves_out = _can_leave_out(network, noise)
+    structure = replace(
+        structure, drops=leaves_out is not None, leaves_out=bool(leaves_out), takes_any_size=_is_flexible(network)
+    )
     return TracedViT(module, config, structure)
 
 
 def _pool(network: TracedViT, output: Any, num_prefix_tokens: int) -> Pool:
     """What the head reads; see ``find_pool``."""
-    x = output[0] if isinstance(output, tuple) else output
     with torch.inference_mode(False), torch.enable_grad():
-        x = x.detach().clone().requires_grad_()
-        logits = network.forward_head(x).float()
-        weights = torch.linspace(1, 2, logits.shape[1], device=logits.device).cos()
-        (gradient,) = torch.autograd.grad((logits * weights).sum(), x)
+        x = network.structure.unpack(output).detach().clone().requires_grad_()
+        try:
+            logits = network.forward_head(x).float()
+            weights = torch.linspace(1, 2, logits.shape[1], device=logits.device).cos()
+            (gradient,) = torch.autograd.grad((logits * weights).sum(), x)
+        except RuntimeError as error:  # quantized
+            raise PresetError("This network has no gradients: pass one with floating-point weights.") from error
     return find_pool(gradient[0].float(), num_prefix_tokens)
 
 
 @torch.no_grad()
-def _can_leave_out(network: TracedViT, noise: Tensor) -> bool:
-    """Whether a pass without the tokens of some patches gives what masking them gives."""
-    rows = network.config.image_size // network.patch_size
-    kept = torch.arange(0, rows * rows, 2, device=noise.device)[None]
+def _can_leave_out(network: TracedViT, noise: Tensor) -> bool | None:
+    """Whether a pass without the tokens of some patches gives what masking them gives; None if neither works."""
+    p, (height, width) = network.patch_size, network.image_size
+    kept = torch.arange(0, (height // p) * (width // p), 2, device=noise.device)[None]
     try:
         masked = network(noise, kept_patches=kept).float()
-    except RuntimeError as error:
-        raise PresetError(
-            "The tokens of this network were not found: its blocks must get and return [B, N, D]."
-        ) from error
+    except Exception:  # whatever its head raises
+        return None
     network.leaves_out = True
     try:
         found = network(noise, kept_patches=kept).float()
-    except FAILURES:
+    except Exception:  # of blocks that need all tokens
         return False
     return bool((found - masked).abs().max() <= SAME * masked.abs().max().clamp_min(1e-3))
 
@@ -145,10 +223,10 @@ def _can_leave_out(network: TracedViT, noise: Tensor) -> bool:
 @torch.no_grad()
 def _is_flexible(network: TracedViT) -> bool:
     """Whether a pass on a picture of another shape has a token for each of its patches."""
-    c, recording = network.config, Recording()
-    shape = 1, c.in_channels, c.image_size, c.image_size - c.patch_size
+    c, recording, (height, width) = network.config, Recording(), network.image_size
+    shape = 1, c.in_channels, height, width - network.patch_size
     try:
         network(torch.zeros(shape, device=network.device, dtype=network.dtype), recording)
-    except (*FAILURES, PresetError):
+    except Exception:  # whatever a network raises for it
         return False
     return recording.num_tokens == c.num_prefix_tokens + recording.grid[0] * recording.grid[1]

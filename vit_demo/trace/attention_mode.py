@@ -2,12 +2,13 @@
 
 torch passes each of its functions through the modes that are active in a thread. So a mode sees every call of
 ``scaled_dot_product_attention`` and of ``multi_head_attention_forward``, and in networks that write attention out, each
-softmax over ``[B, H, N, N]`` and the product with the values that follows it.
+softmax of scores and the product with the values that follows it (see ``written_out``).
 """
 
 import inspect
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,25 +17,26 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.model.resample import without_autocast
+from vit_demo.trace.written_out import SOFTMAX, Follower, Product
 
 LOWEST = -1e4
 """The score of what a mask excludes: finite, since minus infinity times 0 is not a number, and exp of it is 0."""
-
-SOFTMAX: set[Callable[..., Any]] = {F.softmax, torch.softmax, Tensor.softmax}
-PRODUCT = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
-UNCHANGED = {F.dropout, torch.dropout, Tensor.to, Tensor.type_as}
-"""What may stand between the softmax and the product; in eval mode it changes at most the type of the numbers."""
 
 _OF_HEADS = inspect.signature(F.multi_head_attention_forward)
 
 
 class AttentionMode(TorchFunctionMode):
-    """Calls ``attend`` in place of each attention of the network that runs within it."""
+    """Calls ``attend`` in place of each attention of the network that runs within it.
 
-    def __init__(self) -> None:
+    Attributes:
+        batch: Number of images; that of the first tensor with four axes for None.
+        saw_softmax: Whether there was a softmax that may be attention's.
+    """
+
+    def __init__(self, batch: int | None = None) -> None:
         super().__init__()
-        self._scores: Tensor | None = None
-        self._attention: Tensor | None = None
+        self.batch, self.saw_softmax = batch, False
+        self._follower = Follower()
         self._needs_projection = False
         self.given: tuple[Tensor, Tensor, Tensor, Tensor | None, float]
         """Of the attention that ``attend`` gets: q, k, v, mask and scale as the network gave them."""
@@ -61,24 +63,23 @@ class AttentionMode(TorchFunctionMode):
     ) -> Any:
         """Handles one call of torch; see ``TorchFunctionMode``."""
         kwargs = kwargs or {}
+        if self.batch is None:
+            self.batch = next((x.shape[0] for x in args if isinstance(x, Tensor) and x.dim() == 4), None)
         if func is F.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
         if func is F.multi_head_attention_forward:
             return self._of_heads(func, args, kwargs)
-        if func in SOFTMAX:
-            return self._softmax(func, args, kwargs)
-        if self._attention is not None:
-            if func in PRODUCT and args[0] is self._attention:
-                return self._product(func, args[1])
-            if func is torch.einsum and len(args) == 3 and args[1] is self._attention:
-                return self._product(lambda a, v: func(args[0], a, v), args[2])
-            if func in UNCHANGED and args[0] is self._attention:
-                self._attention = func(*args, **kwargs)
-                return self._attention
+        if (product := self._follower.product(func, args, kwargs)) is not None:
+            return self._product(product, partial(func, *args, **kwargs))
         if func is F.linear and self._needs_projection:
             self._needs_projection = False
             self.project(args[1])
-        return func(*args, **kwargs)
+        result = func(*args, **kwargs)
+        if func in SOFTMAX:
+            self._softmax(args, kwargs, result)
+        else:
+            self._follower.follow(func, args, kwargs, result)
+        return result
 
     def _fused(
         self,
@@ -102,6 +103,10 @@ class AttentionMode(TorchFunctionMode):
             return F.scaled_dot_product_attention(query, key, value, mask, **options)
 
         self._needs_projection = True
+        if query.dim() == 3 and self.batch and query.shape[0] % self.batch == 0 and attn_mask is None:
+            heads = query.shape[0] // self.batch  # [B * H, N, d]
+            query, key, value = (x.unflatten(0, (self.batch, heads)) for x in (query, key, value))
+            return self._fused(query, key, value, None, **options).flatten(0, 1)
         if query.dim() != 4:
             return compute(None)
         self.given = query, key, value, attn_mask, query.shape[-1] ** -0.5 if scale is None else scale
@@ -132,28 +137,28 @@ class AttentionMode(TorchFunctionMode):
             weights = weights.mean(1) if a["average_attn_weights"] else weights
         return F.linear(out.permute(2, 0, 1, 3).flatten(2), a["out_proj_weight"], a["out_proj_bias"]), weights
 
-    def _softmax(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        result, scores = func(*args, **kwargs), args[0]
+    def _softmax(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> None:
+        scores = args[0] if args else kwargs["input"]
         axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        if scores.dim() == 4 and axis in (-1, 3):
-            self._scores, self._attention = scores, result
-        return result
+        if scores.dim() in (3, 4) and isinstance(axis, int):
+            self.saw_softmax = True
+            self._follower.start(result, scores, axis, self.batch or 1)
 
-    def _product(self, func: Callable[..., Any], v: Tensor) -> Tensor:
+    def _product(self, product: Product, own: Callable[[], Tensor]) -> Tensor:
         """The product of a softmax with values: with the scores as queries, and a key of its own for each token."""
-        scores, attention = self._scores, self._attention
-        assert scores is not None and attention is not None
-        self._scores = self._attention = None
+        scores, v = product.scores, product.values
         self._needs_projection = True
 
         def compute(extra: Tensor | None) -> Tensor:
-            return func(attention if extra is None else (scores + extra).softmax(-1).to(attention.dtype), v)
+            return product.canonical(own()) if extra is None else (scores + extra).softmax(-1).to(v.dtype) @ v
 
         n = scores.shape[-1]
         k = torch.eye(n, dtype=scores.dtype, device=scores.device).expand(*scores.shape[:2], n, n)
-        q = scores * math.sqrt(n)
+        # What a mask excludes has a score of minus infinity, or the lowest number there is.
+        highest = scores.detach().amax(-1, keepdim=True)
+        q = scores.maximum(highest.clamp_min(LOWEST) + LOWEST) * math.sqrt(n)
         self.given = q, k, v, None, n**-0.5
-        return self.attend(q, k, v, compute)
+        return product.original(self.attend(q, k, v, compute))
 
 
 def attention_scores(q: Tensor, k: Tensor) -> Tensor:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
 from vit_demo.model import ViT
 from vit_demo.trace.attention_mode import LOWEST, AttentionMode, attention_rows
 from vit_demo.trace.recording import Recording
+from vit_demo.trace.structure import in_this_thread, input_of, with_input
 
 if TYPE_CHECKING:
     from vit_demo.trace.traced_vit import TracedViT
@@ -31,16 +31,20 @@ class Pass(AttentionMode):
     """
 
     def __init__(
-        self, network: TracedViT, recording: Recording | None, kept: Tensor | None, attention_fn: AttentionFn | None
+        self,
+        network: TracedViT,
+        batch: int,
+        recording: Recording | None,
+        kept: Tensor | None,
+        attention_fn: AttentionFn | None,
     ) -> None:
-        super().__init__()
+        super().__init__(batch)
         self._network, self._recording, self._attention_fn = network, recording, attention_fn
         self._is_own = isinstance(network.module, ViT)
         self._kept: Tensor | None = None  # [B, K']: prefix included
         if kept is not None:
             prefix = network.config.num_prefix_tokens
             self._kept = torch.cat([torch.arange(prefix, device=kept.device).expand(len(kept), -1), kept + prefix], 1)
-        self._thread = threading.get_ident()
         self._handles: list[RemovableHandle] = []
         self.count = 0
 
@@ -78,6 +82,9 @@ class Pass(AttentionMode):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
+        suffix = self._network.structure.suffix
+        if suffix:
+            q, k, v = (x.roll(suffix, 2) if x.shape[2] > 1 else x for x in (q, k, v))
         if q.shape[2] == 1 < k.shape[2] and self._recording is not None:
             shares = attention_rows(q, k)[:, :, 0]
             unread = self._recording.num_tokens - shares.shape[2]  # prefix tokens that the pooling leaves out
@@ -96,33 +103,28 @@ class Pass(AttentionMode):
         if self._recording is not None:
             self._recording.add(q2, k2, v2)
         if self._attention_fn is None:
-            return compute(mask)
+            return compute(mask.roll(-suffix, 3) if suffix and mask is not None else mask)
         out = self._attention_fn(q2, k2, v2)
-        if mask is None:
-            return out
-        whole = out.new_zeros(*q.shape[:3], out.shape[3])
-        return whole.scatter(2, rows.expand(len(out), out.shape[1], -1, out.shape[3]), out)
+        if mask is not None:
+            whole = out.new_zeros(*q.shape[:3], out.shape[3])
+            out = whole.scatter(2, rows.expand(len(out), out.shape[1], -1, out.shape[3]), out)
+        return out.roll(-suffix, 2) if suffix else out
 
     def _hook(self, register: Callable[..., RemovableHandle], hook: Callable[..., Any]) -> None:
         """Registers a hook of a module that runs in this thread alone."""
-
-        def in_thread(_: nn.Module, *given: Any) -> Any:
-            return hook(*given) if threading.get_ident() == self._thread else None
-
-        self._handles.append(register(in_thread))
+        self._handles.append(register(in_this_thread(lambda _, *given: hook(*given))))
 
     def _enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        x = args[0] if args else kwargs["hidden_states"]
+        given, structure = input_of(args, kwargs), self._network.structure
         if self._kept is not None and self._network.leaves_out:
-            x = self._gather(x)
-        x = self._note(x)
-        return ((x, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": x})
+            given = structure.pack(self._gather(structure.unpack(given)), given)
+        return with_input(args, kwargs, self._note(given))
 
     def _leave(self, output: Any) -> Any:
         if self._kept is None or self._network.leaves_out:
             return output
-        x = output[0] if isinstance(output, tuple) else output
-        return (self._gather(x), *output[1:]) if isinstance(output, tuple) else self._gather(x)
+        structure = self._network.structure
+        return structure.pack(self._gather(structure.unpack(output)), output)
 
     def _note(self, output: Any) -> Any:
         """Records tokens, and returns what the network goes on with, so that a gradient reaches what is recorded.
@@ -131,13 +133,14 @@ class Pass(AttentionMode):
         """
         if self._recording is None or not self._recording.record_tokens:
             return output
-        x = output[0] if isinstance(output, tuple) else output
+        structure = self._network.structure
+        x = structure.unpack(output)
         if self._kept is None or x.shape[1] == self._kept.shape[1]:
             self._recording.tokens.append(x)
-            return output
+            return structure.pack(x, output)
         self._recording.tokens.append(part := self._gather(x))
         x = x.scatter(1, self._kept.to(x.device)[:, :, None].expand(part.shape), part)
-        return (x, *output[1:]) if isinstance(output, tuple) else x
+        return structure.pack(x, output)
 
     def _gather(self, x: Tensor) -> Tensor:
         assert self._kept is not None

@@ -1,9 +1,11 @@
 """What a network is made of, seen while it runs once: its blocks, its tokens, and which of them its head reads."""
 
-import math
-from collections.abc import Callable, Iterator
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,12 +19,20 @@ NOT_SEEN = (
     "No attention was seen in this network: use one that calls torch's scaled_dot_product_attention or a softmax, "
     'without torch.compile (in transformers: attn_implementation="sdpa" or "eager").'
 )
+NOT_FOLLOWED = (
+    "A softmax was seen in this network, but not how attention is used: multiply it with the values by matmul, bmm or "
+    "einsum, or call torch's scaled_dot_product_attention."
+)
+HIERARCHICAL = (
+    "This network is hierarchical: its blocks differ in their numbers of tokens, or have fewer keys than queries. "
+    "Choose a plain Vision Transformer."
+)
 LISTS = (nn.ModuleList, nn.Sequential)
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
 
 
-OUTPUTS = ("logits", "image_embeds", "pooler_output")
-"""Fields of transformers' outputs, the first that is there; the second and third are no classes."""
+OUTPUTS = ("logits", "image_embeds", "pooler_output", "last_hidden_state")
+"""Fields of transformers' outputs, the first that is there; only the first has classes."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,12 @@ class Structure:
         exit: The module that they leave last.
         norm: The module that normalizes them then; empty if none does.
         projections: The weight of the output projection of each attention; empty where there is none.
-        in_tuples: Whether a block returns its tokens within a tuple.
+        container: What a block returns its tokens in, if it does not return them alone: an empty tuple or list.
+        sequence_first: Whether tokens are ``[N, B, D]``, not ``[B, N, D]``.
+        suffix: Tokens after the patches, such as registers; they are counted among the prefix tokens, as the first.
+        parallel: Whether the attentions of a block, if it has several, read the same tokens.
+        size: Height and width of the pictures that the network was found with, if they are no square.
+        drops: Whether patches can be left out of the sequence; not if the head needs a token for each.
         leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
         takes_any_size: Whether pictures may have other sides than those that the network was found with.
     """
@@ -45,37 +60,89 @@ class Structure:
     exit: str
     norm: str = ""
     projections: tuple[str, ...] = ()
-    in_tuples: bool = False
+    container: tuple[Any, ...] | list[Any] | None = None
+    sequence_first: bool = False
+    suffix: int = 0
+    parallel: bool = True
+    size: tuple[int, int] | None = None
+    drops: bool = True
     leaves_out: bool = True
     takes_any_size: bool = True
 
+    def unpack(self, output: Any) -> Tensor:
+        """The tokens ``[B, N, D]``, prefix first, in what a block gets or returns."""
+        x = output[0] if isinstance(output, tuple | list) else output
+        x = x.transpose(0, 1) if self.sequence_first else x
+        return x.roll(self.suffix, 1) if self.suffix else x
+
+    def pack(self, x: Tensor, like: Any) -> Any:
+        """The opposite of ``unpack``, in place of the tokens in ``like``."""
+        x = x.roll(-self.suffix, 1) if self.suffix else x
+        x = x.transpose(0, 1) if self.sequence_first else x
+        return type(like)((x, *like[1:])) if isinstance(like, tuple | list) else x
+
 
 def logits_of(output: Any) -> Tensor:
-    """The logits ``[B, K]``, or the pooled vector, in what a network returns; ``PresetError`` if there is none."""
-    found = output if isinstance(output, Tensor) else next((output[n] for n in OUTPUTS if n in output), None)
-    if not isinstance(found, Tensor) or found.dim() != 2:
+    """The logits ``[B, K]`` in what a network returns; of one without classes the pooled vector, or the first token.
+
+    In a tuple or list the first tensor with two axes is taken. ``PresetError`` if there is none.
+    """
+    if isinstance(output, Mapping):
+        output = next((output[name] for name in OUTPUTS if output.get(name) is not None), None)
+    elif isinstance(output, tuple | list):
+        output = next((x for x in output if isinstance(x, Tensor) and x.dim() == 2), None)
+    if isinstance(output, Tensor) and output.dim() == 3:
+        output = output[:, 0]
+    if not isinstance(output, Tensor) or output.dim() != 2:
         raise PresetError("This network gives no logits [B, K]: wrap it in a module that does.")
-    return found
+    return output
+
+
+def has_logits(output: Any) -> bool:
+    """Whether what a network returns can be logits of classes."""
+    if isinstance(output, Mapping):
+        return output.get("logits") is not None
+    return isinstance(output, tuple | list) or output.dim() == 2
+
+
+def input_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The first argument of a module: its tokens, alone or in a list."""
+    return args[0] if args else next(iter(kwargs.values()), None)
+
+
+def with_input(args: tuple[Any, ...], kwargs: dict[str, Any], x: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a module with another first one."""
+    return ((x, *args[1:]), kwargs) if args else (args, {**kwargs, next(iter(kwargs)): x})
+
+
+def in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """A hook of a module that runs in the thread that made it alone; others may run the same network meanwhile."""
+    thread = threading.get_ident()
+    return lambda *given: hook(*given) if threading.get_ident() == thread else None
 
 
 class Probe(AttentionMode):
-    """One pass of a network, with the module in which each attention happened.
+    """One pass of a network on one picture, with the module in which each attention happened.
 
     Attributes:
         paths: Of the modules that called each self-attention, outermost first.
         shapes: Of the values, ``[B, H, N, e]``.
         projections: The name of each output projection's weight, where there is one.
-        tokens: What each module got and returned, if these are tokens ``[B, N, D]``.
+        tokens: What each module got and returned, if these are tokens: of three axes, or lists of such.
+        calls: How many times each module ran.
         has_mask: Whether something is added to the scores, such as relative positions.
-        pools: Whether one query attends to all tokens at the end (attention pooling).
+        pools: How many times one query attended to all tokens (attention pooling).
+        others: How many attentions had other numbers of queries and keys.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(batch=1)
         self.paths, self.shapes, self._stack = list[str](), list[torch.Size](), list[str]()
         self.projections, self._names = dict[int, str](), dict[int, str]()
-        self.tokens, self.modules = dict[str, tuple[Tensor, Any]](), dict[str, nn.Module]()
-        self.pools = self.has_mask = False
+        self.tokens, self.modules = dict[str, tuple[Any, Any]](), dict[str, nn.Module]()
+        self.calls = Counter[str]()
+        self._started = list[tuple[str, Any]]()
+        self.has_mask, self.pools, self.others = False, 0, 0
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Notes where it happens."""
@@ -83,7 +150,10 @@ class Probe(AttentionMode):
             self.paths.append(self._stack[-1] if self._stack else "")
             self.shapes.append(v.shape)
             self.has_mask |= self.given[3] is not None
-        self.pools |= q.shape[2] == 1 < k.shape[2]
+        elif q.shape[2] == 1:
+            self.pools += 1
+        else:
+            self.others += 1
         return compute(None)
 
     def project(self, weight: Tensor) -> None:
@@ -93,41 +163,54 @@ class Probe(AttentionMode):
 
     def norm_after(self, end: str) -> str:
         """The name of the module that normalizes what another returned; empty if none does."""
-        output = self.tokens[end][1]
-        last = output[0] if isinstance(output, tuple) else output
-        after = [name for name, (x, _) in self.tokens.items() if x is last]
+        last = _first(self.tokens[end][1])
+        after = [name for name, (x, _) in self.tokens.items() if _first(x) is last]
         return next((name for name in after if "Norm" in type(self.modules[name]).__name__), "")
+
+    def ends(self, like: Tensor) -> tuple[str, str]:
+        """The names of the modules that get tokens of this shape first, and return them last."""
+        fits = [name for name, (x, _) in self.tokens.items() if _first(x).shape == like.shape]  # in the order of ends
+        started = next(name for name, x in self._started if name in fits and _first(x).shape == like.shape)
+        return started, fits[-1]
 
     @contextmanager
     def watching(self, module: nn.Module) -> Iterator[None]:
-        """Follows which module runs."""
+        """Follows which module runs, in this thread."""
         self.modules = dict(module.named_modules())
         self._names = {id(parameter): name for name, parameter in module.named_parameters()}
 
-        def enter(name: str) -> Callable[..., None]:
-            return lambda module, args, kwargs: self._stack.append(name)
+        def enter(name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self._stack.append(name)
+            self.calls[name] += 1
+            if _is_tokens(x := input_of(args, kwargs)):
+                self._started.append((name, x))
 
-        def leave(name: str) -> Callable[..., None]:
-            def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-                self._stack.pop()
-                x = args[0] if args else kwargs.get("hidden_states")
-                y = output[0] if isinstance(output, tuple) else output
-                if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dim() == 3 and x.shape == y.shape:
-                    self.tokens[name] = x, output
-
-            return hook
+        def leave(name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            self._stack.pop()
+            x = input_of(args, kwargs)
+            if _is_tokens(x) and _is_tokens(output) and _first(x).shape == _first(output).shape:
+                self.tokens.pop(name, None)
+                self.tokens[name] = x, output
 
         handles = []
         for name, one in self.modules.items():
             handles += [
-                one.register_forward_pre_hook(enter(name), with_kwargs=True),
-                one.register_forward_hook(leave(name), with_kwargs=True),
+                one.register_forward_pre_hook(in_this_thread(partial(enter, name)), with_kwargs=True),
+                one.register_forward_hook(in_this_thread(partial(leave, name)), with_kwargs=True),
             ]
         try:
             yield
         finally:
             for handle in handles:
                 handle.remove()
+
+
+def _first(x: Any) -> Any:
+    return x[0] if isinstance(x, tuple | list) and x else x
+
+
+def _is_tokens(x: Any) -> bool:
+    return isinstance(_first(x), Tensor) and _first(x).dim() == 3
 
 
 def find_blocks(probe: Probe) -> tuple[list[str], str, str]:
@@ -161,20 +244,22 @@ def find_blocks(probe: Probe) -> tuple[list[str], str, str]:
     return blocks, container, container
 
 
-def find_patch_size(module: nn.Module, image_size: int, num_tokens: int) -> int:
+def find_patch_size(module: nn.Module, size: tuple[int, int], num_tokens: int) -> int:
     """The side of the patches: that of the first convolution whose stride is its kernel, else from the tokens.
 
-    ``PresetError`` if no number of tokens before the patches makes these a square.
+    ``PresetError`` if no number of tokens before the patches leaves as many as patches tile a picture of this size.
     """
+    height, width = size
     for one in module.modules():
         if isinstance(one, nn.Conv2d) and one.kernel_size == one.stride and one.kernel_size[0] > 1:
-            size = one.kernel_size[0]
-            if isinstance(size, int) and (image_size // size) ** 2 <= num_tokens:
-                return size
+            side = one.kernel_size[0]
+            if isinstance(side, int) and (height // side) * (width // side) <= num_tokens:
+                return side
+    sides = [side for side in range(1, min(size) + 1) if not (height % side or width % side)]
     for prefix in range(min(num_tokens, 18)):
-        side = math.isqrt(num_tokens - prefix)
-        if side and side * side == num_tokens - prefix and image_size % side == 0:
-            return image_size // side
+        for side in sides:
+            if (height // side) * (width // side) == num_tokens - prefix:
+                return side
     raise PresetError(NO_PATCHES)
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypedDict
 from weakref import WeakKeyDictionary
 
@@ -39,7 +40,7 @@ class _Running:
     def __init__(self) -> None:
         self.lock, self.skipping = threading.Lock(), threading.Lock()
         self.count = 0
-        self.training: list[nn.Module] = []  # what was in training mode before the first of them
+        self.before: list[tuple[Any, str, Any]] = []  # what was changed for them: an object, its attribute, its value
 
 
 _running: WeakKeyDictionary[nn.Module, _Running] = WeakKeyDictionary()
@@ -51,22 +52,47 @@ def _running_in(module: nn.Module) -> _Running:
 
 @contextmanager
 def in_eval(module: nn.Module) -> Iterator[None]:
-    """Runs a network in eval mode; after the last of several threads, each module is in its own mode again."""
+    """Runs a network in eval mode; after the last of several threads, each module is in its own mode again.
+
+    Gradient checkpointing is off, because it would run a part again in the backward, where nothing is recorded; so is
+    the random masking of masked autoencoders.
+    """
     running = _running_in(module)
     with running.lock:
         # Of our own network, whose parts are in one mode, looking at each would take a tenth of a small one's pass.
         if not running.count and (module.training or not isinstance(module, ViT)):
-            running.training = [one for one in module.modules() if one.training]
-            for one in running.training:
-                one.training = False
+            for one in module.modules():
+                parts: tuple[tuple[Any, str, Any], ...] = (
+                    (one, "training", False),
+                    (one, "grad_checkpointing", False),
+                    (one, "gradient_checkpointing", False),
+                    (getattr(one, "config", None), "mask_ratio", 0.0),
+                )
+                for part, name, value in parts:
+                    if getattr(part, name, value) != value:
+                        running.before.append((part, name, getattr(part, name)))
+                        setattr(part, name, value)
         running.count += 1
     try:
         yield
     finally:
         with running.lock:
             running.count -= 1
-            while not running.count and running.training:
-                running.training.pop().training = True
+            while not running.count and running.before:
+                setattr(*running.before.pop())
+
+
+@cache
+def _parameters(kind: type[nn.Module]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.forward).parameters)
+
+
+def keep_order(module: nn.Module, images: Tensor, patch_size: int) -> dict[str, Any]:
+    """What a masked autoencoder of transformers, which shuffles patches by noise, must get so that it does not."""
+    if "noise" not in _parameters(type(module)):
+        return {}
+    count = (images.shape[2] // patch_size) * (images.shape[3] // patch_size)
+    return {"noise": torch.arange(count, device=images.device).expand(len(images), -1)}
 
 
 class TracedViT(nn.Module):
@@ -88,8 +114,6 @@ class TracedViT(nn.Module):
         self.module, self.config, self.structure = module, config, structure
         self.patch_size, self.leaves_out = config.patch_size, structure.leaves_out
         self.training = module.training
-        # Whether the network takes pictures of other sizes if it is told so, as some of transformers do.
-        self._interpolates = "interpolate_pos_encoding" in inspect.signature(module.forward).parameters
 
     @classmethod
     def of(cls, vit: ViT) -> TracedViT:
@@ -132,11 +156,13 @@ class TracedViT(nn.Module):
             options = {"patch_size": p}
         elif p != self.patch_size:
             raise PresetError(f"This network has patches of {self.patch_size} pixels: leave patch_size out.")
-        elif self._interpolates and images.shape[2:] != (self.config.image_size,) * 2:
-            options = {"interpolate_pos_encoding": True}
+        else:
+            options = self.options(images)
+        if kept_patches is not None and not self.structure.drops:
+            raise PresetError("Patches cannot be removed from this network: its head needs a token for each.")
         if recording is not None:
             recording.start((images.shape[2] // p, images.shape[3] // p), self.config.num_prefix_tokens, kept_patches)
-        with in_eval(self.module), Pass(self, recording, kept_patches, attention_fn) as running:
+        with in_eval(self.module), Pass(self, len(images), recording, kept_patches, attention_fn) as running:
             logits = logits_of(self.module(images.to(self.dtype), **options))
         if not running.count and not (recording and recording.q) and (recording is not None or attention_fn):
             raise PresetError(NOT_SEEN)
@@ -147,9 +173,21 @@ class TracedViT(nn.Module):
         if isinstance(self.module, ViT):
             return self.module.forward_head(self.module.norm(x))
         c = self.config
-        blank = x.new_zeros(len(x), c.in_channels, c.image_size, c.image_size, dtype=self.dtype)
+        blank = x.new_zeros(len(x), c.in_channels, *self.image_size, dtype=self.dtype)
         with _running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
-            return logits_of(self.module(blank))
+            return logits_of(self.module(blank, **self.options(blank)))
+
+    def options(self, images: Tensor) -> dict[str, Any]:
+        """What the network gets beside the images ``[B, C, height, width]``, if it is one of transformers."""
+        found = keep_order(self.module, images, self.patch_size)
+        if images.shape[2:] != self.image_size and "interpolate_pos_encoding" in _parameters(type(self.module)):
+            found["interpolate_pos_encoding"] = True
+        return found
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """Height and width of the pictures that the network was made for."""
+        return self.structure.size or (self.config.image_size, self.config.image_size)
 
     def final_norm(self, x: Tensor) -> Tensor:
         """The norm that the network applies to its last tokens ``[..., D]``, if a module does."""
@@ -233,7 +271,7 @@ class TracedViT(nn.Module):
     @property
     def calls_per_block(self) -> int:
         """How many attentions each block computes from the same tokens: two or more in parallel branches, usually 1."""
-        return max(1, self.config.depth // len(self.structure.blocks))
+        return max(1, self.config.depth // len(self.structure.blocks)) if self.structure.parallel else 1
 
     @property
     def shows_tokens(self) -> bool:
@@ -250,7 +288,7 @@ class TracedViT(nn.Module):
             def forward(*args: Any, **options: Any) -> Any:
                 if threading.get_ident() != thread:
                     return original(*args, **options)
-                return (x,) if self.structure.in_tuples else x
+                return self.structure.pack(x, self.structure.container)
 
             return forward
 
