@@ -53,7 +53,7 @@ def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
 
 def _probe(
     module: nn.Module, image_size: int, patch_size: int | None, in_channels: int
-) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor]:
+) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor, Any]:
     generator = torch.Generator().manual_seed(0)
     noise = torch.randn(1, in_channels, image_size, image_size, generator=generator, device="cpu", dtype=torch.float32)
     noise = noise.to(next(module.parameters(), torch.zeros(())))
@@ -73,7 +73,7 @@ def _probe(
     if not 0 <= prefix <= MAX_PREFIX or image_size % patch:
         raise PresetError(f"Patches of {patch} pixels do not give the {num_tokens} tokens of this network.")
     # timm's networks without classes return the pooled vector.
-    has_classes = getattr(module, "num_classes", 1) != 0 and (isinstance(output, Tensor) or hasattr(output, "logits"))
+    has_classes = getattr(module, "num_classes", 1) != 0 and (isinstance(output, Tensor) or "logits" in output)
     heads, dim = probe.shapes[0][1], probe.tokens[parts[2]][0].shape[2]
     config = ViTConfig(
         image_size=image_size,
@@ -87,11 +87,11 @@ def _probe(
         class_token=False,
         num_registers=prefix,
     )
-    return probe, config, parts, noise
+    return probe, config, parts, noise, output
 
 
 def _adapt(module: nn.Module, image_size: int, patch_size: int | None, in_channels: int) -> TracedViT:
-    probe, config, (blocks, entry, end), noise = _probe(module, image_size, patch_size, in_channels)
+    probe, config, (blocks, entry, end), noise, output = _probe(module, image_size, patch_size, in_channels)
     structure = Structure(
         blocks=tuple(blocks),
         entry=entry,
@@ -101,6 +101,7 @@ def _adapt(module: nn.Module, image_size: int, patch_size: int | None, in_channe
         in_tuples=isinstance(probe.tokens[end][1], tuple),
         leaves_out=False,
         takes_any_size=False,
+        has_head=not isinstance(output, Tensor) or probe.ends_in_head(config.num_classes),
     )
     prefix = config.num_registers
     pool = _pool(TracedViT(module, config, structure), probe.tokens[end][1], prefix)

@@ -1,6 +1,7 @@
 """What a network is made of, seen while it runs once: its blocks, its tokens, and which of them its head reads."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ class Structure:
         in_tuples: Whether a block returns its tokens within a tuple.
         leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
         takes_any_size: Whether pictures may have other sides than those that the network was found with.
+        has_head: Whether the outputs are those of a classifier; an embedding otherwise.
     """
 
     blocks: tuple[str, ...]
@@ -48,6 +50,7 @@ class Structure:
     in_tuples: bool = False
     leaves_out: bool = True
     takes_any_size: bool = True
+    has_head: bool = True
 
 
 def logits_of(output: Any) -> Tensor:
@@ -67,6 +70,7 @@ class Probe(AttentionMode):
         projections: The name of each output projection's weight, where there is one.
         tokens: What each module got and returned, if these are tokens ``[B, N, D]``.
         has_mask: Whether something is added to the scores, such as relative positions.
+        last: The name of the last module with weights.
         pools: Whether one query attends to all tokens at the end (attention pooling).
     """
 
@@ -76,6 +80,7 @@ class Probe(AttentionMode):
         self.projections, self._names = dict[int, str](), dict[int, str]()
         self.tokens, self.modules = dict[str, tuple[Tensor, Any]](), dict[str, nn.Module]()
         self.pools = self.has_mask = False
+        self.last = ""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Notes where it happens."""
@@ -90,6 +95,16 @@ class Probe(AttentionMode):
         """Notes the output projection of the last self-attention."""
         if self.shapes and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
             self.projections[len(self.shapes) - 1] = self._names.get(id(weight), "")
+
+    def ends_in_head(self, count: int) -> bool:
+        """Whether a linear map gave so many outputs in the end, and none that projects to an embedding."""
+        path = self.last.split(".")
+        around = [self.modules.get(".".join(path[:i])) for i in range(len(path))]
+        if any(getattr(one, "num_classes", None) == 0 for one in around) or re.search("proj|embed", path[-1]):
+            return False
+        last = self.modules[self.last]
+        sizes = [weight.shape for weight in last.parameters(recurse=False) if weight.dim() > 1]
+        return getattr(last, "out_features", None) == count or any(count in size for size in sizes)
 
     def norm_after(self, end: str) -> str:
         """The name of the module that normalizes what another returned; empty if none does."""
@@ -110,6 +125,9 @@ class Probe(AttentionMode):
         def leave(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
                 self._stack.pop()
+                weights, parts = next(module.parameters(recurse=False), None), next(module.children(), None)
+                if hasattr(module, "out_features") or (weights is not None and parts is None):
+                    self.last = name
                 x = args[0] if args else kwargs.get("hidden_states")
                 y = output[0] if isinstance(output, tuple) else output
                 if isinstance(x, Tensor) and isinstance(y, Tensor) and x.dim() == 3 and x.shape == y.shape:

@@ -18,6 +18,7 @@ from vit_demo.errors import PresetError
 from vit_demo.model import ViT
 from vit_demo.model.config import ViTConfig
 from vit_demo.model.resample import num_bytes
+from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.recording import Recording
 from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
@@ -81,6 +82,7 @@ class TracedViT(nn.Module):
         patch_size: In pixels; where ``forward`` is given none.
         leaves_out: Whether dropped patches leave the sequence. Otherwise no token attends to them, and they are left
             out after the last block: as exact, where positions are part of attention.
+        scores: What its logits become wherever probabilities are measured; see ``vit_demo.scores``.
     """
 
     def __init__(self, module: nn.Module, config: ViTConfig, structure: Structure) -> None:
@@ -88,6 +90,7 @@ class TracedViT(nn.Module):
         self.module, self.config, self.structure = module, config, structure
         self.patch_size, self.leaves_out = config.patch_size, structure.leaves_out
         self.training = module.training
+        self.scores: Scores = "softmax"
         # Whether the network takes pictures of other sizes if it is told so, as some of transformers do.
         self._interpolates = "interpolate_pos_encoding" in inspect.signature(module.forward).parameters
 
@@ -150,6 +153,10 @@ class TracedViT(nn.Module):
         blank = x.new_zeros(len(x), c.in_channels, c.image_size, c.image_size, dtype=self.dtype)
         with _running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
             return logits_of(self.module(blank))
+
+    def to_scores(self, logits: Tensor, *, log: bool = False) -> Tensor:
+        """The probabilities of logits ``[..., K]``, or their logarithms; see ``scores``."""
+        return to_scores(logits, self.scores, log=log)
 
     def final_norm(self, x: Tensor) -> Tensor:
         """The norm that the network applies to its last tokens ``[..., D]``, if a module does."""

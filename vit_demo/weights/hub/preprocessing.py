@@ -1,29 +1,40 @@
-"""What a ``config.json`` of timm or of transformers says beside the network: preprocessing and the names of classes."""
+"""How a network's pictures are prepared and its classes are called, by the library that it is from.
 
+A repository or folder says so in ``config.json`` and ``preprocessor_config.json``; a network in memory in its attribute
+``pretrained_cfg`` (timm) or ``config`` (transformers), which are read in the same way. transformers and torchvision
+keep no preprocessing in a network: that of its family's published weights is assumed, and a note says so.
+"""
+
+import json
+import math
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
+from torch import nn
+
+from vit_demo.defaults import CropMode
 from vit_demo.errors import PresetError
 from vit_demo.weights import limits
 from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, choice, list_of, number, whole
-from vit_demo.weights.hub.untrusted_text import quote
-from vit_demo.weights.imagenet import IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
+from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 
 INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic")
 """Indexed by Pillow's constants."""
+RESAMPLE = choice(*range(len(INTERPOLATIONS)))
 MEAN, STD = list_of(number(-10, 10), 3), list_of(number(1e-3, 100), 3)
 """Of the channels, for pixels in [0, 1]."""
 LEAST_CROP = 0.25
 """The smallest crop fraction."""
 SIZE = whole(1, limits.MAX_IMAGE_SIZE)
+UNKNOWN = "This network does not say how its photos are prepared"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
     """How a photo becomes the input, and what the outputs mean; the fields are those of ``Preset``.
 
-    Without class names ``labels`` is empty. ``note`` is one sentence about what had to be assumed, if anything was.
+    Without class names ``labels`` is empty. ``note`` says what had to be assumed, if anything was.
     """
 
     image_size: int = 224
@@ -31,8 +42,83 @@ class Preprocessing:
     mean: tuple[float, ...] = IMAGENET_DEFAULT["mean"]
     std: tuple[float, ...] = IMAGENET_DEFAULT["std"]
     crop_fraction: float = 1.0
+    crop_mode: CropMode = "center"
     interpolation: str = "bicubic"
     note: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything but the size is known."""
+        return not self.note.startswith(UNKNOWN)
+
+
+PREPARED = ("mean", "std", "crop_fraction", "crop_mode", "interpolation")
+"""The fields that a ``Preset`` takes as they are."""
+
+_SQUASHED = Preprocessing(crop_mode="squash", interpolation="bilinear", **IMAGENET_INCEPTION)
+_DINO = Preprocessing(crop_fraction=0.875)
+PUBLISHED = {
+    "vit": _SQUASHED,
+    "beit": _SQUASHED,
+    "vit_msn": replace(_SQUASHED, **IMAGENET_DEFAULT),
+    "dinov3_vit": replace(_SQUASHED, **IMAGENET_DEFAULT),
+    "deit": Preprocessing(crop_mode="squash", crop_fraction=0.875),
+    **dict.fromkeys(("dinov2", "dinov2_with_registers"), _DINO),
+    **dict.fromkeys(("clip", "clip_vision_model"), Preprocessing(**CLIP)),
+    **dict.fromkeys(("siglip", "siglip_vision_model"), replace(_SQUASHED, interpolation="bicubic")),
+}
+"""The preprocessing of the published weights of each ``model_type`` of transformers."""
+ANY_SIZE = ("dinov2", "dinov2_with_registers", "dinov3_vit")
+"""Those whose input has the size that the preprocessing gives it, whatever ``image_size`` they were trained with."""
+
+
+def preprocessing_of(module: nn.Module) -> Preprocessing:
+    """What a network in memory, or one within it, says of itself.
+
+    Raises:
+        PresetError: If it wants what this package does not do.
+    """
+    for part in module.modules():  # a wrapper says nothing
+        known: Any = getattr(part, "pretrained_cfg", None)
+        config: Any = getattr(part, "config", None)
+        try:
+            if isinstance(known, dict) and "input_size" in known:
+                size = getattr(getattr(part, "patch_embed", None), "img_size", None)
+                return _timm(_plain({"pretrained_cfg": known, "model_args": {"img_size": size} if size else {}}))
+            if hasattr(config, "model_type") and hasattr(config, "to_dict"):
+                return _transformers(_plain({**config.to_dict(), "id2label": None}), None)
+        except PresetError as error:
+            raise PresetError(f"{type(part).__name__}: {error}") from error
+        size = getattr(part, "image_size", getattr(config, "image_size", None))
+        if isinstance(size, int):
+            is_torchvision = type(part).__module__.startswith("torchvision.")
+            return _torchvision(part) if is_torchvision else _unknown(size)
+    return _unknown(Preprocessing.image_size)
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """As a JSON file has it."""
+    found: dict[str, Any] = json.loads(json.dumps(values, default=str))
+    return found
+
+
+def _unknown(image_size: int) -> Preprocessing:
+    note = (
+        f"{UNKNOWN}: {image_size} pixels, the central square, bicubic, and ImageNet's mean and standard deviation are "
+        "assumed. Pass transform= if that is wrong."
+    )
+    return Preprocessing(image_size=image_size, note=note)
+
+
+def _torchvision(module: Any) -> Preprocessing:
+    """Told by the size: 384, 512 and 518 pixels are those of SWAG's weights, as ViT-H/14 is at any size."""
+    size, width = module.image_size, module.hidden_dim
+    told = "torchvision keeps no preprocessing in a network: that of {} is assumed. Pass transform= if that is wrong."
+    if size in (384, 512, 518) or width == 1280:
+        return Preprocessing(image_size=size, note=told.format("SWAG's weights"))
+    kept = _fraction(224, 242) if width == 1024 and module.patch_size == 16 else 0.875
+    note = told.format("IMAGENET1K_V1")
+    return Preprocessing(image_size=size, crop_fraction=kept, interpolation="bilinear", note=note)
 
 
 def parse_preprocessing(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
@@ -43,9 +129,6 @@ def parse_preprocessing(config: dict[str, Any], preprocessor: dict[str, Any] | N
 def _timm(config: dict[str, Any]) -> Preprocessing:
     fields = Fields(config, "config.json", nullable=True)
     arguments, cfg = fields.nested("model_args", nullable=False), fields.nested("pretrained_cfg")
-    crop_mode = cfg.get("crop_mode", TEXT, "center")
-    if crop_mode not in ("center", "squash"):
-        raise PresetError(f"this model is not supported, because its crop mode is {quote(crop_mode)}.")
     size = arguments.sizes("img_size", 2, None) or cfg.sizes("input_size", 3, (3, 224, 224))[1:]
     labels = fields.texts("label_names") or cfg.texts("label_names")
     if len(labels) == 1000 and re.fullmatch(r"n\d{8}", labels[0]):
@@ -57,6 +140,7 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
         mean=tuple(cfg.get("mean", MEAN, IMAGENET_INCEPTION["mean"])),
         std=tuple(cfg.get("std", STD, IMAGENET_INCEPTION["std"])),
         crop_fraction=cfg.get("crop_pct", number(LEAST_CROP, 1), 0.9),
+        crop_mode=cfg.get("crop_mode", choice(*get_args(CropMode)), "center"),
         interpolation=cfg.get("interpolation", choice(*INTERPOLATIONS), "bicubic"),
         note="" if known else "Its config has no mean and standard deviation; 0.5 is assumed for both.",
     )
@@ -65,42 +149,63 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
 def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
     fields = Fields(config, "config.json")
     vision = fields.nested("vision_config") if "vision_config" in fields else fields
+    kind = fields.get("model_type", TEXT, "")
+    size = _square(vision.sizes("image_size", 2, (224, 224)))
+    if kind not in PUBLISHED:
+        return _unknown(size)
+    base = PUBLISHED[kind]
     found = Fields(preprocessor or {}, "preprocessor_config.json", nullable=True)
     rescale_factor = found.get("rescale_factor", number(0, 1e6), 1 / 255)
     if found.get("do_rescale", BOOLEAN, True) and abs(255 * rescale_factor - 1) > 1e-3:
         raise PresetError("this model is not supported, because its pixels are not scaled to the range 0 to 1.")
-    mean = found.get("image_mean", MEAN, IMAGENET_INCEPTION["mean"])
-    std = found.get("image_std", STD, IMAGENET_INCEPTION["std"])
+    if not found.get("do_resize", BOOLEAN, True):
+        raise PresetError("this model is not supported, because its photos are not resized.")
+    mode, kept, fraction = base.crop_mode, base.image_size, base.crop_fraction
+    if preprocessor is not None:
+        mode, kept, fraction = _fit(found, mode)
     normalised = found.get("do_normalize", BOOLEAN, True)
+    note = f"It says nothing of its preprocessing; that of the published models of its type, {kind}, is assumed."
     return Preprocessing(
-        image_size=_square(vision.sizes("image_size", 2, (224, 224))),
+        image_size=kept if kind in ANY_SIZE and kept % vision.sizes("patch_size", 2, (16, 16))[0] == 0 else size,
         labels=fields.numbered_texts("id2label"),
-        mean=tuple(mean) if normalised else (0.0, 0.0, 0.0),
-        std=tuple(std) if normalised else (1.0, 1.0, 1.0),
-        crop_fraction=_crop_fraction(found),
-        interpolation=INTERPOLATIONS[found.get("resample", choice(*range(len(INTERPOLATIONS))), 2)],
-        note="" if preprocessor else "It has no preprocessor_config.json; mean and standard deviation 0.5 are assumed.",
+        mean=tuple(found.get("image_mean", MEAN, base.mean)) if normalised else (0.0, 0.0, 0.0),
+        std=tuple(found.get("image_std", STD, base.std)) if normalised else (1.0, 1.0, 1.0),
+        crop_fraction=fraction,
+        crop_mode=mode,
+        interpolation=INTERPOLATIONS[found.get("resample", RESAMPLE, INTERPOLATIONS.index(base.interpolation))],
+        note=note if preprocessor is None else "",
     )
 
 
-def _crop_fraction(preprocessor: Fields) -> float:
-    """Share of the resized photo's shorter side that the centre crop keeps; 1 if nothing is cropped."""
-    kept, shorter = _shorter_side(preprocessor, "crop_size"), _shorter_side(preprocessor, "size")
-    if not preprocessor.get("do_center_crop", BOOLEAN, False) or kept is None or shorter is None:
-        return 1.0
-    if kept / shorter < LEAST_CROP:
-        raise PresetError(f"this model is not supported, because its crop keeps only {kept} of {shorter} px.")
-    return min(1.0, kept / shorter)
+def _fit(processor: Fields, usual: CropMode) -> tuple[CropMode, int, float]:
+    """How a processor of transformers fits a photo: the mode, the side of its result, and the share that is kept."""
+    size = processor.values.get("size")
+    mode: CropMode = usual if not isinstance(size, dict) else "center" if "shortest_edge" in size else "squash"
+    resized, kept = _side(processor, "size"), _side(processor, "crop_size")
+    if not processor.get("do_center_crop", BOOLEAN, False) or kept is None or resized is None or kept >= resized:
+        return mode, resized or kept or Preprocessing.image_size, 1.0
+    if kept / resized < LEAST_CROP:
+        raise PresetError(f"this model is not supported, because its crop keeps only {kept} of {resized} px.")
+    return mode, kept, _fraction(kept, resized)
 
 
-def _shorter_side(preprocessor: Fields, key: str) -> int | None:
+def _fraction(kept: int, resized: int) -> float:
+    """A share ``f`` with ``floor(kept / f) == resized``, of which rounding alone may lose one."""
+    share = kept / resized
+    return share if math.floor(kept / share) == resized else math.nextafter(share, 0)
+
+
+def _side(processor: Fields, key: str) -> int | None:
     """A size given as a number, or as an object with ``shortest_edge`` or ``height``; None if it is missing."""
-    if key not in preprocessor or isinstance(preprocessor.values[key], int):
-        return preprocessor.get(key, SIZE, None)
-    size = preprocessor.nested(key)
+    if key not in processor or isinstance(processor.values[key], int):
+        side: int | None = processor.get(key, SIZE, None)
+        return side
+    size = processor.nested(key)
     if not size.values:
         return None
-    return size.get("shortest_edge" if "shortest_edge" in size else "height", SIZE)
+    if "shortest_edge" in size:
+        return int(size.get("shortest_edge", SIZE))
+    return _square((size.get("height", SIZE), size.get("width", SIZE, size.values["height"])))
 
 
 def _square(size: tuple[int, ...]) -> int:

@@ -1,0 +1,38 @@
+"""What the logits of a network become: the one function behind every probability of the package."""
+
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Scores = Literal["softmax", "sigmoid", "none"]
+"""Probabilities of classes of which one is right, of classes of which each may be, or no probabilities."""
+
+SCORES: tuple[Scores, ...] = get_args(Scores)
+
+TASKS: dict[str, Scores] = {
+    "single_label_classification": "softmax",
+    "multi_label_classification": "sigmoid",
+    "regression": "none",
+}
+"""By the ``problem_type`` of transformers."""
+
+
+def scores_for(problem_type: Any, num_classes: int) -> Scores:
+    """The scores of a network, as transformers' pipeline chooses them: by its task, or by its number of outputs."""
+    return TASKS.get(str(problem_type), "sigmoid" if num_classes == 1 else "softmax")
+
+
+def to_scores(logits: Tensor, scores: Scores = "softmax", *, log: bool = False) -> Tensor:
+    """The probabilities of logits ``[..., K]``, or their logarithms; with ``"none"`` the logits as they are."""
+    if scores == "none":
+        return logits
+    if scores == "sigmoid":
+        return F.logsigmoid(logits) if log else torch.sigmoid(logits)
+    return logits.log_softmax(-1) if log else logits.softmax(-1)
+
+
+def as_text(score: float, scores: Scores) -> str:
+    """A score for people: in percent, or with four digits where it is no probability."""
+    return f"{score:.4g}" if scores == "none" else f"{100 * score:.1f} %"
