@@ -1,8 +1,7 @@
 """What the logits of a network become: the one function behind every probability of the package."""
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -11,26 +10,23 @@ Scores = Literal["softmax", "sigmoid", "none"]
 
 SCORES: tuple[Scores, ...] = get_args(Scores)
 
-TASKS: dict[str, Scores] = {
-    "single_label_classification": "softmax",
-    "multi_label_classification": "sigmoid",
-    "regression": "none",
-}
-"""By the ``problem_type`` of transformers."""
+TASKS: dict[str, Scores] = {"multi_label_classification": "sigmoid", "regression": "none"}
+"""By the ``problem_type`` of transformers, where it is not softmax."""
 
 
-def scores_for(problem_type: Any, num_classes: int) -> Scores:
+def scores_for(problem_type: str, num_classes: int) -> Scores:
     """The scores of a network, as transformers' pipeline chooses them: by its task, or by its number of outputs."""
-    return TASKS.get(str(problem_type), "sigmoid" if num_classes == 1 else "softmax")
+    usual: Scores = "sigmoid" if num_classes == 1 else "softmax"
+    return TASKS.get(problem_type, usual)
 
 
-def to_scores(logits: Tensor, scores: Scores = "softmax", *, log: bool = False) -> Tensor:
+def to_scores(logits: Tensor, scores: Scores, *, log: bool = False) -> Tensor:
     """The probabilities of logits ``[..., K]``, or their logarithms; with ``"none"`` the logits as they are."""
-    if scores == "none":
-        return logits
     if scores == "sigmoid":
-        return F.logsigmoid(logits) if log else torch.sigmoid(logits)
-    return logits.log_softmax(-1) if log else logits.softmax(-1)
+        return F.logsigmoid(logits) if log else logits.sigmoid()
+    if scores == "softmax":
+        return logits.log_softmax(-1) if log else logits.softmax(-1)
+    return logits
 
 
 def as_text(score: float, scores: Scores) -> str:

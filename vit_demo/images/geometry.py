@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from PIL import Image
+from PIL import Image, ImageOps
 
 Box: TypeAlias = tuple[float, float, float, float]
 FittedBy = Literal["crop", "squash", "keep", "border"]
@@ -30,13 +30,9 @@ def model_view(
     """What the model saw, in the shape of its input, at most `display_size` pixels a side; bars have a mean colour."""
     scale = display_size / max(geometry.input_size)
     width, height = (max(1, round(side * scale)) for side in geometry.input_size)
-    left, top, right, bottom = geometry.box
     if geometry.mode != "border":
         return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)
-    x, y = width / (right - left), height / (bottom - top)
-    inner = (max(left, 0.0), max(top, 0.0), min(right, image.width), min(bottom, image.height))
-    size = max(1, round((inner[2] - inner[0]) * x)), max(1, round((inner[3] - inner[1]) * y))
-    view = Image.new("RGB", (width, height), tuple(round(255 * value) for value in mean))
-    part = image.resize(size, Image.Resampling.LANCZOS, box=inner)
-    view.paste(part, (round((inner[0] - left) * x), round((inner[1] - top) * y)))
-    return view
+    fill = tuple(round(255 * value) for value in mean)
+    left, top, right, bottom = map(round, geometry.box)
+    inside = image.crop((max(left, 0), max(top, 0), min(right, image.width), min(bottom, image.height)))
+    return ImageOps.pad(inside, (width, height), Image.Resampling.LANCZOS, fill)

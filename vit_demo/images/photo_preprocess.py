@@ -79,7 +79,7 @@ def preprocess(
     input_size = (image_size, image_size)
     shown: FittedBy = mode
     if mode == "crop":
-        shown = "crop" if crop_mode == "center" else crop_mode
+        shown = crop_mode if crop_mode in ("squash", "border") else "crop"
         fill = [round(255 * value) for value in mean]
         fitted, box = _crop(image, image_size, math.floor(image_size / crop_fraction), crop_mode, resampling, fill)
     elif mode == "squash":
@@ -98,27 +98,20 @@ def preprocess(
 
 
 def _crop(
-    image: Image.Image,
-    image_size: int,
-    target: int,
-    crop_mode: CropMode,
-    resampling: Image.Resampling,
-    fill: Sequence[int],
+    image: Image.Image, image_size: int, target: int, mode: CropMode, resampling: Image.Resampling, fill: Sequence[int]
 ) -> tuple[Image.Image, Box]:
     """Resizes and crops like timm and torchvision, rounding included; also returns the cropped box."""
     width = height = target
-    if crop_mode == "center":
+    if mode in ("center", "floor"):
         width, height = (int(target * side / min(image.size)) for side in image.size)
-    elif crop_mode == "border":
+    elif mode == "border":
         width, height = (max(1, round(side / (max(image.size) / target))) for side in image.size)
-    # Bars are rounded down, and a crop to the nearest.
-    left, top = (
-        round((side - image_size) / 2) if side > image_size else -((image_size - side) // 2) for side in (width, height)
-    )
+    rounded = int if mode == "floor" else round
+    left, top = (rounded(d / 2) if d > 0 else int(d / 2) for d in (width - image_size, height - image_size))
     right, bottom = left + image_size, top + image_size
     x, y = image.width / width, image.height / height
     box = (left * x, top * y, right * x, bottom * y)
-    if crop_mode == "border":
+    if mode == "border":
         fitted = Image.new("RGB", (image_size, image_size), tuple(fill))
         fitted.paste(image.resize((width, height), resampling), (-left, -top))
         return fitted, box

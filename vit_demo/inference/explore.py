@@ -142,7 +142,7 @@ def explore_module(
     if patch_size is not None:
         patch_size = whole_number(patch_size, "The patch size", 1)
     pixels, picture = _given(image, transform)
-    known = preprocessing_of(module) if pixels is None else _given_by(transform)
+    known = preprocessing_of(module)
     size = known.image_size if pixels is None else pixels.shape[2]
     convolutions = (one.in_channels for one in module.modules() if isinstance(one, nn.Conv2d))
     channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
@@ -152,11 +152,14 @@ def explore_module(
         network = network.resized(patch_size)
     if fit == "keep" and not network.structure.takes_any_size:
         raise PresetError('This network takes square pictures only: choose fit="crop" or "squash".')
+    network = copy.copy(network)
     if scores == "auto" and labels is None and not network.structure.has_head:
-        network = copy.copy(network)  # an embedding
-        network.config = replace(network.config, num_classes=0)
-    preset = _preset(module, network, known, labels, scores)
-    if preset.assumed and not known.is_known:
+        network.config = replace(network.config, num_classes=0)  # an embedding
+    network.scores = scores_for(known.problem_type, network.config.num_classes) if scores == "auto" else scores
+    preset = _preset(module, network, known, labels)
+    if pixels is not None:
+        preset = replace(preset, assumed=GIVEN)
+    elif preset.assumed and not known.is_known:
         warnings.warn(preset.assumed, stacklevel=3)
     if pixels is None:
         assert picture is not None
@@ -193,14 +196,6 @@ def _given(image: ImageSource | Tensor, transform: Transform | None) -> tuple[Te
     return pixels.detach(), None
 
 
-def _given_by(transform: Transform | None) -> Preprocessing:
-    """For an input that was given; a processor of transformers says what was subtracted, and what it was divided by."""
-    processor = getattr(transform, "image_processor", transform)
-    mean, std = (tuple(getattr(processor, name, None) or ()) for name in ("image_mean", "image_std"))
-    given = Preprocessing(note=GIVEN)
-    return replace(given, mean=mean, std=std) if mean and std else given
-
-
 def _to_picture(pixels: Tensor) -> Image.Image:
     """An input ``[C, H, W]`` as a picture from its darkest to its lightest number."""
     x = pixels.float().cpu()
@@ -209,40 +204,28 @@ def _to_picture(pixels: Tensor) -> Image.Image:
     return Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
 
 
-def _preset(
-    module: nn.Module,
-    network: TracedViT,
-    known: Preprocessing,
-    labels: Labels | None,
-    scores: Literal["auto"] | Scores,
-) -> Preset:
-    shape, said = network.config, _config(module)
-    is_digit = shape.in_channels == 1 and shape.image_size == 28 and not known.is_known
+def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
+    config = network.config
+    is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
     return Preset(
         name=type(module).__name__,
         title=type(module).__name__,
         task="digits" if is_digit else "photos",
-        config=shape,
-        labels=_labels(said, shape.num_classes, labels),
+        config=config,
+        labels=_labels(known.labels, config.num_classes, labels),
         patch_sizes=(network.patch_size,),
         default_patch_size=network.patch_size,
         flexible=False,
         source="memory",
         parameters=sum(parameter.numel() for parameter in module.parameters()),
         **{name: getattr(known, name) for name in PREPARED},
-        scores=scores_for(getattr(said, "problem_type", None), shape.num_classes) if scores == "auto" else scores,
+        scores=network.scores,
         assumed="" if is_digit else known.note,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
     )
 
 
-def _config(module: nn.Module) -> Any:
-    """The config of the network of transformers that this is or wraps; None for another."""
-    configs = (getattr(part, "config", None) for part in module.modules())
-    return next((config for config in configs if hasattr(config, "model_type")), None)
-
-
-def _labels(config: Any, count: int, labels: Labels | None) -> tuple[str, ...]:
+def _labels(own: Sequence[str], count: int, labels: Labels | None) -> tuple[str, ...]:
     """The names of the classes: as given, as the network has them, ImageNet's for a thousand, or numbers."""
     if isinstance(labels, Mapping):
         by_number = {str(index): name for index, name in labels.items()}
@@ -253,7 +236,6 @@ def _labels(config: Any, count: int, labels: Labels | None) -> tuple[str, ...]:
         if isinstance(labels, str) or len(labels) != count:
             raise LabelError(f"This network has {count} classes: give a list of as many labels.")
         return tuple(map(str, labels))
-    named = getattr(config, "id2label", None) or {}
-    if len(named) == count and not all(str(name).startswith("LABEL_") for name in named.values()):
-        return tuple(str(named[i]) for i in range(count))
+    if len(own) == count and not all(name.startswith("LABEL_") for name in own):
+        return tuple(own)
     return IMAGENET_LABELS if count == len(IMAGENET_LABELS) else tuple(map(str, range(count)))

@@ -97,13 +97,13 @@ class Probe(AttentionMode):
             self.projections[len(self.shapes) - 1] = self._names.get(id(weight), "")
 
     def ends_in_head(self, count: int) -> bool:
-        """Whether a linear map gave so many outputs in the end, and none that projects to an embedding."""
-        path = self.last.split(".")
-        around = [self.modules.get(".".join(path[:i])) for i in range(len(path))]
-        if any(getattr(one, "num_classes", None) == 0 for one in around) or re.search("proj|embed", path[-1]):
-            return False
+        """Whether a linear map gave so many outputs in the end, but no projection, and not in a headless network."""
+        *around, name = self.last.split(".")
+        parts = [self.modules[".".join(around[:i])] for i in range(len(around) + 1)]
         last = self.modules[self.last]
-        sizes = [weight.shape for weight in last.parameters(recurse=False) if weight.dim() > 1]
+        sizes = [weight.shape for weight in last.parameters() if weight.dim() > 1]
+        if re.search("proj|embed", name) or any(getattr(part, "num_classes", None) == 0 for part in parts):
+            return False
         return getattr(last, "out_features", None) == count or any(count in size for size in sizes)
 
     def norm_after(self, end: str) -> str:

@@ -88,14 +88,7 @@ def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUN
     """
     patch_size = preset.check_patch_size(patch_size)
     if preset.library:
-        network = load_network(preset, patch_size)
-    else:
-        network = TracedViT.of(_load_own(preset, patch_size, folder))
-    network.scores = preset.scores
-    return network
-
-
-def _load_own(preset: Preset, patch_size: int, folder: Path) -> ViT:
+        return load_network(preset, patch_size)
     if preset.source == "bundled":
         path = folder / f"{preset.checkpoint_name(patch_size)}.safetensors"
         model, _ = load_checkpoint(path)
@@ -104,7 +97,9 @@ def _load_own(preset: Preset, patch_size: int, folder: Path) -> ViT:
     else:
         model = load_own(preset)
     model.patch_size = patch_size
-    return model
+    network = TracedViT.of(model)
+    network.scores = preset.scores
+    return network
 
 
 def _read_record(header: dict[str, str]) -> dict[str, Any] | None:

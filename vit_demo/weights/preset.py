@@ -44,7 +44,7 @@ class Preset:
         std: Standard deviation of each channel, by which the input is divided.
         crop_fraction: Share of a photo's shorter side that a centre crop keeps (timm's ``crop_pct``).
         crop_mode: How it was trained to see photos, which the fit "crop" does: ``"center"``, ``"squash"`` or
-            ``"border"``, as in timm.
+            ``"border"``, as in timm, or ``"floor"``, as in transformers.
         interpolation: Filter that resizes a photo.
         repo: Repository on the Hub, or path of the folder; empty for a bundled preset.
         revision: Commit, tag or branch of the repository, or the state of a folder's files.

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 from torch import nn
 
@@ -34,7 +34,8 @@ UNKNOWN = "This network does not say how its photos are prepared"
 class Preprocessing:
     """How a photo becomes the input, and what the outputs mean; the fields are those of ``Preset``.
 
-    Without class names ``labels`` is empty. ``note`` says what had to be assumed, if anything was.
+    Without class names ``labels`` is empty. ``note`` says what had to be assumed, if anything was. ``problem_type`` is
+    that of transformers; empty where it is not stated.
     """
 
     image_size: int = 224
@@ -44,6 +45,7 @@ class Preprocessing:
     crop_fraction: float = 1.0
     crop_mode: CropMode = "center"
     interpolation: str = "bicubic"
+    problem_type: str = ""
     note: str = ""
 
     @property
@@ -56,16 +58,13 @@ PREPARED = ("mean", "std", "crop_fraction", "crop_mode", "interpolation")
 """The fields that a ``Preset`` takes as they are."""
 
 _SQUASHED = Preprocessing(crop_mode="squash", interpolation="bilinear", **IMAGENET_INCEPTION)
-_DINO = Preprocessing(crop_fraction=0.875)
 PUBLISHED = {
-    "vit": _SQUASHED,
-    "beit": _SQUASHED,
-    "vit_msn": replace(_SQUASHED, **IMAGENET_DEFAULT),
-    "dinov3_vit": replace(_SQUASHED, **IMAGENET_DEFAULT),
-    "deit": Preprocessing(crop_mode="squash", crop_fraction=0.875),
-    **dict.fromkeys(("dinov2", "dinov2_with_registers"), _DINO),
-    **dict.fromkeys(("clip", "clip_vision_model"), Preprocessing(**CLIP)),
+    **dict.fromkeys(("vit", "beit"), _SQUASHED),
+    **dict.fromkeys(("vit_msn", "dinov3_vit"), replace(_SQUASHED, **IMAGENET_DEFAULT)),
     **dict.fromkeys(("siglip", "siglip_vision_model"), replace(_SQUASHED, interpolation="bicubic")),
+    **dict.fromkeys(("clip", "clip_vision_model"), Preprocessing(crop_mode="floor", **CLIP)),
+    **dict.fromkeys(("dinov2", "dinov2_with_registers"), Preprocessing(crop_mode="floor", crop_fraction=0.875)),
+    "deit": Preprocessing(crop_fraction=0.875, crop_mode="squash"),
 }
 """The preprocessing of the published weights of each ``model_type`` of transformers."""
 ANY_SIZE = ("dinov2", "dinov2_with_registers", "dinov3_vit")
@@ -73,52 +72,44 @@ ANY_SIZE = ("dinov2", "dinov2_with_registers", "dinov3_vit")
 
 
 def preprocessing_of(module: nn.Module) -> Preprocessing:
-    """What a network in memory, or one within it, says of itself.
-
-    Raises:
-        PresetError: If it wants what this package does not do.
-    """
+    """What a network in memory, or one within it, says of itself."""
     for part in module.modules():  # a wrapper says nothing
         known: Any = getattr(part, "pretrained_cfg", None)
         config: Any = getattr(part, "config", None)
+        size = getattr(part, "image_size", getattr(config, "image_size", None))
         try:
             if isinstance(known, dict) and "input_size" in known:
-                size = getattr(getattr(part, "patch_embed", None), "img_size", None)
-                return _timm(_plain({"pretrained_cfg": known, "model_args": {"img_size": size} if size else {}}))
+                fixed = getattr(getattr(part, "patch_embed", None), "img_size", None)
+                return _timm(_plain({"pretrained_cfg": known, "model_args": {"img_size": fixed} if fixed else {}}))
             if hasattr(config, "model_type") and hasattr(config, "to_dict"):
-                return _transformers(_plain({**config.to_dict(), "id2label": None}), None)
+                return _transformers(_plain(config.to_dict()), None)
         except PresetError as error:
-            raise PresetError(f"{type(part).__name__}: {error}") from error
-        size = getattr(part, "image_size", getattr(config, "image_size", None))
+            return _unknown(size if isinstance(size, int) else Preprocessing.image_size, f" ({error})")
         if isinstance(size, int):
-            is_torchvision = type(part).__module__.startswith("torchvision.")
-            return _torchvision(part) if is_torchvision else _unknown(size)
+            return _torchvision(part) if type(part).__module__.startswith("torchvision.") else _unknown(size)
     return _unknown(Preprocessing.image_size)
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def _plain(values: dict[str, Any]) -> Any:
     """As a JSON file has it."""
-    found: dict[str, Any] = json.loads(json.dumps(values, default=str))
-    return found
+    return json.loads(json.dumps(values, default=str))
 
 
-def _unknown(image_size: int) -> Preprocessing:
-    note = (
-        f"{UNKNOWN}: {image_size} pixels, the central square, bicubic, and ImageNet's mean and standard deviation are "
-        "assumed. Pass transform= if that is wrong."
-    )
-    return Preprocessing(image_size=image_size, note=note)
+def _unknown(size: int, reason: str = "") -> Preprocessing:
+    assumed = f"{size} pixels, the central square, bicubic, and ImageNet's mean and standard deviation are assumed"
+    return Preprocessing(image_size=size, note=f"{UNKNOWN}{reason}: {assumed}. Pass transform= if that is wrong.")
 
 
 def _torchvision(module: Any) -> Preprocessing:
-    """Told by the size: 384, 512 and 518 pixels are those of SWAG's weights, as ViT-H/14 is at any size."""
+    """Told by the size: 384, 512 and 518 pixels are those of SWAG's weights, and so is ViT-H/14 at any size."""
     size, width = module.image_size, module.hidden_dim
-    told = "torchvision keeps no preprocessing in a network: that of {} is assumed. Pass transform= if that is wrong."
-    if size in (384, 512, 518) or width == 1280:
-        return Preprocessing(image_size=size, note=told.format("SWAG's weights"))
-    kept = _fraction(224, 242) if width == 1024 and module.patch_size == 16 else 0.875
-    note = told.format("IMAGENET1K_V1")
-    return Preprocessing(image_size=size, crop_fraction=kept, interpolation="bilinear", note=note)
+    is_swag = size in (384, 512, 518) or width == 1280
+    weights = "SWAG's weights" if is_swag else "IMAGENET1K_V1"
+    found = Preprocessing(image_size=size, note=f"It does not say how its photos are prepared: as for {weights}.")
+    if is_swag:
+        return found
+    kept = 0.9256 if (width, module.patch_size) == (1024, 16) else 0.875  # 224 of 242 or 256 pixels
+    return replace(found, crop_fraction=kept, interpolation="bilinear")
 
 
 def parse_preprocessing(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
@@ -140,7 +131,7 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
         mean=tuple(cfg.get("mean", MEAN, IMAGENET_INCEPTION["mean"])),
         std=tuple(cfg.get("std", STD, IMAGENET_INCEPTION["std"])),
         crop_fraction=cfg.get("crop_pct", number(LEAST_CROP, 1), 0.9),
-        crop_mode=cfg.get("crop_mode", choice(*get_args(CropMode)), "center"),
+        crop_mode=cfg.get("crop_mode", choice("center", "squash", "border"), "center"),
         interpolation=cfg.get("interpolation", choice(*INTERPOLATIONS), "bicubic"),
         note="" if known else "Its config has no mean and standard deviation; 0.5 is assumed for both.",
     )
@@ -149,63 +140,52 @@ def _timm(config: dict[str, Any]) -> Preprocessing:
 def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -> Preprocessing:
     fields = Fields(config, "config.json")
     vision = fields.nested("vision_config") if "vision_config" in fields else fields
-    kind = fields.get("model_type", TEXT, "")
-    size = _square(vision.sizes("image_size", 2, (224, 224)))
-    if kind not in PUBLISHED:
-        return _unknown(size)
-    base = PUBLISHED[kind]
+    kind, size = fields.get("model_type", TEXT, ""), _square(vision.sizes("image_size", 2, (224, 224)))
+    usual = PUBLISHED.get(kind) or _unknown(size)
     found = Fields(preprocessor or {}, "preprocessor_config.json", nullable=True)
     rescale_factor = found.get("rescale_factor", number(0, 1e6), 1 / 255)
     if found.get("do_rescale", BOOLEAN, True) and abs(255 * rescale_factor - 1) > 1e-3:
         raise PresetError("this model is not supported, because its pixels are not scaled to the range 0 to 1.")
     if not found.get("do_resize", BOOLEAN, True):
         raise PresetError("this model is not supported, because its photos are not resized.")
-    mode, kept, fraction = base.crop_mode, base.image_size, base.crop_fraction
+    mode, side, fraction = usual.crop_mode, usual.image_size, usual.crop_fraction
     if preprocessor is not None:
-        mode, kept, fraction = _fit(found, mode)
+        mode, side, fraction = _fit(found, usual)
     normalised = found.get("do_normalize", BOOLEAN, True)
-    note = f"It says nothing of its preprocessing; that of the published models of its type, {kind}, is assumed."
+    assumed = f"It does not say how its photos are prepared: as for the published models of its type, {kind}."
     return Preprocessing(
-        image_size=kept if kind in ANY_SIZE and kept % vision.sizes("patch_size", 2, (16, 16))[0] == 0 else size,
+        image_size=side if kind in ANY_SIZE and side % vision.sizes("patch_size", 2, (16, 16))[0] == 0 else size,
         labels=fields.numbered_texts("id2label"),
-        mean=tuple(found.get("image_mean", MEAN, base.mean)) if normalised else (0.0, 0.0, 0.0),
-        std=tuple(found.get("image_std", STD, base.std)) if normalised else (1.0, 1.0, 1.0),
+        mean=tuple(found.get("image_mean", MEAN, usual.mean)) if normalised else (0.0, 0.0, 0.0),
+        std=tuple(found.get("image_std", STD, usual.std)) if normalised else (1.0, 1.0, 1.0),
         crop_fraction=fraction,
         crop_mode=mode,
-        interpolation=INTERPOLATIONS[found.get("resample", RESAMPLE, INTERPOLATIONS.index(base.interpolation))],
-        note=note if preprocessor is None else "",
+        interpolation=INTERPOLATIONS[found.get("resample", RESAMPLE, INTERPOLATIONS.index(usual.interpolation))],
+        problem_type=Fields(config, "config.json", nullable=True).get("problem_type", TEXT, ""),
+        note="" if preprocessor is not None else usual.note or assumed,
     )
 
 
-def _fit(processor: Fields, usual: CropMode) -> tuple[CropMode, int, float]:
+def _fit(processor: Fields, usual: Preprocessing) -> tuple[CropMode, int, float]:
     """How a processor of transformers fits a photo: the mode, the side of its result, and the share that is kept."""
-    size = processor.values.get("size")
-    mode: CropMode = usual if not isinstance(size, dict) else "center" if "shortest_edge" in size else "squash"
-    resized, kept = _side(processor, "size"), _side(processor, "crop_size")
+    size, resized, kept = processor.values.get("size"), _side(processor, "size"), _side(processor, "crop_size")
+    mode: CropMode = usual.crop_mode
+    if isinstance(size, dict):
+        mode = "floor" if "shortest_edge" in size else "squash"
     if not processor.get("do_center_crop", BOOLEAN, False) or kept is None or resized is None or kept >= resized:
-        return mode, resized or kept or Preprocessing.image_size, 1.0
+        return mode, resized or usual.image_size, 1.0
     if kept / resized < LEAST_CROP:
         raise PresetError(f"this model is not supported, because its crop keeps only {kept} of {resized} px.")
-    return mode, kept, _fraction(kept, resized)
-
-
-def _fraction(kept: int, resized: int) -> float:
-    """A share ``f`` with ``floor(kept / f) == resized``, of which rounding alone may lose one."""
     share = kept / resized
-    return share if math.floor(kept / share) == resized else math.nextafter(share, 0)
+    return mode, kept, share if int(kept / share) == resized else math.nextafter(share, 0)
 
 
 def _side(processor: Fields, key: str) -> int | None:
     """A size given as a number, or as an object with ``shortest_edge`` or ``height``; None if it is missing."""
-    if key not in processor or isinstance(processor.values[key], int):
-        side: int | None = processor.get(key, SIZE, None)
-        return side
+    if not processor.values.get(key) or isinstance(processor.values[key], int):
+        return processor.get(key, SIZE, None)
     size = processor.nested(key)
-    if not size.values:
-        return None
-    if "shortest_edge" in size:
-        return int(size.get("shortest_edge", SIZE))
-    return _square((size.get("height", SIZE), size.get("width", SIZE, size.values["height"])))
+    return size.get("shortest_edge" if "shortest_edge" in size else "height", SIZE)
 
 
 def _square(size: tuple[int, ...]) -> int:

@@ -111,7 +111,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             flexible=False,
             source=source,
             **{name: getattr(found, name) for name in PREPARED},
-            scores=scores_for(config.get("problem_type"), shape.num_classes),
+            scores=scores_for(found.problem_type, shape.num_classes),
             assumed=found.note,
             repo=repo,
             revision=revision,
@@ -151,7 +151,9 @@ def _with_structure(preset: Preset, folder: Path) -> Preset:
 def load_network(preset: Preset, patch_size: int) -> TracedViT:
     """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU."""
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
-        return _load(preset, fetch_files(preset)).resized(patch_size)
+        network = _load(preset, fetch_files(preset)).resized(patch_size)
+        network.scores = preset.scores
+        return network
 
 
 def _load(preset: Preset, folder: Path) -> TracedViT:
