@@ -96,8 +96,8 @@ def _plain(values: dict[str, Any]) -> Any:
 
 
 def _unknown(size: int, reason: str = "") -> Preprocessing:
-    assumed = f"{size} pixels, the central square, bicubic, and ImageNet's mean and standard deviation are assumed"
-    return Preprocessing(image_size=size, note=f"{UNKNOWN}{reason}: {assumed}. Pass transform= if that is wrong.")
+    assumed = f": {size} pixels, the central square, bicubic, and ImageNet's mean and standard deviation are assumed"
+    return Preprocessing(image_size=size, note=UNKNOWN + reason + assumed + ". Pass transform= if that is wrong.")
 
 
 def _torchvision(module: Any) -> Preprocessing:

@@ -36,7 +36,7 @@ export function captionOf(set, result, target) {
     whole: formatProbability(target.probability, target.scores),
     prediction,
   };
-  const text = set.wanted === "enough" ? enoughText(set, values) : neededText(set, values, isPredicted);
+  const text = set.wanted === "enough" ? enoughText(set, values) : neededText(set, values, isPredicted, target.scores);
   const isCertain = !patches || set.is_minimal;
   return isCertain ? text : `${text} ${translate("The search ended after {passes} tries: fewer may do.", { passes })}`;
 }
@@ -54,7 +54,7 @@ function enoughText({ patches, isOther }, values) {
       );
 }
 
-function neededText({ patches }, values, isPredicted) {
+function neededText({ patches }, values, isPredicted, scores) {
   if (isPredicted) {
     return patches
       ? translate(
@@ -68,7 +68,9 @@ function neededText({ patches }, values, isPredicted) {
         "*Without this patch* less than half is left: {probability} for {name}.|*Without these {count}* less than half is left: {probability} for {name}.",
         values,
       )
-    : translate("*No patch is needed*: {name} keeps half of its score down to a single patch.", values);
+    : scores === "none"
+      ? translate("*No patch is needed*: {name} keeps half of its score down to a single patch.", values)
+      : translate("*No patch is needed*: {name} keeps half of its probability down to a single patch.", values);
 }
 
 /** Which patches are shown, or left out, for screen readers. */
