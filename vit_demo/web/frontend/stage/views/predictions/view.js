@@ -3,7 +3,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { barOf, formatProbability, targetOf } from "../../format.js";
+import { formatProbability, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 
@@ -78,7 +78,8 @@ export function create(card, { pickClass }) {
       row.face.disabled = !prediction;
       row.label.textContent = row.label.title = prediction ? prediction.label : "";
       row.number.textContent = prediction ? formatProbability(prediction.probability, prediction.scores) : "";
-      row.bar.style.width = prediction ? `max(2px, ${100 * barOf(prediction.probability, prediction.scores)}%)` : "0";
+      const isShare = prediction && prediction.scores !== "none";
+      row.bar.style.width = isShare ? `max(2px, ${100 * prediction.probability}%)` : "0";
     });
     const note = result ? noteOf(result, whole) : "";
     setText(find(".note"), note || (result ? INVITATION : ""));
