@@ -146,7 +146,7 @@ export const MODES = {
     reading: (tokens, token, result) =>
       classesOf(tokens, token)
         .map(({ name, probability }, i) => [i ? name : `*${name}*`, probability])
-        .map(([name, probability]) => `${name} ${formatProbability(probability, result.predictions[0].scores)}`)
+        .map(([name, probability]) => `${name} ${formatProbability(probability, result.predictions?.[0]?.scores)}`)
         .join(", "),
   },
 };
