@@ -34,6 +34,11 @@ METHOD_NAMES = (
 Fit = Literal["crop", "squash", "keep"]
 """How a photo becomes the input: its centre square, squashed to a square, or whole on a rectangular grid."""
 
+CropMode = Literal["center", "squash", "border", "floor"]
+"""How a network was trained to see photos, which is what the fit "crop" does: the centre square, a squashed photo, or a
+whole one with bars at its edges (timm's ``crop_mode``); or the centre square with half a pixel rounded down, as
+transformers does."""
+
 FITS: tuple[Fit, ...] = get_args(Fit)
 """The first is the default."""
 

@@ -27,7 +27,7 @@ PHOTO = Image.fromarray(np.random.default_rng(0).integers(0, 256, (90, 120, 3), 
 def expected_logits(model, preset):
     tensor, _ = preprocess(
         PHOTO, image_size=preset.image_size, patch_size=preset.default_patch_size, mean=preset.mean, std=preset.std,
-        crop_fraction=preset.crop_fraction, interpolation=preset.interpolation,
+        crop_fraction=preset.crop_fraction, crop_mode=preset.crop_mode, interpolation=preset.interpolation,
     )  # fmt: skip
     with torch.inference_mode():
         found = model(tensor)
@@ -131,11 +131,10 @@ def timm_config(**changes: Any) -> dict[str, Any]:
         (timm_config(architecture="vit_base_r50_s16_224"), "not supported"),
         (timm_config(model_args={"act_layer": "quick_gelu"}), "created with 'act_layer'"),
         (timm_config(global_pool=""), "global_pool"),
-        (timm_config(num_classes=1), "it has only one output"),
         (timm_config(pretrained_cfg={"input_size": [3, 224, 160]}), "224 x 160, not a square"),
         ({"model_type": "swin"}, "type 'swin' is not supported"),
         ({"model_type": "vit", "hidden_act": "mish"}, "hidden_act .* must be one of"),
-        ({"model_type": "vit", "problem_type": "multi_label_classification"}, "several labels at once"),
+        ({"model_type": "vit", "problem_type": ["x"]}, "problem_type in its config.json must be text"),
         ({"model_type": "vit", "image_size": [224, 160]}, "224 x 160, not a square"),
         ({}, "has neither timm's architecture nor"),
     ],

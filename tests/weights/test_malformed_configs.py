@@ -46,7 +46,7 @@ REFUSED = {
         ("pretrained_cfg", "std"): [*NOT_CHANNELS, [0, 0, 0], [1, 1, -1]],
         ("pretrained_cfg", "crop_pct"): ["x", 0, NAN, True, -1, 1e-9, 2, []],
         ("pretrained_cfg", "interpolation"): ["evil", 3, [], True, "BICUBIC\n"],
-        ("pretrained_cfg", "crop_mode"): ["border", 3, []],
+        ("pretrained_cfg", "crop_mode"): ["floor", "corner", 3, []],
     },
 }
 """Values of each field that are refused, by the kind of model and the file; a field is the keys that lead to it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from vit_demo.cli import output, parser
 from vit_demo.cli.pictures import find_pictures
 from vit_demo.errors import InputError, PresetError
+from vit_demo.scores import as_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,7 +119,8 @@ def _peak(values: NDArray[np.float32]) -> str:
 
 
 def _prediction(result: Exploration) -> str:
-    return " ".join(f"{label} {100 * probability:.1f} %" for label, probability in result.top(1)) or "no classes"
+    scores = result.preset.scores
+    return " ".join(f"{label} {as_text(score, scores)}" for label, score in result.top(1)) or "no classes"
 
 
 def _table(results: list[Exploration], methods: list[Method], maps: list[list[NDArray[np.float32]]]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from vit_demo.cli import output, parser
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
+from vit_demo.scores import as_text
 
 
 def add(commands: parser.Commands) -> None:
@@ -112,8 +113,9 @@ def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | 
 def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> None:
     """Prints the five most likely classes, the paths of the pictures, and the model."""
     result = explained.result
-    confidence = "" if result.is_confident or not result.labels else "; low confidence"
-    lines = [f"{label:20} {100 * probability:5.1f} %" for label, probability in result.top(5)]
+    scores = result.preset.scores
+    confidence = "" if result.is_confident or not result.labels or scores == "none" else "; low confidence"
+    lines = [f"{label:20} {as_text(score, scores):>7}" for label, score in result.top(5)]
     lines += [str(path) for path in paths]
     lines.append(f"Model: {result.preset.name}, patches of {result.patch_size} px{confidence}.")
     if with_name:

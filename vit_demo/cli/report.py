@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Template
 
+from vit_demo.scores import as_text
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Report:
 
     def add(self, explained: Explained) -> None:
         """Adds a picture with its predictions and maps."""
-        result, name = explained.result, explained.picture.name
+        result, name, preset = explained.result, explained.picture.name, explained.result.preset
         seen = _figure(result.image, name, "What the model saw", [f"{result.grid[0]} x {result.grid[1]} patches"])
         figures = [{**seen, "pixelated": result.photo is None}]
         for one in explained.maps:
@@ -44,9 +45,9 @@ class Report:
         self._pictures.append(
             {
                 "name": name,
-                "preset": result.preset,
+                "preset": preset,
                 "patch_size": result.patch_size,
-                "predictions": result.top(5),
+                "predictions": [(label, score, as_text(score, preset.scores)) for label, score in result.top(5)],
                 "is_confident": result.is_confident,
                 "figures": figures,
             }

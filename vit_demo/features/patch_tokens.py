@@ -92,7 +92,7 @@ def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tens
     else:  # the head reads each patch as if all tokens were this one
         parts = x[prefix:, None].split(READ_AT_ONCE)
         logits = torch.cat([model.forward_head(part.expand(-1, prefix + 1, -1)) for part in parts])
-    likely = logits.float().softmax(1).topk(min(count, classes))
+    likely = model.to_scores(logits.float()).topk(min(count, classes))
     return read, norms, likely.indices, likely.values
 
 

@@ -1,31 +1,38 @@
 """Which part of a picture became the input of a network, and that part for display."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from PIL import Image
-
-from vit_demo.defaults import Fit
+from PIL import Image, ImageOps
 
 Box: TypeAlias = tuple[float, float, float, float]
+FittedBy = Literal["crop", "squash", "keep", "border"]
 
 
 @dataclass(frozen=True)
 class Geometry:
     """Which part of a picture became the input tensor.
 
-    Sizes are (width, height); the box (left, top, right, bottom) is in pixels of the upright picture. For the mode see
-    `preprocess`.
+    Sizes are (width, height); the box (left, top, right, bottom) is in pixels of the upright picture, and larger than
+    it where bars were added. For the mode see `preprocess`.
     """
 
     source_size: tuple[int, int]
     box: Box
     input_size: tuple[int, int]
-    mode: Fit
+    mode: FittedBy
 
 
-def model_view(image: Image.Image, geometry: Geometry, display_size: int) -> Image.Image:
-    """The part of a picture that the model saw, in the shape of its input, at most `display_size` pixels a side."""
+def model_view(
+    image: Image.Image, geometry: Geometry, display_size: int, mean: Sequence[float] = (0, 0, 0)
+) -> Image.Image:
+    """What the model saw, in the shape of its input, at most `display_size` pixels a side; bars have a mean colour."""
     scale = display_size / max(geometry.input_size)
     width, height = (max(1, round(side * scale)) for side in geometry.input_size)
-    return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)
+    if geometry.mode != "border":
+        return image.resize((width, height), Image.Resampling.LANCZOS, box=geometry.box)
+    fill = tuple(round(255 * value) for value in mean)
+    left, top, right, bottom = map(round, geometry.box)
+    inside = image.crop((max(left, 0), max(top, 0), min(right, image.width), min(bottom, image.height)))
+    return ImageOps.pad(inside, (width, height), Image.Resampling.LANCZOS, fill)

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from PIL import Image
 
-from vit_demo.defaults import Fit
+from vit_demo.defaults import CropMode, Fit
 from vit_demo.errors import ImageError, PresetError
-from vit_demo.images.geometry import Box, Geometry
+from vit_demo.images.geometry import Box, FittedBy, Geometry
 from vit_demo.images.rgb import MAX_SIDE
 
 MIN_PHOTO_SIDE = 16
@@ -48,14 +48,16 @@ def preprocess(
     std: Sequence[float],
     mode: Fit = "crop",
     crop_fraction: float = 1.0,
+    crop_mode: CropMode = "center",
     interpolation: str = "bicubic",
 ) -> tuple[torch.Tensor, Geometry]:
     """Fits an RGB picture, upright, to a model's input and normalizes it; for the other arguments see `Preset`.
 
-    "crop" resizes the shorter side to `image_size / crop_fraction` and crops the central square, identical to timm's
-    evaluation transform to the pixel. "squash" resizes the whole picture to the square. "keep" resizes the whole
-    picture to a rectangle of whole patches, at most as many as the square has, that comes closest to its aspect ratio
-    and size.
+    "crop" is timm's evaluation transform to the pixel. By the crop mode "center" the shorter side is resized to
+    `image_size / crop_fraction`, by "squash" both sides are, by "border" the longer one; then the central square is
+    cropped, where bars of the mean colour fill what is missing. "squash" resizes the whole picture to the square.
+    "keep" resizes the whole picture to a rectangle of whole patches, at most as many as the square has, that comes
+    closest to its aspect ratio and size.
 
     Returns:
         The tensor [1, 3, H, W], float32, and its geometry.
@@ -75,8 +77,11 @@ def preprocess(
     image = image.convert("RGB")
     box: Box = (0.0, 0.0, float(image.width), float(image.height))
     input_size = (image_size, image_size)
+    shown: FittedBy = mode
     if mode == "crop":
-        fitted, box = _crop(image, image_size, crop_fraction, resampling)
+        shown = crop_mode if crop_mode in ("squash", "border") else "crop"
+        fill = [round(255 * value) for value in mean]
+        fitted, box = _crop(image, image_size, math.floor(image_size / crop_fraction), crop_mode, resampling, fill)
     elif mode == "squash":
         fitted = image.resize(input_size, resampling)
     elif mode == "keep":
@@ -89,19 +94,28 @@ def preprocess(
     pixels = np.asarray(fitted, dtype=np.float32) / 255
     pixels = (pixels - np.asarray(mean, dtype=np.float32)) / np.asarray(std, dtype=np.float32)
     tensor = torch.from_numpy(pixels).permute(2, 0, 1).unsqueeze(0).contiguous()  # [1, 3, H, W]
-    return tensor, Geometry(image.size, box, input_size, mode)
+    return tensor, Geometry(image.size, box, input_size, shown)
 
 
 def _crop(
-    image: Image.Image, image_size: int, crop_fraction: float, resampling: Image.Resampling
+    image: Image.Image, image_size: int, target: int, mode: CropMode, resampling: Image.Resampling, fill: Sequence[int]
 ) -> tuple[Image.Image, Box]:
-    """Resizes and crops like torchvision's Resize and CenterCrop, rounding included; also returns the cropped box."""
-    shorter = math.floor(image_size / crop_fraction)
-    width, height = (int(shorter * side / min(image.size)) for side in image.size)
-    left, top = round((width - image_size) / 2), round((height - image_size) / 2)
+    """Resizes and crops like timm and torchvision, rounding included; also returns the cropped box."""
+    width = height = target
+    if mode in ("center", "floor"):
+        width, height = (int(target * side / min(image.size)) for side in image.size)
+    elif mode == "border":
+        width, height = (max(1, round(side / (max(image.size) / target))) for side in image.size)
+    rounded = int if mode == "floor" else round
+    left, top = (rounded(d / 2) if d > 0 else int(d / 2) for d in (width - image_size, height - image_size))
     right, bottom = left + image_size, top + image_size
     x, y = image.width / width, image.height / height
-    box = (left * x, top * y, min(right * x, image.width), min(bottom * y, image.height))
+    box = (left * x, top * y, right * x, bottom * y)
+    if mode == "border":
+        fitted = Image.new("RGB", (image_size, image_size), tuple(fill))
+        fitted.paste(image.resize((width, height), resampling), (-left, -top))
+        return fitted, box
+    box = (*box[:2], min(box[2], image.width), min(box[3], image.height))
     if max(width, height) > 16 * image_size:
         # A very narrow picture would become enormous, so only the box is resampled. The result is the same up to
         # rounding: Pillow keeps a box in single precision, which changes a few pixels in a thousand by one level.

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.resources import release_memory
+from vit_demo.scores import Scores
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
@@ -76,16 +78,18 @@ class Engine:
         patch_size: int | None = None,
         fit: Fit = "crop",
         progress: Progress | None = None,
+        scores: Scores | None = None,
     ) -> Exploration:
         """As ``vit_demo.explore``, on this engine's device.
 
         While weights are downloaded, ``progress`` is called with the file, the bytes so far and all bytes; None draws a
-        bar on stderr.
+        bar on stderr. The preset's scores are taken for None.
         """
         check_fit(fit)
         source = Source.of(image)
         name = default_preset(source.read()) if preset is None else path_or_name(preset)
         chosen = self.ready(name) or self.prepare(name, progress).result()
+        chosen = replace(chosen, scores=scores or chosen.scores)
         return self.explore_source(source, chosen, chosen.check_patch_size(patch_size), fit)
 
     def explore_source(
@@ -236,9 +240,15 @@ class Engine:
         return f"{device_name(device)}, because the memory of the GPU was too small"
 
     @staticmethod
-    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str, int]:
+    def _model_key(preset: Preset, patch_size: int) -> tuple[str, str, str, int, str]:
         # A network of another library is a copy of its own for each patch size.
-        return preset.checkpoint_name(patch_size), preset.repo, preset.revision, patch_size if preset.library else 0
+        return (
+            preset.checkpoint_name(patch_size),
+            preset.repo,
+            preset.revision,
+            patch_size if preset.library else 0,
+            preset.scores,
+        )
 
 
 _engines: dict[str, Engine] = {}

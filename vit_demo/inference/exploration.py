@@ -20,8 +20,10 @@ from vit_demo.inference import heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.methods import Progress, find_method
+from vit_demo.scores import as_text, to_scores
 from vit_demo.trace import Recording
 from vit_demo.weights import Preset
+from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing
 
 T = TypeVar("T")
 Query = tuple[int, int] | None
@@ -104,16 +106,29 @@ class Exploration:
 
     @property
     def probabilities(self) -> NDArray[np.float32]:
-        """Softmax of the logits, ``[K]``, summing to 1."""
-        return torch.tensor(self.logits, device="cpu").softmax(0).numpy()
+        """Softmax of the logits, ``[K]``, summing to 1, or each one's sigmoid, by ``preset.scores``.
+
+        Where that is ``"none"``, they are the logits, and no probabilities.
+        """
+        return to_scores(torch.tensor(self.logits, device="cpu"), self.preset.scores).numpy()
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """How its picture became the input; ``note`` says what had to be assumed, if anything had."""
+        known = {name: getattr(self.preset, name) for name in PREPARED}
+        size, note = self.preset.image_size, self.preset.assumed
+        return Preprocessing(**known, image_size=size, labels=self.labels, note=note)
 
     @property
     def is_confident(self) -> bool:
-        """Whether confidence is not low (``Preset.is_confident``); False without classes and for one plain colour."""
+        """Whether confidence is not low (``Preset.is_confident``).
+
+        False without classes or probabilities, and for one plain colour.
+        """
         return bool(self.preset.is_confident(self.probabilities)) and not images.is_plain(self.pixels)
 
     def top(self, count: int = 5) -> list[tuple[str, float]]:
-        """The most probable labels with their probabilities, highest first; empty for a model without classes.
+        """The most probable labels with their ``probabilities``, highest first; empty for a model without classes.
 
         Raises:
             InputError: If ``count`` is not a whole number from 0.
@@ -248,7 +263,7 @@ class Exploration:
         return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE, **style)
 
     def __repr__(self) -> str:
-        found = "".join(f", {label} {100 * probability:.1f} %" for label, probability in self.top(1))
+        found = "".join(f", {label} {as_text(score, self.preset.scores)}" for label, score in self.top(1))
         return f"<Exploration: {self.preset.name}, patches of {self.patch_size} px, grid {self.grid}{found}>"
 
     def _repr_html_(self) -> str | None:

@@ -2,9 +2,11 @@
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,14 +22,16 @@ from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.model import ViT
+from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset
-from vit_demo.weights.hub.preprocessing import Preprocessing
-from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
+from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
+from vit_demo.weights.imagenet import IMAGENET_LABELS
 
-Transform = Callable[[Image.Image], Tensor]
+Transform = Callable[..., Any]
+Labels = Sequence[str] | Mapping[int, str]
 
-DEFAULT_SIZE = 224
+GIVEN = "Its input was given, so this package prepared nothing."
 
 _numbers = itertools.count(1)
 
@@ -39,26 +43,32 @@ def explore(
     device: str | None = None,
     fit: Fit = "crop",
     *,
-    labels: Sequence[str] | None = None,
+    labels: Labels | None = None,
     transform: Transform | None = None,
+    scores: Literal["auto"] | Scores = "auto",
     preset: str | os.PathLike[str] | None = None,
 ) -> Exploration:
     """Runs one image through one model.
 
     Args:
         image: Path, bytes, ``PIL.Image``, or uint8 array ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``. For a network in
-            memory also its input itself, a normalised float tensor ``[C, H, W]``.
+            memory also its input itself, a normalised float tensor ``[C, H, W]`` or ``[1, C, H, W]``.
         model: Name of the preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
             Transformer of timm, transformers, torchvision or your own, which stays as it is. For None the picture
             decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else.
         patch_size: In pixels; the preset's default, or that of the network in memory, for None.
         device: ``"cuda"``, ``"mps"`` or ``"cpu"``; the best available for None. A network in memory stays on its own.
-        fit: How a photo becomes the input: ``"crop"`` (centre square), ``"squash"``, or ``"keep"`` (the whole picture
-            in its own shape, on a rectangular grid). Drawings are always fitted the way MNIST was.
-        labels: Names of the classes of a network in memory; its own, ImageNet's if it has a thousand, or numbers for
-            None.
-        transform: From the upright RGB picture to the input ``[C, H, W]`` of a network in memory; what timm,
-            transformers or torchvision say of the network for None.
+        fit: How a photo becomes the input: ``"crop"`` (as the network was trained to see photos, mostly their centre
+            square), ``"squash"``, or ``"keep"`` (the whole picture in its own shape, on a rectangular grid). Drawings
+            are always fitted the way MNIST was.
+        labels: Names of the classes of a network in memory, as a list or by their numbers (transformers' ``id2label``);
+            its own, ImageNet's if it has a thousand, or numbers for None.
+        transform: From the upright RGB picture to the input ``[C, H, W]`` of a network in memory, or a processor of
+            transformers; what is known of the network for None (see ``Exploration.preprocessing``).
+        scores: What the logits become: ``"softmax"``, probabilities of classes of which one is right; ``"sigmoid"``, a
+            probability for each class; ``"none"``, no probabilities. ``"auto"``: by the ``problem_type`` of
+            transformers; sigmoid for one output; softmax for other networks with a classifier head. The output of a
+            network in memory without one is an embedding, which has no classes unless ``labels`` or ``scores`` say so.
         preset: The same as ``model``, for names.
 
     Returns:
@@ -69,7 +79,10 @@ def explore(
         PresetError: If there is no such preset, it has no such patch size, or the network cannot be traced.
         LabelError: If there are not as many labels as classes.
         CheckpointError: If the weights cannot be used.
-        InputError: If this machine has no such device.
+        InputError: If this machine has no such device, or the scores are unknown.
+
+    Warns:
+        UserWarning: If nothing is known of how the photos of a network in memory are prepared, with what is assumed.
 
     Example:
         >>> import vit_demo
@@ -78,11 +91,13 @@ def explore(
         [('7', 0.998...)]
     """
     chosen = preset if model is None else model
+    if scores not in ("auto", *SCORES):
+        raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
     if isinstance(chosen, nn.Module):
-        return explore_module(get_engine(device), image, chosen, patch_size, fit, labels, transform)
+        return explore_module(get_engine(device), image, chosen, patch_size, fit, labels, transform, scores)
     if labels is not None or transform is not None or isinstance(image, Tensor):
         raise InputError("Tensors, labels= and transform= are for networks in memory: pass one as the model.")
-    return get_engine(device).explore(image, chosen, patch_size, fit)
+    return get_engine(device).explore(image, chosen, patch_size, fit, scores=None if scores == "auto" else scores)
 
 
 def explore_batch(
@@ -109,41 +124,15 @@ def explore_batch(
         yield explore(image, model, patch_size, **options)
 
 
-def preprocessing_of(module: nn.Module) -> Preprocessing:
-    """What a network of timm (``pretrained_cfg``), transformers (``config``) or torchvision says of itself."""
-    known = getattr(module, "pretrained_cfg", None)
-    config: Any = getattr(module, "config", None)
-    if isinstance(known, dict) and "input_size" in known:
-        size = getattr(getattr(module, "patch_embed", None), "img_size", None) or known["input_size"][1:]
-        return Preprocessing(
-            image_size=size[0],
-            mean=known["mean"],
-            std=known["std"],
-            crop_fraction=known["crop_pct"],
-            interpolation=known["interpolation"],
-        )
-    if hasattr(config, "model_type"):
-        config = getattr(config, "vision_config", config)
-        family, size = str(config.model_type), getattr(config, "image_size", DEFAULT_SIZE)
-        if family.startswith("clip"):
-            return Preprocessing(image_size=size, **CLIP)
-        if family in ("vit", "beit", "siglip_vision_model"):
-            return Preprocessing(image_size=size, **IMAGENET_INCEPTION)
-        return Preprocessing(image_size=size)
-    if type(module).__module__.startswith("torchvision."):
-        return Preprocessing(image_size=module.image_size, crop_fraction=0.875, interpolation="bilinear")  # type: ignore[arg-type]
-    size = getattr(module, "image_size", getattr(config, "image_size", DEFAULT_SIZE))
-    return Preprocessing(image_size=size if isinstance(size, int) else DEFAULT_SIZE)
-
-
 def explore_module(
     engine: Engine,
     image: ImageSource | Tensor,
     module: nn.Module,
     patch_size: int | None = None,
     fit: Fit = "crop",
-    labels: Sequence[str] | None = None,
+    labels: Labels | None = None,
     transform: Transform | None = None,
+    scores: Literal["auto"] | Scores = "auto",
 ) -> Exploration:
     """As ``vit_demo.explore``, of a network in memory; it stays on its device.
 
@@ -151,8 +140,8 @@ def explore_module(
     """
     if patch_size is not None:
         patch_size = whole_number(patch_size, "The patch size", 1)
-    known = preprocessing_of(module)
     pixels, picture = _given(image, transform)
+    known = preprocessing_of(module)
     size = known.image_size if pixels is None else pixels.shape[2]
     convolutions = (one.in_channels for one in module.modules() if isinstance(one, nn.Conv2d))
     channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
@@ -162,7 +151,14 @@ def explore_module(
         network = network.resized(patch_size)
     if fit == "keep" and not network.structure.takes_any_size:
         raise PresetError('This network takes square pictures only: choose fit="crop" or "squash".')
+    if scores == "auto" and labels is None and not network.structure.has_head:
+        network.config = replace(network.config, num_classes=0)  # an embedding
+    network.scores = scores_for(known.problem_type, network.config.num_classes) if scores == "auto" else scores
     preset = _preset(module, network, known, labels)
+    if pixels is not None:
+        preset = replace(preset, assumed=GIVEN)
+    elif preset.assumed and not known.is_known:
+        warnings.warn(preset.assumed, stacklevel=3)
     if pixels is None:
         assert picture is not None
         if preset.task == "photos" and channels != 3:
@@ -184,9 +180,15 @@ def _given(image: ImageSource | Tensor, transform: Transform | None) -> tuple[Te
         picture = images.read_image(image)
         if transform is None:
             return None, picture
-        pixels = transform(picture)
+        processor = getattr(transform, "image_processor", transform)
+        if hasattr(processor, "preprocess"):  # of transformers
+            pixels = processor(picture, return_tensors="pt")["pixel_values"]
+        else:
+            pixels = transform(picture)
+    if isinstance(pixels, Tensor) and pixels.dim() == 4 and len(pixels) == 1:
+        pixels = pixels[0]
     if not isinstance(pixels, Tensor) or pixels.dim() != 3 or pixels.shape[1] != pixels.shape[2]:
-        raise InputError("The input of a network is a tensor [C, H, W] whose height is its width.")
+        raise InputError("The input of a network is one picture, a tensor [C, H, W] whose height is its width.")
     if not pixels.is_floating_point() or not torch.isfinite(pixels).all():
         raise InputError("The input of a network is normalised: float, and every number finite.")
     return pixels.detach(), None
@@ -200,35 +202,38 @@ def _to_picture(pixels: Tensor) -> Image.Image:
     return Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
 
 
-def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Sequence[str] | None) -> Preset:
+def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
     config = network.config
-    is_digit = config.in_channels == 1 and config.image_size == 28 and known.mean == IMAGENET_DEFAULT["mean"]
+    is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
     return Preset(
         name=type(module).__name__,
         title=type(module).__name__,
         task="digits" if is_digit else "photos",
         config=config,
-        labels=_labels(module, config.num_classes, labels),
+        labels=_labels(known.labels, config.num_classes, labels),
         patch_sizes=(network.patch_size,),
         default_patch_size=network.patch_size,
         flexible=False,
         source="memory",
         parameters=sum(parameter.numel() for parameter in module.parameters()),
-        mean=tuple(known.mean),
-        std=tuple(known.std),
-        crop_fraction=known.crop_fraction,
-        interpolation=known.interpolation,
+        **{name: getattr(known, name) for name in PREPARED},
+        scores=network.scores,
+        assumed="" if is_digit else known.note,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
     )
 
 
-def _labels(module: nn.Module, count: int, labels: Sequence[str] | None) -> tuple[str, ...]:
+def _labels(own: Sequence[str], count: int, labels: Labels | None) -> tuple[str, ...]:
     """The names of the classes: as given, as the network has them, ImageNet's for a thousand, or numbers."""
+    if isinstance(labels, Mapping):
+        by_number = {str(index): name for index, name in labels.items()}
+        if by_number.keys() != {str(index) for index in range(count)}:
+            raise LabelError(f"This network has {count} classes: name each of them, numbered from 0.")
+        labels = [by_number[str(index)] for index in range(count)]
     if labels is not None:
         if isinstance(labels, str) or len(labels) != count:
             raise LabelError(f"This network has {count} classes: give a list of as many labels.")
         return tuple(map(str, labels))
-    named = getattr(getattr(module, "config", None), "id2label", None) or {}
-    if len(named) == count and not all(str(name).startswith("LABEL_") for name in named.values()):
-        return tuple(str(named[i]) for i in range(count))
+    if len(own) == count and not all(name.startswith("LABEL_") for name in own):
+        return tuple(own)
     return IMAGENET_LABELS if count == len(IMAGENET_LABELS) else tuple(map(str, range(count)))

@@ -106,8 +106,9 @@ class ModelInput:
             std=preset.std,
             mode=fit,
             crop_fraction=preset.crop_fraction,
+            crop_mode=preset.crop_mode,
             interpolation=preset.interpolation,
         )
         small = photo.copy()
         small.thumbnail((THUMBNAIL_SIZE, THUMBNAIL_SIZE), Image.Resampling.LANCZOS)
-        return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE), small)
+        return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE, preset.mean), small)

@@ -18,6 +18,7 @@ from vit_demo.errors import CheckpointError, InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.limits import TOKEN_BYTES
 from vit_demo.inference.sequence import check_block, kept_patches, patch_index, ranking
+from vit_demo.scores import to_scores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,7 +164,7 @@ def logit_lens(ex: Exploration, patches: bool = False) -> list:
     if patches:
         return _logit_lens_of_patches(ex)
     logits = ex.run(features.logit_lens)[0]  # [blocks + 1, K]
-    return [ranking(ex.labels, row, len(ex.labels)) for row in logits.softmax(1).numpy()]
+    return [ranking(ex.labels, row, len(ex.labels)) for row in to_scores(logits, ex.preset.scores).numpy()]
 
 
 def _logit_lens_of_patches(ex: Exploration) -> list[list[list[list[tuple[str, float]]]]]:

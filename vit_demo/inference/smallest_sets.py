@@ -85,7 +85,14 @@ def _search(
     **options: Any,
 ) -> metrics.PatchSet | None:
     target = ex.target(label)
-    if share is None and target != ex.target():
+    if share is None and not is_predicted(ex, target):
         raise InputError(f"{ex.labels[target]} is not the predicted class: give the share of its probability to keep.")
     values = torch.from_numpy(ex.heatmap(method, target))
     return ex.run(search, target, values, share=share, slow=True, **options)
+
+
+def is_predicted(ex: Exploration, target: int) -> bool:
+    """Whether a class can be lost: to another one or, where each has a probability of its own, below one half."""
+    if ex.preset.scores == "sigmoid":
+        return bool(ex.probabilities[target] >= 0.5)
+    return target == ex.target() and len(ex.labels) > 1

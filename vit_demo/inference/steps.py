@@ -109,7 +109,7 @@ def describe_network(
     output = entry.output[0].float()
     depths = model.forward_head(torch.cat(recording.tokens)).float()  # [blocks + 1, K]
     if model.config.num_classes:
-        found |= _classes(depths, output)
+        found |= _classes(model.to_scores(depths), output)
         if read and read[-1].dim() == 2 and torch.allclose(model.head(read[-1])[0].float(), output):
             found["pooled"] = read[-1][0]
         return facts, _to_cpu(found)
@@ -227,9 +227,8 @@ def token_of(model: TracedViT, patch: int | None, kept_patches: Tensor | None) -
     return model.config.num_prefix_tokens + (patch if order is None else order.index(patch))
 
 
-def _classes(depths: Tensor, logits: Tensor) -> Numbers:
-    """The prediction of each depth, from logits ``[blocks + 1, K]``, and the largest of the final ``[K]``."""
-    probabilities = depths.softmax(-1)
+def _classes(probabilities: Tensor, logits: Tensor) -> Numbers:
+    """The prediction of each depth, from ``[blocks + 1, K]``, and the largest of the final logits ``[K]``."""
     top, index = probabilities.max(-1)
     order = logits.argsort(descending=True, stable=True)[:NUM_CLASSES]
     return {

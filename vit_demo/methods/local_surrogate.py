@@ -92,8 +92,9 @@ def local_surrogate(
         shares = libra_fullgrad(model, images, target, against=against, **options)
         hints = ranks(shares.flatten()[patches])[None]  # by rank, because a few large values would decide
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
-    # A difference of logits is unbounded on both sides, so it needs no transformation.
-    score = class_score(log_p) if against is None else _standardised(log_p)
+    # A logit, or a difference of two, is unbounded on both sides, so it needs no transformation.
+    is_log_p = against is None and model.scores != "none"
+    score = class_score(log_p) if is_log_p else _standardised(log_p)
     attribution = posterior_mean(present.float(), score, group, places, hints)
     for hint in hints:
         attribution = attribution + HINT_WEIGHT * attribution.std(correction=0) * _standardised(hint)

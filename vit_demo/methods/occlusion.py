@@ -36,8 +36,8 @@ def occlusion(
 
     ``log p(class | all) - log p(class | all but the window)``; dropped patches leave the sequence, so that no grey or
     black square enters the picture. ``window`` is the side of the square centred on each patch, in patches, odd; it is
-    cut off at the edges. With ``against`` the map shows what the logarithm of the ratio of both probabilities loses.
-    Other parameters as in ``vit_demo.methods``.
+    cut off at the edges. With ``against`` the map shows what the logarithm of the ratio of both probabilities loses;
+    without probabilities, what the logit loses. Other parameters as in ``vit_demo.methods``.
 
     Returns:
         Values below 0 where the class gains.

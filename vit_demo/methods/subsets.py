@@ -36,10 +36,11 @@ def log_probabilities(
 ) -> Tensor:
     """The logarithm ``[M]`` of a class's probability where only some patches are present, or of a ratio of two.
 
-    With ``against`` the probability of ``target`` is divided by that of the other class. Other parameters as in
-    ``subset_logits``.
+    With ``against`` the probability of ``target`` is divided by that of the other class. Where there are no
+    probabilities, it is the logit, or the difference of two. Other parameters as in ``subset_logits``.
     """
-    return class_scores(subset_logits(model, images, present, **options).log_softmax(1), target, against)
+    logits = subset_logits(model, images, present, **options)
+    return class_scores(model.to_scores(logits, log=True), target, against)
 
 
 @torch.inference_mode()

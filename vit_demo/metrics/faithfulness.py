@@ -109,7 +109,7 @@ def faithfulness(
         pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
         with torch.inference_mode():
             logits = model(torch.where(pixels, images, baseline), **options).float()
-        results.append(class_scores(logits.softmax(1) if against is None else logits, target, against))
+        results.append(class_scores(model.to_scores(logits) if against is None else logits, target, against))
         if progress is not None:
             progress(sum(map(len, results)), len(shown))
     curves = torch.cat(results).cpu().numpy().reshape(2, 1 + seeds, len(counts))

@@ -57,8 +57,9 @@ def sufficient_set(
 
     Patches are added in the order of a map, ``values`` ``[rows, cols]``, highest first, and at most ``max_passes``
     subsets are tried. ``share`` is how much of the class's probability is kept, above 0 and at most 1; None: the class
-    is the most probable. ``without`` are (row, col) of patches that must not be in the set, such as those of sets found
-    before. Other parameters as in ``vit_demo.methods``.
+    is the most probable or, where each has a probability of its own, more probable than not. ``without`` are (row, col)
+    of patches that must not be in the set, such as those of sets found before. Other parameters as in
+    ``vit_demo.methods``.
 
     Returns:
         The set; None if not even all patches that may be in it are enough.
@@ -115,7 +116,9 @@ class _Search:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
         self._grid, self._patches = sequence_patches(self.model, self.images, **self.options)
         self._passes, whole = 0, torch.ones(1, len(self._patches), dtype=torch.bool)
-        self._least = None if self.share is None else self.share * self._logits(whole).softmax(1)[:, self.target]
+        self._least = None if self.share is None else self.share * self._score(self._logits(whole))
+        if self._least is not None and float(self._least) <= 0:
+            raise InputError("The score of this class is not above 0, so no share of it can be kept: choose another.")
 
     @property
     def _left(self) -> int:
@@ -123,6 +126,10 @@ class _Search:
 
     def _logits(self, present: Tensor) -> Tensor:
         return subset_logits(self.model, self.images, present.to(self.images.device), **self.options).cpu()
+
+    def _score(self, logits: Tensor) -> Tensor:
+        """Of the class, ``[M]``, for logits ``[M, classes]``."""
+        return self.model.to_scores(logits)[:, self.target]
 
     def ordered(self, values: Tensor) -> list[int]:
         """The places of the sequence's patches, highest value first."""
@@ -139,7 +146,7 @@ class _Search:
             return None
         found, is_minimal = self._reduced(found)
         logits = self._try([found])[0]
-        patches, probability = tuple(map(self.patch_at, found)), float(logits.softmax(0)[self.target])
+        patches, probability = tuple(map(self.patch_at, found)), float(self._score(logits[None]))
         return PatchSet(patches, probability, int(logits.argmax()), self._passes, is_minimal)
 
     def _beginning(self, order: list[int]) -> list[int] | None:
@@ -188,12 +195,14 @@ class _Search:
     def _passing(self, sets: list[list[int]]) -> list[int]:
         """The indices of the sets that keep the class, or lose it if removed; the one that does so by most first."""
         logits = self._try(sets)
-        if self._least is None:
+        if self._least is None and self.model.scores == "sigmoid":
+            margins = logits[:, self.target]  # above 0 where the probability is above one half
+        elif self._least is None:
             others = logits.clone()
             others[:, self.target] = float("-inf")
             margins = logits[:, self.target] - others.amax(1)
         else:
-            margins = logits.softmax(1)[:, self.target] - self._least
+            margins = self._score(logits) - self._least
         order = margins.argsort(descending=not self.removes).tolist()
         return [i for i in order if bool(margins[i] >= 0) is not self.removes]
 

@@ -95,7 +95,7 @@ def _run(module: nn.Module, images: Tensor) -> Any:
 
 def _probe(
     module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int
-) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor, Tensor]:
+) -> tuple[Probe, ViTConfig, tuple[list[str], str, str], Tensor, Any]:
     if any(hasattr(one, "_orig_mod") or one._compiled_call_impl is not None for one in module.modules()):
         raise PresetError(COMPILED)
     if any(parameter.is_inference() for parameter in module.parameters()):
@@ -138,7 +138,7 @@ def _probe(
         class_token=False,
         num_registers=prefix,
     )
-    return probe, config, parts, noise, logits
+    return probe, config, parts, noise, output
 
 
 def _tokens(probe: Probe, name: str) -> Tensor:
@@ -159,7 +159,7 @@ def _check_calls(probe: Probe, blocks: list[str]) -> None:
 
 
 def _adapt(module: nn.Module, size: tuple[int, int], patch_size: int | None, in_channels: int) -> TracedViT:
-    probe, config, (blocks, entry, end), noise, logits = _probe(module, size, patch_size, in_channels)
+    probe, config, (blocks, entry, end), noise, returned = _probe(module, size, patch_size, in_channels)
     output, num_tokens = probe.tokens[end][1], probe.shapes[0][2]
     structure = Structure(
         blocks=tuple(blocks),
@@ -172,11 +172,12 @@ def _adapt(module: nn.Module, size: tuple[int, int], patch_size: int | None, in_
         size=None if size[0] == size[1] else size,
         leaves_out=False,
         takes_any_size=False,
+        has_head=not isinstance(returned, Tensor) or probe.ends_in_head(config.num_classes),
     )
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
     _pool(network, output, prefix)  # refuses a network without gradients
-    suffix, parallel = prove(network, probe, noise, logits)
+    suffix, parallel = prove(network, probe, noise, logits_of(returned))
     structure = replace(structure, suffix=suffix, parallel=parallel)
     pool = _pool(TracedViT(module, config, structure), output, prefix)
     names = [name for name, _ in module.named_parameters()]

@@ -1,5 +1,6 @@
 """What a network is made of, seen while it runs once: its blocks, its tokens, and which of them its head reads."""
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -53,6 +54,7 @@ class Structure:
         drops: Whether patches can be left out of the sequence; not if the head needs a token for each.
         leaves_out: Whether a pass without the tokens of some patches gives what masking them gives.
         takes_any_size: Whether pictures may have other sides than those that the network was found with.
+        has_head: Whether the outputs are those of a classifier; an embedding otherwise.
     """
 
     blocks: tuple[str, ...]
@@ -68,6 +70,7 @@ class Structure:
     drops: bool = True
     leaves_out: bool = True
     takes_any_size: bool = True
+    has_head: bool = True
 
     def unpack(self, output: Any) -> Tensor:
         """The tokens ``[B, N, D]``, prefix first, in what a block gets or returns."""
@@ -130,6 +133,7 @@ class Probe(AttentionMode):
         projections: The name of each output projection's weight, where there is one.
         tokens: What each module got and returned, if these are tokens: of three axes, or lists of such.
         calls: How many times each module ran.
+        last: The name of the last module with weights that ran.
         has_mask: Whether something is added to the scores, such as relative positions.
         pools: How many times one query attended to all tokens (attention pooling).
         others: How many attentions had other numbers of queries and keys.
@@ -143,6 +147,7 @@ class Probe(AttentionMode):
         self.calls = Counter[str]()
         self._started = list[tuple[str, Any]]()
         self.has_mask, self.pools, self.others = False, 0, 0
+        self.last = ""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Notes where it happens."""
@@ -160,6 +165,16 @@ class Probe(AttentionMode):
         """Notes the output projection of the last self-attention."""
         if self.shapes and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
             self.projections[len(self.shapes) - 1] = self._names.get(id(weight), "")
+
+    def ends_in_head(self, count: int) -> bool:
+        """Whether a linear map gave so many outputs in the end, but no projection, and not in a headless network."""
+        *around, name = self.last.split(".")
+        parts = [self.modules[".".join(around[:i])] for i in range(len(around) + 1)]
+        last = self.modules[self.last]
+        sizes = [weight.shape for weight in last.parameters() if weight.dim() > 1]
+        if re.search("proj|embed", name) or any(getattr(part, "num_classes", None) == 0 for part in parts):
+            return False
+        return getattr(last, "out_features", None) == count or any(count in size for size in sizes)
 
     def norm_after(self, end: str) -> str:
         """The name of the module that normalizes what another returned; empty if none does."""
@@ -185,8 +200,11 @@ class Probe(AttentionMode):
             if _is_tokens(x := input_of(args, kwargs)):
                 self._started.append((name, x))
 
-        def leave(name: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        def leave(name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
             self._stack.pop()
+            weights, parts = next(module.parameters(recurse=False), None), next(module.children(), None)
+            if hasattr(module, "out_features") or (weights is not None and parts is None):
+                self.last = name
             x = input_of(args, kwargs)
             if _is_tokens(x) and _is_tokens(output) and _first(x).shape == _first(output).shape:
                 self.tokens.pop(name, None)

@@ -19,6 +19,7 @@ from vit_demo.errors import PresetError
 from vit_demo.model import ViT
 from vit_demo.model.config import ViTConfig
 from vit_demo.model.resample import num_bytes
+from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.recording import Recording
 from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
@@ -107,6 +108,7 @@ class TracedViT(nn.Module):
         patch_size: In pixels; where ``forward`` is given none.
         leaves_out: Whether dropped patches leave the sequence. Otherwise no token attends to them, and they are left
             out after the last block: as exact, where positions are part of attention.
+        scores: What its logits become wherever probabilities are measured; see ``vit_demo.scores``.
     """
 
     def __init__(self, module: nn.Module, config: ViTConfig, structure: Structure) -> None:
@@ -114,6 +116,7 @@ class TracedViT(nn.Module):
         self.module, self.config, self.structure = module, config, structure
         self.patch_size, self.leaves_out = config.patch_size, structure.leaves_out
         self.training = module.training
+        self.scores: Scores = "softmax"
 
     @classmethod
     def of(cls, vit: ViT) -> TracedViT:
@@ -188,6 +191,10 @@ class TracedViT(nn.Module):
     def image_size(self) -> tuple[int, int]:
         """Height and width of the pictures that the network was made for."""
         return self.structure.size or (self.config.image_size, self.config.image_size)
+
+    def to_scores(self, logits: Tensor, *, log: bool = False) -> Tensor:
+        """The probabilities of logits ``[..., K]``, or their logarithms; see ``scores``."""
+        return to_scores(logits, self.scores, log=log)
 
     def final_norm(self, x: Tensor) -> Tensor:
         """The norm that the network applies to its last tokens ``[..., D]``, if a module does."""

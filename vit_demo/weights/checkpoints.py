@@ -97,7 +97,9 @@ def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUN
     else:
         model = load_own(preset)
     model.patch_size = patch_size
-    return TracedViT.of(model)
+    network = TracedViT.of(model)
+    network.scores = preset.scores
+    return network
 
 
 def _read_record(header: dict[str, str]) -> dict[str, Any] | None:

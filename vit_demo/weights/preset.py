@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal
 
+from vit_demo.defaults import CropMode
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
+from vit_demo.scores import Scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +43,8 @@ class Preset:
         mean: Mean of each channel, for pixels in [0, 1]; subtracted from the input.
         std: Standard deviation of each channel, by which the input is divided.
         crop_fraction: Share of a photo's shorter side that a centre crop keeps (timm's ``crop_pct``).
+        crop_mode: How it was trained to see photos, which the fit "crop" does: ``"center"``, ``"squash"`` or
+            ``"border"``, as in timm, or ``"floor"``, as in transformers.
         interpolation: Filter that resizes a photo.
         repo: Repository on the Hub, or path of the folder; empty for a bundled preset.
         revision: Commit, tag or branch of the repository, or the state of a folder's files.
@@ -52,6 +56,8 @@ class Preset:
         confidence_threshold: Probability of the prediction below which confidence counts as low.
         max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
             ``is_confident``.
+        scores: What its logits become, as in ``vit_demo.scores``: ``"softmax"``, ``"sigmoid"`` or ``"none"``.
+        assumed: One sentence about what had to be assumed of its preprocessing; empty if nothing was.
         note: One sentence for the page.
     """
 
@@ -67,6 +73,7 @@ class Preset:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     crop_fraction: float = 1.0
+    crop_mode: CropMode = "center"
     interpolation: str = "bicubic"
     repo: str = ""
     revision: str = ""
@@ -77,6 +84,8 @@ class Preset:
     trusted: bool = True
     confidence_threshold: float = 0.5
     max_entropy: float = math.inf
+    scores: Scores = "softmax"
+    assumed: str = ""
     note: str = ""
 
     @property
@@ -85,14 +94,20 @@ class Preset:
         return self.labels if len(self.labels) <= MAX_FEW_LABELS else ()
 
     def is_confident(self, probabilities: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """Whether the confidence in predictions ``[..., K]`` is not low: bool ``[...]``, False without classes.
+        """Whether the confidence in predictions ``[..., K]`` is not low: bool ``[...]``.
+
+        False without classes or probabilities; where each class has one of its own, they need not add up to 1.
 
         In an image of something else, one probability may be high while the rest is spread over many classes. The
         generalized entropy, the sum of ``sqrt(p (1 - p))`` over all classes, measures that rest (GEN with gamma 1/2;
         Liu, Lochman and Zach, CVPR 2023).
         """
         entropy = ((probabilities * (1 - probabilities)).clip(0) ** 0.5).sum(-1)
-        return (probabilities.max(-1, initial=0) >= self.confidence_threshold) & (entropy <= self.max_entropy)
+        return (
+            (probabilities.max(-1, initial=0) >= self.confidence_threshold)
+            & (entropy <= self.max_entropy)
+            & (self.scores != "none")
+        )
 
     @property
     def image_size(self) -> int:

@@ -25,6 +25,7 @@ export interface TracePayload {
 export interface PredictionsPayload {
   indices: string;
   probabilities: string;
+  scores: string;
   labels: string[];
 }
 

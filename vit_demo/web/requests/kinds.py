@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS, Baseline
 from vit_demo.errors import EmptyDrawingError, InputError
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.smallest_sets import is_predicted
 from vit_demo.metrics import random_orders
 from vit_demo.web.requests import parse, tour
 from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
@@ -32,7 +33,7 @@ NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
 """Instead of a result while there is no ink."""
 
 HALF = 0.5
-"""Of its probability, which a class loses without the patches that it needs, if it is not the predicted one."""
+"""Of its probability, which a class loses without the patches that it needs, if no other can be predicted instead."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ def smallest_set(result: Exploration, request: SetRequest) -> Json:
     if request.wanted == "enough":
         found = result.enough(request.label, without=[divmod(patch, columns) for patch in request.without])
     else:
-        share = None if result.target(request.label) == result.target() else HALF
+        target = result.target(request.label)
+        share = None if result.preset.scores != "sigmoid" and is_predicted(result, target) else HALF
         found = result.needed(request.label, share)
     if found is None:
         return {"patches": None}

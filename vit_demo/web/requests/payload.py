@@ -61,10 +61,14 @@ class TracePayload(TypedDict):
 
 
 class PredictionsPayload(TypedDict):
-    """Classes, most likely first: base64 of uint16 indices and of float32 probabilities, and their names."""
+    """Classes, most likely first: base64 of uint16 indices and of float32 probabilities, and their names.
+
+    The probabilities are what ``scores`` says: ``"softmax"``, ``"sigmoid"``, or ``"none"``, where they are logits.
+    """
 
     indices: str
     probabilities: str
+    scores: str
     labels: list[str]
 
 
@@ -225,6 +229,7 @@ def _predictions(result: Exploration, count: int) -> PredictionsPayload:
     return {
         "indices": encode(order.astype(np.uint16)),
         "probabilities": encode(probabilities[order]),
+        "scores": result.preset.scores,
         "labels": [result.labels[i] for i in order],
     }
 
@@ -234,6 +239,10 @@ def _note(result: Exploration) -> str:
         return ""
     if is_plain(result.pixels):
         return "The picture is one plain colour, so the prediction means nothing."
+    if result.preset.scores == "none":
+        return "This model gives scores that are no probabilities, so nothing says how sure it is."
+    if result.preset.scores == "sigmoid":
+        return "Each class has a probability of its own, and none reaches one half."
     if result.preset.task == "digits":
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
     return f"Low confidence: the model was trained on {len(result.labels)} classes, and this may be none of them."

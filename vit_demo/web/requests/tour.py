@@ -58,6 +58,7 @@ def network_steps(result: Exploration, request: None = None) -> Json:
             "channels": config.in_channels,
             "registers": config.num_registers,
             "classes": config.num_classes,
+            "scores": result.preset.scores,
             "pool": config.pool if result.trace.pooling is None else "attention",
             "input_size": list(result.pixels.shape[2:]),
             "mean": list(result.preset.mean),

@@ -208,8 +208,6 @@ def _transformers(config: dict[str, Any]) -> nn.Module:
     if kind not in CLASSES:
         known = ", ".join(sorted(CLASSES))
         raise PresetError(f"a model of type {quote(kind)} is not supported: of transformers only {known} are.")
-    if fields.values.get("problem_type") == "multi_label_classification":
-        raise PresetError("this model gives several labels at once, not one class: choose another model.")
     import transformers
 
     named = [name for name in fields.texts("architectures") if name in CLASSES[kind]]

@@ -16,13 +16,14 @@ from torch import Tensor
 
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.scores import scores_for
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.download import REPOSITORY, REVISION, MissingFileError, Progress, fetch, is_cached
 from vit_demo.weights.hub.json_fields import read_json_object
 from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors
-from vit_demo.weights.hub.preprocessing import parse_preprocessing
+from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
 from vit_demo.weights.hub.untrusted_text import sanitize
 from vit_demo.weights.hub_presets import offered_patch_sizes
 from vit_demo.weights.imagenet import IMAGENET_LABELS
@@ -96,8 +97,6 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
         shape, has_mask, count = bounded_outline(config, found.image_size, name)
         if shape.in_channels != 3:
             raise PresetError(f"its input has {shape.in_channels} channels: choose a model for RGB photos.")
-        if shape.num_classes == 1:
-            raise PresetError("it has only one output: choose a model with two or more classes.")
         labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
         if not labels and "clip" in str(config.get("architecture", "")):
             shape = replace(shape, num_classes=0)  # its output is an embedding
@@ -111,10 +110,9 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             default_patch_size=shape.patch_size,
             flexible=False,
             source=source,
-            mean=found.mean,
-            std=found.std,
-            crop_fraction=found.crop_fraction,
-            interpolation=found.interpolation,
+            **{name: getattr(found, name) for name in PREPARED},
+            scores=scores_for(found.problem_type, shape.num_classes),
+            assumed=found.note,
             repo=repo,
             revision=revision,
             library="timm" if "architecture" in config else "transformers",
@@ -153,7 +151,9 @@ def _with_structure(preset: Preset, folder: Path) -> Preset:
 def load_network(preset: Preset, patch_size: int) -> TracedViT:
     """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU."""
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
-        return _load(preset, fetch_files(preset)).resized(patch_size)
+        network = _load(preset, fetch_files(preset)).resized(patch_size)
+        network.scores = preset.scores
+        return network
 
 
 def _load(preset: Preset, folder: Path) -> TracedViT:

@@ -57,7 +57,14 @@ export function describeFit({ fit, box: [left, top, right, bottom], rows, column
       translate("The rest is cut off."),
     ];
   }
+  if (fit === "squash" && percentage < 100) {
+    return [
+      translate("The bright part, {percentage}\u00a0% of the photo,", { percentage }),
+      translate("stretched to a square."),
+    ];
+  }
   if (fit === "squash") return [translate("All of it,"), translate("stretched to a square.")];
+  if (fit === "border") return [translate("All of it,"), translate("with bars that make it a square.")];
   const kept = translate("with its aspect ratio kept: {rows} × {columns} patches.", { rows, columns });
   return [translate("All of it,"), kept];
 }
@@ -72,7 +79,7 @@ function paint(canvas, picture, photo) {
   context.imageSmoothingQuality = "high";
   context.drawImage(picture, 0, 0, width, height);
   const inputBox = partOf({ left: 0, top: 0, width, height }, photo.box);
-  if (photo.fit === "crop") dimOutside(context, size, inputBox);
+  if (photo.fit === "crop" || photo.fit === "squash") dimOutside(context, size, inputBox);
   if (photo.pinned === null) return;
   const patch = patchBox(photo.pinned, inputBox, photo);
   for (const [style, line] of HALO) {

@@ -160,7 +160,7 @@ export function setHeadline(node, result) {
   const words = () =>
     translate("Prediction: *{label}* · {probability}", {
       label: first.label,
-      probability: formatProbability(first.probability),
+      probability: formatProbability(first.probability, first.scores),
     });
   setText(node, first ? words() : "");
 }

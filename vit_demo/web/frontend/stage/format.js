@@ -9,12 +9,22 @@ const SPACE = "\u00a0";
 /** A percentage with so many decimals. */
 export const percent = (value, digits = 0) => translate("{number}\u00a0%", { number: formatDecimals(value, digits) });
 
-/** A probability: one decimal, and never a rounded 0 or 100. */
-export function formatProbability(value) {
+/** A probability: one decimal, and never a rounded 0 or 100; a number where the model gives none. */
+export function formatProbability(value, scores = "softmax") {
+  if (scores === "none") return formatNumber(value);
   if (value < 0.001) return `<${percent(0.1, 1)}`;
   if (value < 1 && value >= 0.9995) return `>${percent(99.9, 1)}`;
   return percent(100 * value, 1);
 }
+
+/** What a logit becomes; see scores.py. */
+export function scoreOf(logit, scores, logsumexp) {
+  if (scores === "none") return logit;
+  return scores === "sigmoid" ? 1 / (1 + Math.exp(-logit)) : Math.exp(logit - logsumexp);
+}
+
+/** How much of a bar a score fills. */
+export const barOf = (value, scores) => (scores === "none" ? 0 : value);
 
 /** The result of a formula whose numbers are rounded: "≈ 12.3 %", "> 99.9 %". */
 export const relation = (text) => (/^[<>]/.test(text) ? `${text[0]} ${text.slice(1)}` : `≈ ${text}`);

@@ -30,9 +30,13 @@ import { attentionMap, rolloutMap } from "./result.js";
 const about = (result, view, method) => translate("for *{name}* · {method}", { name: className(result, view), method });
 
 /** An entry of a method whose map is about a class: what is shown of it, the sentence and the reading. */
-const ofClass = (what, sentence, reading) => ({
+/** `ofScore` is the sentence for a model that gives no probabilities, if it is another. */
+const ofClass = (what, sentence, reading, ofScore = sentence) => ({
   subject: (result, view) => about(result, view, translate(what, { blocks: result.numBlocks })),
-  sentence: (result, view) => translate(sentence, { name: className(result, view) }),
+  sentence: (result, view) => {
+    const words = targetOf(result, view.label).scores === "none" ? ofScore : sentence;
+    return translate(words, { name: className(result, view) });
+  },
   reading,
 });
 
@@ -129,6 +133,7 @@ const ENTRIES = {
       "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
     ),
     occlusionReading,
+    english("How much the score of *{name}* falls when one patch is left out."),
   ),
   local_surrogate: ofClass(
     english("hundreds of random subsets of the patches"),
@@ -278,11 +283,11 @@ function attentionReading(_result, view, patch, value) {
 /** The value is a difference of log-probabilities; the two probabilities are easier to read. */
 function occlusionReading(result, view, patch, value) {
   if (againstOf(result, view)) return contributionReading(result, view, patch, value);
-  const { label, probability } = targetOf(result, view.label);
-  const left = Math.min(1, probability * Math.exp(-value));
+  const { label, probability, scores } = targetOf(result, view.label);
+  const left = scores === "none" ? probability - value : Math.min(1, probability * Math.exp(-value));
   return translate("without this patch, {label} has *{left}* instead of {probability}", {
     label,
-    left: formatProbability(left),
-    probability: formatProbability(probability),
+    left: formatProbability(left, scores),
+    probability: formatProbability(probability, scores),
   });
 }

@@ -54,9 +54,9 @@ export function decodeResult(payload) {
 }
 
 /** @param {import("../types").PredictionsPayload} predictions */
-function decodePredictions({ indices, probabilities, labels }) {
+function decodePredictions({ indices, probabilities, scores, labels }) {
   const [index, probability] = [decodeUint16(indices), decodeFloat32(probabilities)];
-  return labels.map((label, i) => ({ index: index[i], label, probability: probability[i] }));
+  return labels.map((label, i) => ({ index: index[i], label, probability: probability[i], scores }));
 }
 
 /** The index of each patch's token; -1 for a dropped patch. */

@@ -98,7 +98,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
       ? [
           [
             english("Prediction"),
-            first ? `${first.label}, ${formatProbability(first.probability)}` : translate("no classes"),
+            first ? `${first.label}, ${formatProbability(first.probability, first.scores)}` : translate("no classes"),
           ],
           [english("Grid"), `${result.rows} × ${result.columns}`],
           [english("Tokens"), `${result.numTokens}`],

@@ -8,8 +8,8 @@ const SENT_PRECISION = "attention within 0.0001, other maps float32";
 
 const plain = (text) => text.replaceAll("*", "");
 
-const predictionOf = ({ label, probability }) =>
-  translate("prediction {label}, {probability}", { label, probability: formatProbability(probability) });
+const predictionOf = ({ label, probability, scores }) =>
+  translate("prediction {label}, {probability}", { label, probability: formatProbability(probability, scores) });
 
 /** The caption of a saved picture: lines of text. */
 export function captionOf(saved) {

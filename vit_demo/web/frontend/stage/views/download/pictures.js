@@ -3,7 +3,7 @@
 
 import { make } from "../../../shared/dom.js";
 import { currentLanguage, translate } from "../../../shared/language.js";
-import { percent } from "../../format.js";
+import { formatNumber, percent } from "../../format.js";
 import { heatCanvas, heatStops, isCoarse, scaleEnd } from "../../heatmapColours.js";
 import { paintResult } from "../../pictureCanvas.js";
 import { captionOf } from "./description.js";
@@ -107,9 +107,10 @@ ${texts.join("\n")}
 export function reportOf(saved, python) {
   const { result } = saved;
   const [title, ...rest] = captionOf(saved).map(escapeXml);
-  const rows = result.predictions
-    .slice(0, CLASSES)
-    .map(({ label, probability }) => `<tr><th>${escapeXml(label)}</th><td>${percent(100 * probability, 2)}</td></tr>`);
+  const rows = result.predictions.slice(0, CLASSES).map(({ label, probability, scores }) => {
+    const score = scores === "none" ? formatNumber(probability) : percent(100 * probability, 2);
+    return `<tr><th>${escapeXml(label)}</th><td>${score}</td></tr>`;
+  });
   const { colours, low, high } = barOf(saved);
   const bar = `<p class="scale">${escapeXml(low)} <i style="background: linear-gradient(to right, ${colours.join(", ")})"></i> ${escapeXml(high)}</p>`;
   const picture = (url, name) => `<figure><img src="${url}" alt="${name}"><figcaption>${name}</figcaption></figure>`;

@@ -9,16 +9,23 @@ import { className, formatArea, formatNumber } from "../../format.js";
 import { BASELINES, compare, isDefaultMap, mapFields, testedClass } from "../../onDemand.js";
 import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
-const whatItDoes = (name, comparesClasses) =>
-  comparesClasses
-    ? translate(
-        "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and what speaks for *{name}*, the difference of both scores, is compared with random orders.",
-        { name },
-      )
-    : translate(
-        "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
-        { name },
-      );
+const MEASURED = {
+  difference: english(
+    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and what speaks for *{name}*, the difference of both scores, is compared with random orders.",
+  ),
+  score: english(
+    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the score of *{name}* is compared with random orders.",
+  ),
+  probability: english(
+    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
+  ),
+};
+
+/** What is measured of a class: a key of MEASURED. */
+function measureOf(result, fields) {
+  if (fields && "against" in fields) return "difference";
+  return result?.predictions[0]?.scores === "none" ? "score" : "probability";
+}
 
 /** What a removed patch becomes. */
 const REPLACEMENTS = {
@@ -116,7 +123,7 @@ export function create(card, { request, methods, curves }) {
     find(".status").role = test?.error ? "status" : null; // what the test does is read like any text
     setExplainedText(
       find(".status"),
-      test?.error || whatItDoes(current?.name ?? "…", "against" in (current?.fields ?? {})),
+      test?.error || translate(MEASURED[measureOf(current?.result, current?.fields)], { name: current?.name ?? "…" }),
       tooltip,
     );
   }
@@ -143,7 +150,7 @@ export function create(card, { request, methods, curves }) {
       ];
       return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend, format });
     };
-    const format = "against" in fields ? formatNumber : asPercentage; // a difference of scores, or a probability
+    const format = measureOf(next.result, fields) === "probability" ? asPercentage : formatNumber;
     const charts = [
       chart(translate("{name}: patches removed", { name }), found.deletion, [
         translate("all patches"),

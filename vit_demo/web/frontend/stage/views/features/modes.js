@@ -143,9 +143,10 @@ export const MODES = {
         "The class that the classifier head predicts from *each patch’s token alone*, as if this block were the last.",
       )} ${translate(trainedOn(result))}`,
     subject: () => translate("*prediction* of each patch"),
-    reading: (tokens, token) =>
+    reading: (tokens, token, result) =>
       classesOf(tokens, token)
-        .map(({ name, probability }, i) => `${i ? name : `*${name}*`} ${formatProbability(probability)}`)
+        .map(({ name, probability }, i) => [i ? name : `*${name}*`, probability])
+        .map(([name, probability]) => `${name} ${formatProbability(probability, result.predictions?.[0]?.scores)}`)
         .join(", "),
   },
 };
@@ -243,7 +244,7 @@ function classColours({ classes, probabilities, count }, legend, opacity) {
   const colourOf = new Map(legend.map(({ index, colour }) => [index, colour]));
   return Array.from({ length: count }, (_, token) => {
     const colour = colourOf.get(classes[token * perToken]) ?? OTHER;
-    return [...colour, opacity * (0.3 + 0.7 * probabilities[token * perToken])];
+    return [...colour, opacity * (0.3 + 0.7 * Math.max(0, Math.min(1, probabilities[token * perToken])))];
   });
 }
 

@@ -3,7 +3,7 @@
 import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
-import { formatProbability } from "../../format.js";
+import { barOf, formatProbability } from "../../format.js";
 
 export const order = 50;
 
@@ -42,14 +42,15 @@ export function create(panel, { request }) {
 
 function row({ label, probability }, block, { predictions }) {
   const bar = make("i");
-  bar.style.setProperty("--probability", probability);
+  const [{ scores }] = predictions;
+  bar.style.setProperty("--probability", barOf(probability, scores));
   const item = make(
     "li",
     {},
     make("small", { textContent: block ? translate("block {block}", { block }) : english("input") }),
     make("span", { className: "label", translate: false, textContent: label, title: label }),
     make("div", { className: "track" }, bar),
-    make("span", { className: "number", textContent: formatProbability(probability) }),
+    make("span", { className: "number", textContent: formatProbability(probability, scores) }),
   );
   item.classList.toggle("agrees", label === predictions[0].label);
   return item;

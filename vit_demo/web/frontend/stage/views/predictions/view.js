@@ -53,9 +53,9 @@ export function create(card, { pickClass }) {
     const wanted = search.value.trim().toLowerCase();
     const found = predictions.filter(({ label }) => label.toLowerCase().includes(wanted));
     list.replaceChildren(
-      ...found.slice(0, MOST_LISTED).map(({ index, label, probability }) => {
+      ...found.slice(0, MOST_LISTED).map(({ index, label, probability, scores }) => {
         const name = make("span", { textContent: label, translate: false });
-        const share = make("span", { className: "number", textContent: formatProbability(probability) });
+        const share = make("span", { className: "number", textContent: formatProbability(probability, scores) });
         const button = make("button", { type: "button" }, name, share);
         button.setAttribute("aria-pressed", String(index === chosen));
         button.addEventListener("click", () => pickClass(index));
@@ -77,8 +77,9 @@ export function create(card, { pickClass }) {
       row.item.classList.toggle("first", i === 0 && Boolean(prediction));
       row.face.disabled = !prediction;
       row.label.textContent = row.label.title = prediction ? prediction.label : "";
-      row.number.textContent = prediction ? formatProbability(prediction.probability) : "";
-      row.bar.style.width = prediction ? `max(2px, ${100 * prediction.probability}%)` : "0";
+      row.number.textContent = prediction ? formatProbability(prediction.probability, prediction.scores) : "";
+      const isShare = prediction && prediction.scores !== "none";
+      row.bar.style.width = isShare ? `max(2px, ${100 * prediction.probability}%)` : "0";
     });
     const note = result ? noteOf(result, whole) : "";
     setText(find(".note"), note || (result ? INVITATION : ""));
@@ -93,7 +94,7 @@ export function create(card, { pickClass }) {
     const spoken = () =>
       translate("Prediction: {label}, {percentage}.", {
         label: first.label,
-        percentage: formatProbability(first.probability),
+        percentage: formatProbability(first.probability, first.scores),
       });
     setText(find(".spoken"), `${first ? spoken() : ""} ${translate(note).replaceAll("*", "")}`.trim());
     if (!result) mark(null);
@@ -106,7 +107,7 @@ export function create(card, { pickClass }) {
     const summary = target
       ? translate("Heatmap for *{label}*, {probability}", {
           label: target.label,
-          probability: formatProbability(target.probability),
+          probability: formatProbability(target.probability, target.scores),
         })
       : translate("All {count} classes", { count: predictions.length });
     setText(panel.firstElementChild, summary);
@@ -137,10 +138,10 @@ function noteOf({ predictions, dropped, note }, whole) {
   if (!dropped.length) return note;
   const without = translate("Without one patch.|Without {count} patches.", { count: dropped.length });
   if (whole.dropped.length) return without;
-  const [{ label, probability }] = whole.predictions;
+  const [{ label, probability, scores }] = whole.predictions;
   const before = translate("With all patches: *{label}* at {probability}.", {
     label,
-    probability: formatProbability(probability),
+    probability: formatProbability(probability, scores),
   });
   return `${without} ${before}`;
 }

@@ -26,16 +26,17 @@ export async function findSets(send, put) {
 /** What a set shows of a class, which is one of the result's predictions; *stars* make words bold. */
 export function captionOf(set, result, target) {
   const { patches, prediction, passes } = set;
-  const isPredicted = target === result.predictions[0];
+  const canChange = target.scores !== "sigmoid" && result.predictions.length > 1;
+  const isPredicted = canChange && target === result.predictions[0];
   const values = {
     count: patches?.length,
     all: result.numPatches - result.dropped.length,
     name: target.label,
-    probability: patches && formatProbability(set.probability),
-    whole: formatProbability(target.probability),
+    probability: patches && formatProbability(set.probability, target.scores),
+    whole: formatProbability(target.probability, target.scores),
     prediction,
   };
-  const text = set.wanted === "enough" ? enoughText(set, values) : neededText(set, values, isPredicted);
+  const text = set.wanted === "enough" ? enoughText(set, values) : neededText(set, values, isPredicted, target.scores);
   const isCertain = !patches || set.is_minimal;
   return isCertain ? text : `${text} ${translate("The search ended after {passes} tries: fewer may do.", { passes })}`;
 }
@@ -53,7 +54,7 @@ function enoughText({ patches, isOther }, values) {
       );
 }
 
-function neededText({ patches }, values, isPredicted) {
+function neededText({ patches }, values, isPredicted, scores) {
   if (isPredicted) {
     return patches
       ? translate(
@@ -67,7 +68,9 @@ function neededText({ patches }, values, isPredicted) {
         "*Without this patch* less than half is left: {probability} for {name}.|*Without these {count}* less than half is left: {probability} for {name}.",
         values,
       )
-    : translate("*No patch is needed*: {name} keeps half of its probability down to a single patch.", values);
+    : scores === "none"
+      ? translate("*No patch is needed*: {name} keeps half of its score down to a single patch.", values)
+      : translate("*No patch is needed*: {name} keeps half of its probability down to a single patch.", values);
 }
 
 /** Which patches are shown, or left out, for screen readers. */

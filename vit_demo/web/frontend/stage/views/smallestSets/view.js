@@ -26,11 +26,15 @@ export const html = `
 
 const SIDE = 480; // pixels of a picture
 
-const whatItDoes = (name) =>
-  translate(
-    "Which few patches are enough for *{name}* to keep {share} of its probability, and without which is it lost? What is left out is replaced by nothing.",
-    { name, share: percent(100 * constants.enoughShare) },
-  );
+const OF_PROBABILITY = english(
+  "Which few patches are enough for *{name}* to keep {share} of its probability, and without which is it lost? What is left out is replaced by nothing.",
+);
+const OF_SCORE = english(
+  "Which few patches are enough for *{name}* to keep {share} of its score, and without which is it lost? What is left out is replaced by nothing.",
+);
+
+const whatItDoes = (name, scores) =>
+  translate(scores === "none" ? OF_SCORE : OF_PROBABILITY, { name, share: percent(100 * constants.enoughShare) });
 
 export function create(card, { request }) {
   const find = (selector) => card.querySelector(selector);
@@ -62,7 +66,7 @@ export function create(card, { request }) {
     setProgress(find(".progress"), Boolean(task?.running), task?.progress);
     find(".status").role = task?.error ? "status" : null;
     name = current?.target.label ?? name;
-    setExplainedText(find(".status"), task?.error || whatItDoes(name), tooltip);
+    setExplainedText(find(".status"), task?.error || whatItDoes(name, current?.target.scores), tooltip);
     drawSets(task?.sets ?? []);
   }
 

@@ -3,7 +3,7 @@
 
 import { make, makeOptions, track } from "../../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { formatProbability, formatShare, percent, placeOf, relation } from "../../format.js";
+import { barOf, formatProbability, formatShare, percent, placeOf, relation, scoreOf } from "../../format.js";
 import { heatCanvas } from "../../heatmapColours.js";
 import { arithmetic, bracketed, captioned, choiceButton, hint, largest, moreTerms, short } from "./painting.js";
 import { readBy } from "./texts.js";
@@ -183,7 +183,13 @@ export function depthFigure({ facts, shared, revealed }) {
     const name = depth ? translate("block {block}", { block: depth }) : translate("input");
     if (!facts.hasClasses) return barRow(name, translate("similarity"), value, short(value), depth === facts.blocks);
     const label = labels.depth_class[depth];
-    return barRow(name, label, value, formatProbability(value), label === facts.prediction);
+    return barRow(
+      name,
+      label,
+      barOf(value, facts.scores),
+      formatProbability(value, facts.scores),
+      label === facts.prediction,
+    );
   });
   const list = veil(make("ol", { className: "rows" }, ...rows), revealed);
   const words = facts.hasClasses
@@ -197,16 +203,30 @@ export function classesFigure({ facts, shared, revealed, paint }) {
   const { pooled, logits, logsumexp, labels } = shared;
   const vectors = pooled ? [paint.vector(facts.hasClasses ? readBy(facts) : english("the output"), pooled)] : [];
   if (!facts.hasClasses) return vectors;
-  const probability = (logit) => Math.exp(logit - logsumexp[0]);
+  const { scores } = facts;
+  const score = (logit) => scoreOf(logit, scores, logsumexp[0]);
+  const words = (logit) => formatProbability(score(logit), scores);
   const rows = labels.classes.map((label, i) =>
-    barRow(short(logits[i]), label, probability(logits[i]), formatProbability(probability(logits[i])), i === 0),
+    barRow(
+      short(logits[i]),
+      label,
+      barOf(score(logits[i]), scores),
+      scores === "none" ? "" : words(logits[i]),
+      i === 0,
+    ),
   );
   const terms = [...logits.slice(0, 2)].map((logit) => `e^${bracketed(logit)}`);
   const more = moreTerms(facts.classes - terms.length);
-  const written = `${terms[0]} / (${terms.join(" + ")}${more}) ${relation(formatProbability(probability(logits[0])))}`;
+  const formula = {
+    softmax: `${terms[0]} / (${terms.join(" + ")}${more})`,
+    sigmoid: `1 / (1 + e^${bracketed(-logits[0])})`,
+  };
+  const list = veil(make("ol", { className: "rows logits" }, ...rows), revealed);
+  if (scores === "none") return [...vectors, list];
+  const written = `${formula[scores]} ${relation(words(logits[0]))}`;
   return [
     ...vectors,
-    veil(make("ol", { className: "rows logits" }, ...rows), revealed),
+    list,
     veil(arithmetic(written), revealed),
     hint(english("On the left the logit of each class, on the right its probability.")),
   ];

@@ -2,7 +2,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { formatProbability, formatShare, isPooling, placeOf } from "../../format.js";
+import { formatProbability, formatShare, isPooling, placeOf, scoreOf } from "../../format.js";
 import { classTokenMap } from "../../result.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
 
@@ -83,7 +83,7 @@ export function questionOf(step, { result, facts, shared, block, tour }) {
   if (step === 3) return strongestPatch(result);
   if (step === 5 && block?.mlp) return largerChange(block, tour);
   if (step === 6) return facts.hasClasses ? whenSettled(facts, shared) : howSimilar(facts, shared);
-  if (step === 7 && shared.labels.classes?.length >= 4) return secondClass(shared);
+  if (step === 7 && shared.labels.classes?.length >= 4) return secondClass(facts, shared);
   return null;
 }
 
@@ -209,10 +209,10 @@ function howSimilar({ blocks }, { depth_similarity: similarity }) {
   };
 }
 
-function secondClass({ labels, logits, logsumexp }) {
+function secondClass({ scores }, { labels, logits, logsumexp }) {
   const [first, ...others] = labels.classes.slice(0, 4);
   const options = [...others].sort((a, b) => a.localeCompare(b, "en"));
-  const probability = formatProbability(Math.exp(logits[1] - logsumexp[0]));
+  const probability = formatProbability(scoreOf(logits[1], scores, logsumexp[0]), scores);
   return {
     prompt: translate("“{first}” comes first. What comes second?", { first }),
     options,

@@ -15,6 +15,13 @@ const READS = {
   attention: "what attention pooling takes from the tokens",
 };
 
+const READINGS = {
+  softmax:
+    "*Softmax* turns scores into probabilities: e to the power of each score, divided by the sum of these over all classes.",
+  sigmoid: "The *sigmoid* turns each score into a probability of its own, whatever the others are.",
+  none: "They are no probabilities: the model was trained to give these numbers.",
+};
+
 export const readBy = ({ pool }) => translate(READS[pool]);
 
 function prefixSentences({ hasClassToken, hasClasses, registers, pool, readsClassToken }) {
@@ -142,7 +149,7 @@ const STEPS = [
       f.hasClasses
         ? [
             "The last linear map, the *classifier head*, reads {read} and gives each of the {classes} classes a score, its *logit*.",
-            "*Softmax* turns scores into probabilities: e to the power of each score, divided by the sum of these over all classes.",
+            READINGS[f.scores],
           ]
         : !f.isOfTokens
           ? [

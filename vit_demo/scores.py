@@ -1,0 +1,34 @@
+"""What the logits of a network become: the one function behind every probability of the package."""
+
+from typing import Literal, get_args
+
+from torch import Tensor
+from torch.nn import functional as F
+
+Scores = Literal["softmax", "sigmoid", "none"]
+"""Probabilities of classes of which one is right, of classes of which each may be, or no probabilities."""
+
+SCORES: tuple[Scores, ...] = get_args(Scores)
+
+TASKS: dict[str, Scores] = {"multi_label_classification": "sigmoid", "regression": "none"}
+"""By the ``problem_type`` of transformers, where it is not softmax."""
+
+
+def scores_for(problem_type: str, num_classes: int) -> Scores:
+    """The scores of a network, as transformers' pipeline chooses them: by its task, or by its number of outputs."""
+    usual: Scores = "sigmoid" if num_classes == 1 else "softmax"
+    return TASKS.get(problem_type, usual)
+
+
+def to_scores(logits: Tensor, scores: Scores, *, log: bool = False) -> Tensor:
+    """The probabilities of logits ``[..., K]``, or their logarithms; with ``"none"`` the logits as they are."""
+    if scores == "sigmoid":
+        return F.logsigmoid(logits) if log else logits.sigmoid()
+    if scores == "softmax":
+        return logits.log_softmax(-1) if log else logits.softmax(-1)
+    return logits
+
+
+def as_text(score: float, scores: Scores) -> str:
+    """A score for people: in percent, or with four digits where it is no probability."""
+    return f"{score:.4g}" if scores == "none" else f"{100 * score:.1f} %"
