@@ -103,8 +103,8 @@ def _environment() -> dict[str, str]:
     """The variables that Python needs to start, and none of the server's secrets."""
     names = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
     kept = {name: os.environ[name] for name in names if name in os.environ}
-    # numpy would reserve memory for one thread per core.
-    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    # numpy would reserve memory for one thread per core, and malloc for each thread of the HEIF decoder.
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     return kept | threads | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
@@ -154,7 +154,7 @@ def read_image(source: ImageSource) -> Image.Image:
     """Reads a trusted picture as a new RGB image, with the conversions of `decode_image`.
 
     Never pass it a string from a visitor: it opens paths. A PIL image is decoded in this process, without limits on
-    time and memory; an array is uint8 of shape [H, W], [H, W, 3] or [H, W, 4].
+    time and memory; an array of shape [H, W], [H, W, 3] or [H, W, 4] is uint8, or float from 0 to 1.
 
     Raises:
         ImageError: The source is missing, not a picture, empty, damaged or too large.
@@ -183,10 +183,14 @@ def _check_bytes(data: bytes) -> None:
 
 def _from_array(array: np.ndarray) -> Image.Image:
     shaped = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
-    if array.dtype != np.uint8 or not shaped:
+    if array.dtype != np.uint8 and array.dtype.kind != "f" or not shaped:
         given = f"{array.dtype} {list(array.shape)}"
-        raise ImageError(f"An array must be uint8 of shape [H, W], [H, W, 3] or [H, W, 4], not {given}.")
+        raise ImageError(f"An array must be uint8 or float of shape [H, W], [H, W, 3] or [H, W, 4], not {given}.")
     check_size((array.shape[1], array.shape[0]))
+    if array.dtype.kind == "f":
+        if not ((array >= 0) & (array <= 1)).all():
+            raise ImageError("A float array must hold numbers from 0 to 1: divide by its white level first.")
+        array = (255 * array.astype(np.float64)).round().astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(array))
 
 

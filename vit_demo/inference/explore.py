@@ -46,8 +46,8 @@ def explore(
     """Runs one image through one model.
 
     Args:
-        image: Path, bytes, ``PIL.Image``, or uint8 array ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``. For a network in
-            memory also its input itself, a normalised float tensor ``[C, H, W]``.
+        image: Path, bytes, ``PIL.Image``, or array ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``, uint8 or float from 0
+            to 1. For a network in memory also its input itself, a normalised float tensor ``[C, H, W]``.
         model: Name of the preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
             Transformer of timm, transformers, torchvision or your own, which stays as it is. For None the picture
             decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else.
