@@ -24,8 +24,8 @@ def _png(**options: object) -> bytes:
     return bombs.encoded(Image.effect_noise((60, 40), 80), "PNG", **options)
 
 
-def _png_of_colours(**options: object) -> bytes:
-    return bombs.encoded(Image.effect_noise((2_000, 2_000), 80).convert("RGB"), "PNG", **options)
+def _large_picture(kind: str, **options: object) -> bytes:
+    return bombs.encoded(Image.effect_noise((2_000, 2_000), 80).convert("RGB"), kind, **options)
 
 
 def _jpeg_of_size(width: int, height: int) -> bytes:
@@ -104,7 +104,8 @@ def corpus() -> dict[str, bytes]:
         "exif-of-nothing.jpg": _photo(exif=b"Exif\0\0II*\0\xff\xff\xff\xff"),
         "icc.jpg": _photo(icc_profile=icc),
         "icc-cut-off.jpg": _photo(icc_profile=icc[: len(icc) // 2]),
-        "icc-of-a-table.png": _png_of_colours(icc_profile=_icc_of_a_table(128)),
+        "icc-of-a-table.tiff": _large_picture("TIFF", icc_profile=_icc_of_a_table(128)),
+        "icc-of-a-table.png": _large_picture("PNG", icc_profile=_icc_of_a_table(54)),
         "icc-of-noise.png": _png(icc_profile=bytes(range(256)) * 40),
         "polyglot-of-html.png": _png() + b"<script>alert(1)</script>",
         "polyglot-of-zip.jpg": _photo() + b"PK\3\4" + bytes(200) + b"PK\5\6" + bytes(18),

@@ -33,7 +33,7 @@ class RunOnModel(Protocol):
         """Returns the function's result, its tensors on the CPU; ``slow`` if it takes many passes."""
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def forward_with_trace(
     model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> tuple[Tensor, Recording, float]:
@@ -111,10 +111,7 @@ def _is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def _free_memory(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-    elif device.type == "mps":
-        torch.mps.empty_cache()
+    getattr(getattr(torch, device.type, None), "empty_cache", lambda: None)()
 
 
 class Call(NamedTuple):
@@ -166,7 +163,7 @@ class _Pickler(pickle.Pickler):
         return torch.from_numpy, (value.detach().cpu().contiguous().numpy(),)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
     """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``."""
     trace = Recording()

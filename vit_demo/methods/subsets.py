@@ -42,7 +42,7 @@ def log_probabilities(
     return class_scores(subset_logits(model, images, present, **options).log_softmax(1), target, against)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def subset_logits(
     model: TracedViT,
     images: Tensor,
