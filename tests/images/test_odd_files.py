@@ -182,7 +182,7 @@ def test_float_arrays_are_from_0_to_1():
         expected = np.repeat(expected[..., None], 3, 2) if expected.ndim == 2 else expected[..., :3]
         assert np.abs(result - expected).max() <= 0.51
     for wrong in (255 * values, -values, np.full((9, 8), np.nan), np.full((9, 8), np.inf)):
-        with pytest.raises(ImageError, match=r"^A float array must hold numbers from 0 to 1: [^.]+\.$"):
+        with pytest.raises(ImageError, match=r"^An array must be uint8, or float from 0 to 1, of shape [^.]+\.$"):
             read_image(wrong)
 
 

@@ -25,7 +25,7 @@ from vit_demo.errors import ImageError
 from vit_demo.images.decoder import NOT_A_PICTURE, OK, REFUSED, TOO_COMPLEX, check_size
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
 
-MAX_DECODE_SECONDS = 10.0
+MAX_DECODE_SECONDS = 20.0
 """Elapsed time of the decoding process, in seconds; more than CPU time if the machine is busy."""
 
 MAX_WAIT_SECONDS = 20.0
@@ -183,13 +183,12 @@ def _check_bytes(data: bytes) -> None:
 
 def _from_array(array: np.ndarray) -> Image.Image:
     shaped = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
-    if array.dtype != np.uint8 and array.dtype.kind != "f" or not shaped:
-        given = f"{array.dtype} {list(array.shape)}"
-        raise ImageError(f"An array must be uint8 or float of shape [H, W], [H, W, 3] or [H, W, 4], not {given}.")
+    is_share = array.dtype.kind == "f" and bool(((array >= 0) & (array <= 1)).all())
+    if not shaped or not (array.dtype == np.uint8 or is_share):
+        kinds = "uint8, or float from 0 to 1, of shape [H, W], [H, W, 3] or [H, W, 4]"
+        raise ImageError(f"An array must be {kinds}, not {array.dtype} {list(array.shape)}.")
     check_size((array.shape[1], array.shape[0]))
-    if array.dtype.kind == "f":
-        if not ((array >= 0) & (array <= 1)).all():
-            raise ImageError("A float array must hold numbers from 0 to 1: divide by its white level first.")
+    if is_share:
         array = (255 * array.astype(np.float64)).round().astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(array))
 

@@ -50,7 +50,8 @@ def explore(
             to 1. For a network in memory also its input itself, a normalised float tensor ``[C, H, W]``.
         model: Name of the preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
             Transformer of timm, transformers, torchvision or your own, which stays as it is. For None the picture
-            decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else.
+            decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else; name a
+            digits preset for a photo of a handwritten digit.
         patch_size: In pixels; the preset's default, or that of the network in memory, for None.
         device: ``"cuda"``, ``"mps"`` or ``"cpu"``; the best available for None. A network in memory stays on its own.
         fit: How a photo becomes the input: ``"crop"`` (centre square), ``"squash"``, or ``"keep"`` (the whole picture
