@@ -160,6 +160,19 @@ def test_the_orientation_of_an_incomplete_jpeg_is_applied_once():
     assert np.array_equal(np.asarray(decode(whole[:-2])), np.asarray(decode(whole)))
 
 
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "I;16"])
+def test_colours_and_orientation_of_one_file_are_both_converted(mode: str):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    profile = None if mode in ("L", "I;16") else p3_profile()
+    picture = Image.fromarray(p3_pixels() if profile else GREY * 16)
+    plain, turned = (
+        bombs.encoded(picture if mode in ("I;16", "RGB") else picture.convert(mode), exif=one, icc_profile=profile)
+        for one in (Image.Exif(), exif)
+    )
+    assert np.array_equal(np.asarray(decode(turned)), np.rot90(np.asarray(decode(plain)), -1))
+
+
 def test_a_phones_heic_of_48_megapixels_is_read_within_the_limits():
     """In the decoding process, whose memory and time are limited."""
     result = np.asarray(decode_image(odd.heic_grid(8064, 6048))).astype(int)

@@ -54,7 +54,7 @@ _MARKER = re.compile(rb"\xff+([^\x00\xff\xd0-\xd7])", re.DOTALL)
 def main() -> None:
     """Writes to stdout `OK width height`, a line feed and the pixels; or `REFUSED` and the error message."""
     data = sys.stdin.buffer.read()
-    _set_resource_limits(MAX_HEIF_CPU_SECONDS if _is_iso_media(data) else MAX_CPU_SECONDS)
+    _set_resource_limits(MAX_HEIF_CPU_SECONDS if _added_formats(data) else MAX_CPU_SECONDS)
     try:
         image = decode(data)
         output = b"%s %d %d\n%s" % (OK, *image.size, image.tobytes())
@@ -107,16 +107,14 @@ def _open(data: bytes) -> Image.Image:
 
 def _low_bytes(data: bytes, image: Image.Image) -> Image.Image | None:
     """The low bytes of colours of 16 bits, of which Pillow reads the high ones; None for other pictures."""
-    other_byte = {"B": "L", "L": "B", "N": "B" if sys.byteorder == "little" else "L"}
-    tiles = []
-    for tile in getattr(image, "tile", ()):
-        rawmode, *others = (tile.args,) if isinstance(tile.args, str) else tile.args
-        if not re.fullmatch("RGBA?;16[BLN]", str(rawmode)):
-            return None
-        tiles.append(tile._replace(args=(rawmode[:-1] + other_byte[rawmode[-1]], *others)))
-    if tiles:
-        (low := _open(data)).tile = tiles
-    return low if tiles else None
+    tiles = getattr(image, "tile", [])
+    if not re.search("'RGBA?;16[BLN]'", str(tiles[:1])):
+        return None
+    low, other = _open(data), {"B": "L", "L": "B", "N": "LB"[sys.byteorder == "little"]}
+    for i, tile in enumerate(tiles):
+        mode, *rest = (tile.args,) if isinstance(tile.args, str) else tile.args
+        low.tile[i] = tile._replace(args=(mode[:-1] + other[mode[-1]], *rest))
+    return low
 
 
 def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
@@ -134,16 +132,12 @@ def too_many_pixels(max_pixels: int) -> str:
     return f"The picture has more than {max_pixels / 1e6:g} million pixels: save a smaller copy and send that."
 
 
-def _is_iso_media(data: bytes) -> bool:
-    return data[4:8] == b"ftyp"  # the box that starts every such file
-
-
 def _added_formats(data: bytes) -> tuple[str, ...]:
     """Registers the decoder of HEIF, the format of many phones, where a file may need it: importing it takes time.
 
     It applies the file's own rotation and resets the EXIF orientation.
     """
-    if not _is_iso_media(data):
+    if data[4:8] != b"ftyp":  # the box that starts every ISO media file
         return ()
     import pi_heif
 

@@ -17,11 +17,8 @@ _MIN_CONTRAST = 24  # of 255; fainter marks are hardly visible
 _SIDES = (256, 32)
 """Longest sides, in pixels, of the pictures that are looked at; the second for grey strokes with blurred edges."""
 
-_LINE_WIDTH = 0.03
-"""Width of the widest ruled line as a share of the picture's longer side; the pad's thinnest pen has 0.055."""
-
-_FRAME = 0.08
-"""Width, in the same unit, of the margin in which pieces of a cell's border lie."""
+_LINE_WIDTH = 0.03  # of the widest ruled line, as a share of the longer side; the pad's thinnest pen has 0.055
+_FRAME = 0.08  # of the margin in which pieces of a cell's border lie, in the same unit
 
 _PAPER = 24
 """Distance of colours, of 255, up to which a pixel is paper."""
@@ -133,7 +130,7 @@ def _channels_first(image: Image.Image) -> np.ndarray:
 
 
 def _without_bars(image: Image.Image) -> Image.Image:
-    """Cuts off a pair of bars, such as a letterbox has: lines at both ends in one colour, and none of it beside them."""
+    """Cuts off a pair of bars, as a letterbox has: lines at both ends in one colour, and none of it beside them."""
     block = -(-max(image.size) // 128)
     pixels = np.asarray(image.reduce(block), np.float32).transpose(2, 0, 1)
     box = [0, 0, *image.size]
@@ -202,9 +199,7 @@ def _remove_specks(ink: np.ndarray, photo: bool) -> np.ndarray | None:
 
 
 def _pieces_at_edges(labels: np.ndarray, amount: np.ndarray, photo: bool) -> list[int]:
-    """The components that are no strokes: frames around others; what touches the border, outside of photos only what
-    fills a side of the picture or stays beside it.
-    """
+    """Components that are no strokes: frames around others, and what fills or stays beside an edge; in photos all there."""
     sides = [labels[0], labels[-1], labels[:, 0], labels[:, -1]]
     touching = set(np.concatenate(sides)) - {0}
     depth = round(_FRAME * max(labels.shape))

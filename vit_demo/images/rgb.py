@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from PIL import Image, ImageChops
+from PIL import Image, ImageChops, ImageOps
 
 from vit_demo.errors import ImageError
 
@@ -16,16 +16,6 @@ MAX_SIDE = 2048
 
 DAMAGED = "The picture is damaged, incomplete or too complex: save it again or choose another one."
 
-_ORIENTATION = 0x0112  # the EXIF tag
-_UPRIGHT = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
 _STRIP_PIXELS = 2**20
 _FAINT = 24  # of 255; what differs less from the paper is hardly visible
 _MODES = {"RGB ": "RGB", "GRAY": "L", "CMYK": "CMYK"}  # by the colour space of a profile
@@ -35,17 +25,15 @@ _PHOTOMETRIC, _SAMPLE_FORMAT = 262, 339  # TIFF tags: 0 in the first is white, 1
 def to_rgb(image: Image.Image, *, metadata: bool = True, low: Image.Image | None = None) -> Image.Image:
     """Converts to sRGB, reduces to `MAX_SIDE` and applies the EXIF orientation; always returns a new image.
 
-    Pillow keeps only the high bytes of colours of 16 bits; `low` has the low ones, for pictures that use few bits.
-
     Parsing hostile metadata can take gigabytes, so it happens only for trusted pictures and in the decoding process.
+    Pillow keeps only the high bytes of colours of 16 bits; `low` has the low ones, for pictures that use few bits.
 
     Raises:
         ImageError: The picture is damaged, or contains NaN or infinity.
     """
     try:
         image.load()
-        transpose = _orientation(image) if metadata else None
-        profile = image.info.get("icc_profile") if metadata else None
+        info = image.info
         if low is not None and max(high for _, high in image.getextrema()[:3]) < 16:  # 4095 is the highest of 12 bits
             image = _to_8_bits(image, low)
         image = _flatten(image)
@@ -53,10 +41,10 @@ def to_rgb(image: Image.Image, *, metadata: bool = True, low: Image.Image | None
             scale = MAX_SIDE / max(image.size)
             size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
             image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
-        if profile:  # now that the picture is small
-            image = _to_srgb(image, profile)
-        if transpose is not None:
-            image = image.transpose(transpose)
+        if metadata:  # now that the picture is small
+            image.info = info  # of which a flat copy has nothing
+            image = _upright(image)
+            image = _to_srgb(image, info["icc_profile"]) if info.get("icc_profile") else image
         return image.convert("RGB")
     except ImageError:
         raise
@@ -64,11 +52,11 @@ def to_rgb(image: Image.Image, *, metadata: bool = True, low: Image.Image | None
         raise ImageError(DAMAGED) from error
 
 
-def _orientation(image: Image.Image) -> Image.Transpose | None:
+def _upright(image: Image.Image) -> Image.Image:
     try:
-        return _UPRIGHT.get(image.getexif().get(_ORIENTATION, 1))
+        return ImageOps.exif_transpose(image)
     except Exception:  # a picture with broken metadata is still a picture
-        return None
+        return image
 
 
 def _to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
