@@ -199,7 +199,7 @@ def _remove_specks(ink: np.ndarray, photo: bool) -> np.ndarray | None:
 
 
 def _pieces_at_edges(labels: np.ndarray, amount: np.ndarray, photo: bool) -> list[int]:
-    """Components that are no strokes: frames around others, and what fills or stays beside an edge; in photos all there."""
+    """Components that are no strokes: frames around others, what fills or stays beside an edge, in photos all there."""
     sides = [labels[0], labels[-1], labels[:, 0], labels[:, -1]]
     touching = set(np.concatenate(sides)) - {0}
     depth = round(_FRAME * max(labels.shape))
