@@ -1,4 +1,4 @@
-"""Which accelerator there is: CUDA, Apple's MPS, a ZeroGPU Space's borrowed GPU, or the CPU; no setting needed."""
+"""Which accelerator there is: any that torch knows, a ZeroGPU Space's borrowed GPU, or the CPU; no setting needed."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def needs_zero_gpu(num_parameters: int) -> bool:
 
 
 def best_device(*, forked: bool = False) -> torch.device:
-    """CUDA where it is there, else Apple's MPS, else the CPU.
+    """The accelerator that torch finds (CUDA, Apple's MPS, XPU, ...), else the CPU.
 
     On a ZeroGPU Space it is the CPU outside of a fork. There ``torch.cuda.is_available()`` is true, but CUDA is
     emulated in the main thread alone, and a network that a job's thread moved to it would fail.
@@ -38,17 +38,13 @@ def best_device(*, forked: bool = False) -> torch.device:
     Args:
         forked: Whether this is the fork that a GPU was lent to.
     """
-    if ZERO_GPU and not forked:
-        return torch.device("cpu")
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    if torch.backends.mps.is_available():
-        return torch.device("mps")
-    return torch.device("cpu")
+    found = torch.accelerator.current_accelerator(check_available=True) if forked or not ZERO_GPU else None
+    return found or torch.device("cpu")
 
 
 def device_name(device: torch.device) -> str:
     """The device in a few words for people."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return "Apple GPU" if device.type == "mps" else "CPU"
+    try:
+        return torch.get_device_module(device).get_device_name(device)
+    except (AttributeError, RuntimeError):  # torch has no names for these
+        return "Apple GPU" if device.type == "mps" else device.type.upper()

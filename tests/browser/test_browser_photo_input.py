@@ -6,15 +6,19 @@ import base64
 import io
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import vit_demo
+from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from .choosing import open_page
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Browser, Page
 
 SOURCE = "document.querySelector('.stage').__stage.current()?.source"
@@ -46,6 +50,36 @@ def wait_for_upload(page: Page, name: str) -> None:
         f"label => {SOURCE}?.upload && document.querySelector('.stage').dataset.top1 === label", arg=expected
     )
     assert page.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
+
+
+def photo_of_a_digit(tmp_path: Path, digit: int) -> Path:
+    """An example digit on ruled paper, under uneven light."""
+    sheet = Image.new("L", (420, 360), 255)
+    sheet.paste(example_picture(digit), (70, 40))
+    pixels = np.asarray(sheet) * np.linspace(0.5, 0.95, 420)
+    pixels[45::60] *= 0.5
+    Image.fromarray(pixels.astype(np.uint8)).save(path := tmp_path / "digit.jpg")
+    return path
+
+
+def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: Path):
+    path = photo_of_a_digit(tmp_path, 4)
+    assert vit_demo.explore(path, "digits-small").top(1)[0][0] == "4"
+    is_read = "label => document.querySelector('.stage').dataset.top1 === label"
+    opened.evaluate(GIVE, ["drop", "#pad .paper", base64.b64encode(path.read_bytes()).decode()])
+    opened.wait_for_function(is_read, arg="4")
+    assert opened.get_by_role("tab", name="Draw a digit").get_attribute("aria-selected") == "true"
+    assert opened.locator("#pad .photo").is_visible() and opened.locator(".veil").is_hidden()
+    opened.get_by_role("button", name="Clear").click()
+    opened.locator(".message").get_by_text("Draw a digit").wait_for()
+    assert opened.locator("#pad .photo").is_hidden()
+    opened.locator("#pad input[type=file]").set_input_files(photo_of_a_digit(tmp_path, 3))
+    opened.wait_for_function(is_read, arg="3")
+    opened.reload()
+    opened.wait_for_function(is_read, arg="3")
+    Image.new("RGB", (300, 200), "white").save(blank := tmp_path / "blank.png")
+    opened.locator("#pad input[type=file]").set_input_files(blank)
+    opened.locator(".message").get_by_text("No digit is seen").wait_for()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from PIL import Image, ImageCms
 
-from . import bombs
+from . import bombs, odd_files
 
 
 def _photo(**options: object) -> bytes:
@@ -22,6 +22,10 @@ def _photo(**options: object) -> bytes:
 
 def _png(**options: object) -> bytes:
     return bombs.encoded(Image.effect_noise((60, 40), 80), "PNG", **options)
+
+
+def _large_picture(kind: str, **options: object) -> bytes:
+    return bombs.encoded(Image.effect_noise((2_000, 2_000), 80).convert("RGB"), kind, **options)
 
 
 def _jpeg_of_size(width: int, height: int) -> bytes:
@@ -46,6 +50,15 @@ def _gif_of_frames(count: int) -> bytes:
 
 def _icc() -> bytes:
     return ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+
+
+def _icc_of_a_table(points: int) -> bytes:
+    """A profile with a table of so many points in each of three dimensions."""
+    head = b"mft2" + bytes(4) + bytes([3, 3, points, 0]) + struct.pack(">9i", 65536, 0, 0, 0, 65536, 0, 0, 0, 65536)
+    ends = struct.pack(">6H", 0, 65535, 0, 65535, 0, 65535)
+    return odd_files.icc_profile(
+        b"RGB ", {b"A2B0": head + struct.pack(">2H", 2, 2) + ends + bytes(6 * points**3) + ends}
+    )
 
 
 def _mode(mode: str, kind: str) -> bytes:
@@ -91,6 +104,8 @@ def corpus() -> dict[str, bytes]:
         "exif-of-nothing.jpg": _photo(exif=b"Exif\0\0II*\0\xff\xff\xff\xff"),
         "icc.jpg": _photo(icc_profile=icc),
         "icc-cut-off.jpg": _photo(icc_profile=icc[: len(icc) // 2]),
+        "icc-of-a-table.tiff": _large_picture("TIFF", icc_profile=_icc_of_a_table(128)),
+        "icc-of-a-table.png": _large_picture("PNG", icc_profile=_icc_of_a_table(54)),
         "icc-of-noise.png": _png(icc_profile=bytes(range(256)) * 40),
         "polyglot-of-html.png": _png() + b"<script>alert(1)</script>",
         "polyglot-of-zip.jpg": _photo() + b"PK\3\4" + bytes(200) + b"PK\5\6" + bytes(18),

@@ -62,7 +62,7 @@ def test_waiting_ends_with_a_message_and_drawings_do_not_wait(monkeypatch: pytes
             TOO_COMPLEX,
         ),
         (
-            "from vit_demo.images import decoder as d\nd.MAX_CPU_SECONDS = 0.5\nd._set_resource_limits()\nwhile 1: 0",
+            "from vit_demo.images import decoder as d\nd._set_resource_limits(0.5)\nwhile 1: 0",
             TOO_COMPLEX,
         ),
     ],

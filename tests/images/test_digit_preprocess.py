@@ -197,7 +197,9 @@ def test_photo_of_a_blackboard():
 def test_uniform_pads_are_empty(side: int, level: int):
     pad = np.full((side, side), level, dtype=np.uint8)
     assert is_empty(pad)
-    with pytest.raises(EmptyDrawingError, match=r"^Nothing is drawn: draw a digit first\.$"):
+    with pytest.raises(
+        EmptyDrawingError, match=r"^No digit is seen: draw one, or choose a photo of dark ink on light paper\.$"
+    ):
         to_mnist(pad)
 
 

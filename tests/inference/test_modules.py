@@ -140,7 +140,7 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
     sized.image_size = 32
     for call, kind, words in (
         (lambda: vit_demo.explore(pixels, module, labels=["a"]), LabelError, "has 5 classes"),
-        (lambda: vit_demo.explore(pixels[:, :16], module), InputError, "height is its width"),
+        (lambda: vit_demo.explore(pixels[0], module), InputError, "a tensor .C, H, W."),
         (lambda: vit_demo.explore(pixels * torch.nan, module), InputError, "every number finite"),
         (lambda: vit_demo.explore(pixels.byte(), module), InputError, "normalised"),
         (lambda: vit_demo.explore(CAT, module), PresetError, "does not take images of 3 x 224 x 224"),
@@ -156,3 +156,17 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
 
 def test_a_name_may_be_given_as_model_or_preset():
     assert vit_demo.explore(CAT, "photos-tiny") is vit_demo.explore(CAT, preset="photos-tiny")
+
+
+def test_a_rectangle_is_taken_by_a_network_that_takes_it(pixels):
+    wide = torch.cat([pixels, pixels[:, :, :16]], 2)
+    for module in (timm_vit(img_size=(32, 48))(), timm_vit(dynamic_img_size=True)()):
+        with torch.no_grad():
+            expected = module(wide[None])[0]
+        for image, options in ((wide, {}), (wide[None], {}), (CAT, {"transform": lambda _: wide})):
+            ex = vit_demo.explore(image, module, **options)
+            np.testing.assert_allclose(ex.logits, expected, atol=1e-6)
+            assert ex.grid == (4, 6) == ex.relevance().shape and ex.overlay(ex.rollout()).size == (448, 298)
+        assert ex.drop_patches([(3, 5)]).logits.shape == (5,)
+    with pytest.raises(PresetError, match="does not take images of 3 x 32 x 48"):
+        vit_demo.explore(wide, timm_vit()())

@@ -177,3 +177,15 @@ def test_a_model_without_classes_has_no_predictions(three):
     config = replace(three.preset.config, num_classes=0)
     with pytest.raises(LabelError, match="no classes"):
         replace(three, preset=replace(three.preset, config=config)).logit_lens(patches=True)
+
+
+@pytest.mark.parametrize("place", [{"dtype": torch.bfloat16}, {"device": "meta"}])
+def test_tokens_of_another_precision_or_device_are_not_those_of_the_cache(three, place, monkeypatch):
+    """Two engines share the cache, and autocast changes a pass; the tokens are those of the result's own pass."""
+    monkeypatch.setattr(patch_features, "_cache", ByteCache(1 << 20, lambda tokens: tokens.num_bytes))
+    first = three.tokens()
+    trace = replace(three.trace, q=[q.to(**place) for q in three.trace.q])
+    other = replace(three, trace=trace, run_on_model=lambda *_, **__: [2 * x for x in whole])
+    whole = patch_features.patch_tokens(three)
+    np.testing.assert_array_equal(other.tokens(), 2 * first)
+    np.testing.assert_array_equal(three.tokens(), first)

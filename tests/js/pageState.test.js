@@ -226,7 +226,7 @@ test("nonsense in a link is as if it were not there", () => {
   assert.deepEqual(state, { ...page.first, task: "photos" });
 });
 
-test("a step of the history holds both tabs and the upload", () => {
+test("a step of the history holds both tabs and their uploads", () => {
   const state = { ...page.first, task: "photos" };
   state.digits = { ...state.digits, picture: { digit: 3 }, patchSize: 7 };
   state.photos = { ...state.photos, picture: { upload: "/u/cat.jpg", name: "cat.jpg" }, fit: "keep" };
@@ -235,7 +235,10 @@ test("a step of the history holds both tabs and the upload", () => {
   for (const broken of [null, {}, { task: "photos" }, { ...entry, links: 3 }, { ...entry, task: "x" }]) {
     assert.equal(decodeEntry(broken, page), null);
   }
-  assert.deepEqual(decodeEntry({ ...entry, upload: 5 }, page).state.photos.picture, { example: "lion" });
+  const wrong = { ...entry, uploads: { photos: { upload: 5, name: "cat.jpg" }, digits: 3 } };
+  assert.deepEqual(decodeEntry(wrong, page).state.photos.picture, { example: "lion" });
+  state.digits = { ...state.digits, picture: { upload: "/u/four.jpg", name: "four.jpg" } };
+  assert.deepEqual(decodeEntry(structuredClone(encodeEntry(state, models)), page), { state, model: null });
 });
 
 /** A browser with a history, as far as the page uses it. */

@@ -41,7 +41,7 @@ class PatchTokens(NamedTuple):
         return num_bytes(list(self))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def patch_tokens(model: TracedViT, images: Tensor, *, count: int = 5, **options: Unpack[PassOptions]) -> PatchTokens:
     """Runs one image and reads every patch at every depth.
 
@@ -63,7 +63,7 @@ def patch_tokens(model: TracedViT, images: Tensor, *, count: int = 5, **options:
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions]) -> Tensor:
     """Applies final norm, pooling and head to the tokens of every depth. Arguments as in ``TracedViT.forward``.
 

@@ -13,7 +13,7 @@ import warnings
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.images.rgb import MAX_SIDE, to_rgb
+from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
 
 MAX_DIMENSION = 65_535
 """Longest side of a picture before it is reduced, in pixels: the limit of JPEG."""
@@ -24,8 +24,8 @@ MAX_PIXELS = 100_000_000
 MAX_COLOUR_PIXELS = 37_500_000
 """Pixels of a picture with colour, transparency or more than 8 bits of grey, at four bytes per pixel."""
 
-MAX_WEBP_PIXELS = 25_000_000
-"""Pixels of a WebP, whose decoder holds four copies of the picture."""
+MOST_PIXELS = {"WEBP": 25_000_000, "HEIF": 50_000_000}
+"""The same of formats whose decoder holds four copies of the picture, or two; phones take 48 million in HEIF."""
 
 MAX_JPEG_SCANS = 100
 """Scans of a JPEG. A progressive one has about ten, and each of them covers the whole picture."""
@@ -35,6 +35,9 @@ MAX_DECODER_MEMORY = 640_000_000
 
 MAX_CPU_SECONDS = 2.5
 """CPU time of the decoding process, in seconds. A 24-megapixel PNG, the slowest ordinary picture, takes about 1."""
+
+MAX_HEIF_CPU_SECONDS = 6.0
+"""The same of the formats of phones, HEIF and AVIF: 48 megapixels take about 3.5."""
 
 # Decoders that only decode. Pillow has more; some start other programs (EPS), some are seldom tested.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")
@@ -50,9 +53,10 @@ _MARKER = re.compile(rb"\xff+([^\x00\xff\xd0-\xd7])", re.DOTALL)
 
 def main() -> None:
     """Writes to stdout `OK width height`, a line feed and the pixels; or `REFUSED` and the error message."""
-    _set_resource_limits()
+    data = sys.stdin.buffer.read()
+    _set_resource_limits(MAX_HEIF_CPU_SECONDS if _added_formats(data) else MAX_CPU_SECONDS)
     try:
-        image = decode(sys.stdin.buffer.read())
+        image = decode(data)
         output = b"%s %d %d\n%s" % (OK, *image.size, image.tobytes())
     except ImageError as error:
         output = REFUSED + b" " + str(error).encode()
@@ -68,24 +72,49 @@ def decode(data: bytes) -> Image.Image:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of sizes that our own limits check, and of odd metadata
-        try:
-            image = Image.open(io.BytesIO(data), formats=(*FORMATS, *_added_formats(data)))
-        except Image.DecompressionBombError as error:
-            raise ImageError(too_many_pixels(MAX_PIXELS)) from error
-        except MemoryError:
-            raise
-        except Exception as error:  # decoders raise nearly anything on hostile bytes
-            raise ImageError(NOT_A_PICTURE) from error
-        most = MAX_WEBP_PIXELS if image.format == "WEBP" else MAX_COLOUR_PIXELS
-        is_light = image.format in ("JPEG", "MPO") or image.mode in ("1", "L")
-        check_size(image.size, MAX_PIXELS if is_light else most)
+        image = _open(data)
         if image.format in ("JPEG", "MPO"):
-            if _has_more_scans_than(MAX_JPEG_SCANS, data):
+            scans, is_complete = _count_scans(data)
+            if scans > MAX_JPEG_SCANS:
                 raise ImageError(TOO_COMPLEX)
-            scale = min(1.0, MAX_SIDE / max(image.size))
-            # Decodes at 1/2, 1/4 or 1/8 of the size, never below the size given.
-            image.draft(None, (round(image.width * scale), round(image.height * scale)))
-        return to_rgb(image)
+            if not is_complete:
+                # If only the last marker is missing, it does not matter which bits would follow.
+                ends = (data.rstrip(b"\xff") + more + b"\xff\xd9" for more in (b"", b"\x55" * 64, b"\xaa" * 64))
+                first, *others = (to_rgb(_open(end)) for end in ends)
+                if others != [first, first]:
+                    raise ImageError(DAMAGED)
+                return first
+        return to_rgb(image, low=_low_bytes(data, image))
+
+
+def _open(data: bytes) -> Image.Image:
+    try:
+        image = Image.open(io.BytesIO(data), formats=(*FORMATS, *_added_formats(data)))
+    except Image.DecompressionBombError as error:
+        raise ImageError(too_many_pixels(MAX_PIXELS)) from error
+    except MemoryError:
+        raise
+    except Exception as error:  # decoders raise nearly anything on hostile bytes
+        raise ImageError(NOT_A_PICTURE) from error
+    is_light = image.format in ("JPEG", "MPO") or image.mode in ("1", "L")
+    check_size(image.size, MAX_PIXELS if is_light else MOST_PIXELS.get(image.format or "", MAX_COLOUR_PIXELS))
+    if image.format in ("JPEG", "MPO"):
+        scale = min(1.0, MAX_SIDE / max(image.size))
+        # Decodes at 1/2, 1/4 or 1/8 of the size, never below the size given.
+        image.draft(None, (round(image.width * scale), round(image.height * scale)))
+    return image
+
+
+def _low_bytes(data: bytes, image: Image.Image) -> Image.Image | None:
+    """The low bytes of colours of 16 bits, of which Pillow reads the high ones; None for other pictures."""
+    tiles = getattr(image, "tile", [])
+    if not re.search("'RGBA?;16[BLN]'", str(tiles[:1])):
+        return None
+    low, other = _open(data), {"B": "L", "L": "B", "N": "LB"[sys.byteorder == "little"]}
+    for i, tile in enumerate(tiles):
+        mode, *rest = (tile.args,) if isinstance(tile.args, str) else tile.args
+        low.tile[i] = tile._replace(args=(mode[:-1] + other[mode[-1]], *rest))
+    return low
 
 
 def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
@@ -116,18 +145,17 @@ def _added_formats(data: bytes) -> tuple[str, ...]:
     return ("HEIF",)
 
 
-def _has_more_scans_than(max_scans: int, jpeg: bytes) -> bool:
+def _count_scans(jpeg: bytes) -> tuple[int, bool]:
+    """Scans of a JPEG, up to one more than are allowed, and whether the marker of its end was found."""
     position, scans = 2, 0
-    while (marker := _MARKER.search(jpeg, position)) and marker[1] != b"\xd9":  # D9: end of image
+    while (marker := _MARKER.search(jpeg, position)) and marker[1] != b"\xd9" and scans <= MAX_JPEG_SCANS:
         position = marker.end()
-        scans += marker[1] == b"\xda"  # DA: start of scan
-        if scans > max_scans:
-            return True
+        scans += marker[1] == b"\xda"  # start of scan
         position += int.from_bytes(jpeg[position : position + 2])  # length of the segment
-    return False
+    return scans, marker is not None
 
 
-def _set_resource_limits() -> None:
+def _set_resource_limits(seconds: float) -> None:
     """Makes the kernel end this process when it exceeds its memory or CPU time; Windows has no such limits."""
     if sys.platform != "win32":
         import resource
@@ -137,4 +165,4 @@ def _set_resource_limits() -> None:
             _, hard = resource.getrlimit(kind)
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(kind, (limit, limit))
-        signal.setitimer(signal.ITIMER_PROF, MAX_CPU_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, seconds)

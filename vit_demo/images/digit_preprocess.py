@@ -56,7 +56,7 @@ def to_mnist(image: ImageSource) -> np.ndarray:
         return digit
     ink = find_ink(picture)
     if ink is None:
-        raise EmptyDrawingError("Nothing is drawn: draw a digit first.")
+        raise EmptyDrawingError("No digit is seen: draw one, or choose a photo of dark ink on light paper.")
     digit = _fit(_crop(ink))
     return _centre((digit * (255 / digit.max())).round().astype(np.uint8))
 

@@ -17,6 +17,9 @@ _MIN_CONTRAST = 24  # of 255; fainter marks are hardly visible
 _SIDES = (256, 32)
 """Longest sides, in pixels, of the pictures that are looked at; the second for grey strokes with blurred edges."""
 
+_LINE_WIDTH = 0.03  # of the widest ruled line, as a share of the longer side; the pad's thinnest pen has 0.055
+_FRAME = 0.08  # of the margin in which pieces of a cell's border lie, in the same unit
+
 _PAPER = 24
 """Distance of colours, of 255, up to which a pixel is paper."""
 
@@ -41,7 +44,7 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
 
     Ink is float32 [H, W] from 0 (paper) to 1, or None if there is nothing but paper and specks.
     """
-    image = _reduce_to(image, 1024)  # finer detail takes time and adds nothing
+    image = _without_bars(_reduce_to(image, 1024))  # finer detail takes time and adds nothing
     pixels = np.asarray(image)
     red, green, blue = np.moveaxis(pixels, -1, 0)
     if np.array_equal(red, green) and np.array_equal(red, blue):
@@ -63,7 +66,7 @@ def find_ink(image: Image.Image) -> np.ndarray | None:
     ink = ((contrast - floor) / (full - floor)).clip(0, 1)
     if photo:  # pressure and light vary along a stroke, but MNIST's strokes are uniform
         ink = ((ink - 0.25) * 2).clip(0, 1)
-    return _remove_specks(ink, drop_border=photo)
+    return _remove_specks(_without_lines(ink), photo)
 
 
 def _reduce_to(image: Image.Image, side: int) -> Image.Image:
@@ -109,7 +112,8 @@ def _contrast_under_uneven_light(image: Image.Image) -> np.ndarray:
     pixels, coarse = _channels_first(image), _channels_first(small)
     # Ink covers few pixels, which differ much from their surroundings: dark ink skews the differences downwards.
     difference = coarse - _channels_first(small.filter(ImageFilter.BoxBlur(16)))
-    if (difference**3).sum() > 0:
+    difference = difference[:, 10:-10, 10:-10]  # the edge may show a cell's border or the table
+    if (difference[np.abs(difference) > _MIN_CONTRAST] ** 3).sum() > 0:
         pixels, coarse = 255 - pixels, 255 - coarse
     # The second window is wider than the first, since at full resolution the edge of a shadow may lie elsewhere.
     first, second = 33, 37
@@ -125,10 +129,51 @@ def _channels_first(image: Image.Image) -> np.ndarray:
     return np.asarray(image, dtype=np.float32).transpose(2, 0, 1)  # [3, H, W]
 
 
-def _remove_specks(ink: np.ndarray, drop_border: bool) -> np.ndarray | None:
+def _without_bars(image: Image.Image) -> Image.Image:
+    """Cuts off a pair of bars, as a letterbox has: lines at both ends in one colour, and none of it beside them."""
+    block = -(-max(image.size) // 128)
+    pixels = np.asarray(image.reduce(block), np.float32).transpose(2, 0, 1)
+    box = [0, 0, *image.size]
+    for axis, lines in ((1, pixels), (0, pixels.transpose(0, 2, 1))):
+        distance = np.abs(lines - lines[:, :1].mean(2, keepdims=True)).max(0)
+        bar = distance.max(1) <= _PAPER
+        first, last = int(bar.argmin()) + 1, len(bar) - 1 - int(bar[::-1].argmin())  # next to each lies a blurred line
+        if bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER:
+            box[axis], box[axis + 2] = first * block, last * block
+    return image.crop(tuple(box)) if box != [0, 0, *image.size] else image
+
+
+def _without_lines(ink: np.ndarray) -> np.ndarray:
+    """Erases ruled lines, also of a cell's border: thin, straight, from edge to edge, and longer than what is written.
+
+    A stroke that crosses one is kept, and so is everything if strokes end where the lines do, as in a digit that was
+    cut out closely, or if nothing else is there.
+    """
+    side, clean, ends = max(ink.shape), ink, []
+    for _ in range(2):  # lines along the rows, then along the columns
+        mask = (clean > INK_THRESHOLD).astype(np.uint8)
+        rows = np.zeros(len(mask), bool)
+        if mask.any(0).mean() > 0.95:
+            length = 2 * round(_LINE_WIDTH * side / 2) + 3
+            thick = ndimage.maximum_filter1d(ndimage.minimum_filter1d(mask, length, 0), length, 0)
+            reach = 2 * (side // 40) + 1  # rows that hold a slightly slanted line
+            near, thin = (ndimage.maximum_filter1d(part, reach, 0).mean(1) for part in (mask, mask & ~thick))
+            rows = ndimage.maximum_filter1d((near > 0.95) & (thin > 0.4), reach + 2)
+            clean = np.where(rows[:, None] & (ndimage.maximum_filter1d(thick, 3, 0) == 0), 0, clean)
+        ends.append(rows.any())
+        clean = clean.T
+    left = clean > INK_THRESHOLD
+    for found, part in zip(ends, (left.T, left), strict=True):
+        edge = max(1, len(part) // 10)
+        if found and max(part[:edge].mean(), part[-edge:].mean()) > 0.006:
+            return ink
+    return clean if any(ends) and max(map(len, extent(left))) > 0.1 * side else ink
+
+
+def _remove_specks(ink: np.ndarray, photo: bool) -> np.ndarray | None:
     """Erases connected components with very little ink; returns None if even the largest is only a speck.
 
-    With `drop_border` it erases what touches the border as well (the table, a finger), if anything else is left.
+    It erases frames as well, and in a photo what touches the border (the table, a finger), if enough else is left.
     """
     cell = -(-max(ink.shape) // 96)  # components are found on a coarse grid of cells
     height, width = ink.shape
@@ -138,10 +183,9 @@ def _remove_specks(ink: np.ndarray, drop_border: bool) -> np.ndarray | None:
     labels, _ = ndimage.label(cells.max(0) > INK_THRESHOLD, structure=np.ones((3, 3)))
     amount = np.bincount(labels.ravel(), weights=cells.sum(0, dtype=np.float64).ravel())
     amount[0] = 0
-    if drop_border:
-        inner = amount.copy()
-        inner[np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]])] = 0
-        amount = inner if inner.max() > 0.05 * amount.max() else amount
+    inner = amount.copy()
+    inner[_pieces_at_edges(labels, amount, photo)] = 0
+    amount = inner if inner.max() > (0.05 if photo else 0.1) * amount.max() else amount
 
     def on_pixels(mask: np.ndarray) -> np.ndarray:
         return mask.repeat(cell, 0).repeat(cell, 1)[:height, :width]
@@ -152,6 +196,26 @@ def _remove_specks(ink: np.ndarray, drop_border: bool) -> np.ndarray | None:
     dropped = amount < 0.03 * amount.max()
     dropped[0] = False
     return np.where(on_pixels(dropped[labels]), 0, ink).astype(np.float32) if dropped.any() else ink
+
+
+def _pieces_at_edges(labels: np.ndarray, amount: np.ndarray, photo: bool) -> list[int]:
+    """Components that are no strokes: frames around others, what fills or stays beside an edge, in photos all there."""
+    sides = [labels[0], labels[-1], labels[:, 0], labels[:, -1]]
+    touching = set(np.concatenate(sides)) - {0}
+    depth = round(_FRAME * max(labels.shape))
+    inland = set(np.unique(labels[depth:-depth, depth:-depth]))
+    found = [i for i in touching if photo or i not in inland or any((side == i).mean() > 0.9 for side in sides)]
+    boxes = ndimage.find_objects(labels)
+    for i in map(int, np.argsort(amount)[-8:]):  # the largest few
+        part = labels[boxes[i - 1]] if amount[i] else labels[:0]
+        margin = round(0.12 * max(part.shape))
+        middle = part[margin:-margin, margin:-margin]
+        others = middle[(middle > 0) & (middle != i)]
+        if others.size and (middle == i).sum() <= 0.05 * (part == i).sum():
+            other = boxes[np.bincount(others).argmax() - 1]
+            if max(one.stop - one.start for one in other) > 0.25 * max(part.shape):
+                found.append(i)
+    return found
 
 
 def border_of(pixels: np.ndarray) -> np.ndarray:

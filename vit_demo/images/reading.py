@@ -25,7 +25,7 @@ from vit_demo.errors import ImageError
 from vit_demo.images.decoder import NOT_A_PICTURE, OK, REFUSED, TOO_COMPLEX, check_size
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
 
-MAX_DECODE_SECONDS = 10.0
+MAX_DECODE_SECONDS = 20.0
 """Elapsed time of the decoding process, in seconds; more than CPU time if the machine is busy."""
 
 MAX_WAIT_SECONDS = 20.0
@@ -103,8 +103,8 @@ def _environment() -> dict[str, str]:
     """The variables that Python needs to start, and none of the server's secrets."""
     names = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
     kept = {name: os.environ[name] for name in names if name in os.environ}
-    # numpy would reserve memory for one thread per core.
-    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    # numpy would reserve memory for one thread per core, and malloc for each thread of the HEIF decoder.
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     return kept | threads | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
@@ -154,7 +154,7 @@ def read_image(source: ImageSource) -> Image.Image:
     """Reads a trusted picture as a new RGB image, with the conversions of `decode_image`.
 
     Never pass it a string from a visitor: it opens paths. A PIL image is decoded in this process, without limits on
-    time and memory; an array is uint8 of shape [H, W], [H, W, 3] or [H, W, 4].
+    time and memory; an array of shape [H, W], [H, W, 3] or [H, W, 4] is uint8, or float from 0 to 1.
 
     Raises:
         ImageError: The source is missing, not a picture, empty, damaged or too large.
@@ -183,10 +183,13 @@ def _check_bytes(data: bytes) -> None:
 
 def _from_array(array: np.ndarray) -> Image.Image:
     shaped = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
-    if array.dtype != np.uint8 or not shaped:
-        given = f"{array.dtype} {list(array.shape)}"
-        raise ImageError(f"An array must be uint8 of shape [H, W], [H, W, 3] or [H, W, 4], not {given}.")
+    is_share = array.dtype.kind == "f" and bool(((array >= 0) & (array <= 1)).all())
+    if not shaped or not (array.dtype == np.uint8 or is_share):
+        kinds = "uint8, or float from 0 to 1, of shape [H, W], [H, W, 3] or [H, W, 4]"
+        raise ImageError(f"An array must be {kinds}, not {array.dtype} {list(array.shape)}.")
     check_size((array.shape[1], array.shape[0]))
+    if is_share:
+        array = (255 * array.astype(np.float64)).round().astype(np.uint8)
     return Image.fromarray(np.ascontiguousarray(array))
 
 

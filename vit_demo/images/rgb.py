@@ -1,9 +1,10 @@
 """Converts any PIL image to upright 8-bit RGB of bounded size, with few copies in memory."""
 
+import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from PIL import Image
+from PIL import Image, ImageChops, ImageOps
 
 from vit_demo.errors import ImageError
 
@@ -15,37 +16,35 @@ MAX_SIDE = 2048
 
 DAMAGED = "The picture is damaged, incomplete or too complex: save it again or choose another one."
 
-_ORIENTATION = 0x0112  # the EXIF tag
-_UPRIGHT = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
 _STRIP_PIXELS = 2**20
+_FAINT = 24  # of 255; what differs less from the paper is hardly visible
+_MODES = {"RGB ": "RGB", "GRAY": "L", "CMYK": "CMYK"}  # by the colour space of a profile
+_PHOTOMETRIC, _SAMPLE_FORMAT = 262, 339  # TIFF tags: 0 in the first is white, 1 in the second is unsigned
 
 
-def to_rgb(image: Image.Image, *, metadata: bool = True) -> Image.Image:
-    """Converts to RGB, reduces to `MAX_SIDE` and applies the EXIF orientation; always returns a new image.
+def to_rgb(image: Image.Image, *, metadata: bool = True, low: Image.Image | None = None) -> Image.Image:
+    """Converts to sRGB, reduces to `MAX_SIDE` and applies the EXIF orientation; always returns a new image.
 
     Parsing hostile metadata can take gigabytes, so it happens only for trusted pictures and in the decoding process.
+    Pillow keeps only the high bytes of colours of 16 bits; `low` has the low ones, for pictures that use few bits.
 
     Raises:
         ImageError: The picture is damaged, or contains NaN or infinity.
     """
     try:
         image.load()
-        transpose = _orientation(image) if metadata else None
+        info = image.info
+        if low is not None and max(high for _, high in image.getextrema()[:3]) < 16:  # 4095 is the highest of 12 bits
+            image = _to_8_bits(image, low)
         image = _flatten(image)
         if max(image.size) > MAX_SIDE:
             scale = MAX_SIDE / max(image.size)
             size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
             image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
-        if transpose is not None:  # now that the picture is small
-            image = image.transpose(transpose)
+        if metadata:  # now that the picture is small
+            image.info = info  # of which a flat copy has nothing
+            image = _upright(image)
+            image = _to_srgb(image, info["icc_profile"]) if info.get("icc_profile") else image
         return image.convert("RGB")
     except ImageError:
         raise
@@ -53,22 +52,47 @@ def to_rgb(image: Image.Image, *, metadata: bool = True) -> Image.Image:
         raise ImageError(DAMAGED) from error
 
 
-def _orientation(image: Image.Image) -> Image.Transpose | None:
+def _upright(image: Image.Image) -> Image.Image:
     try:
-        return _UPRIGHT.get(image.getexif().get(_ORIENTATION, 1))
+        return ImageOps.exif_transpose(image)
     except Exception:  # a picture with broken metadata is still a picture
-        return None
+        return image
+
+
+def _to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
+    """Converts colours from an embedded profile; a picture stays as it is if the profile does not fit it."""
+    from PIL import ImageCms  # few pictures need it
+
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        mode = _MODES.get(source.profile.xcolor_space)
+        given = image.convert("RGB") if (mode, image.mode) == ("RGB", "L") else image
+        if given.mode != mode:
+            return image
+        converted = ImageCms.profileToProfile(given, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, OSError, ValueError, TypeError):  # a picture with a broken profile is still a picture
+        return image
+    changed = ImageChops.difference(converted, given.convert("RGB"))
+    return converted if max(high for _, high in changed.getextrema()) > 1 else image  # what only rounding changes
 
 
 def _flatten(image: Image.Image) -> Image.Image:
-    """Converts any mode to L or RGB."""
+    """Converts any mode to L, RGB or CMYK."""
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         return _to_8_bits(image)
     if image.mode == "La":  # grey times opacity, which Pillow converts to nothing else
         image = image.convert("LA")
+    if image.format == "BMP" and image.mode == "RGBA" and not image.getextrema()[3][1]:
+        image = image.convert("RGB")  # its fourth byte is unused
     if image.has_transparency_data:
-        return _over_white(image)
-    return image.convert("L") if image.mode == "1" else image if image.mode in ("L", "RGB") else image.convert("RGB")
+        over_white = _over(image, "white")
+        if min(low for low, _ in over_white.getextrema()) < 255 - _FAINT:
+            return over_white
+        over_black = _over(image, "black")  # white ink, if anything
+        return over_black if max(high for _, high in over_black.getextrema()) > _FAINT else over_white
+    if image.mode == "1":
+        return image.convert("L")
+    return image if image.mode in ("L", "RGB", "CMYK") else image.convert("RGB")
 
 
 def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
@@ -78,32 +102,44 @@ def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, tuple[int, int]]]
         yield image.crop((0, top, image.width, min(top + rows, image.height))), (0, top)
 
 
-def _over_white(image: Image.Image) -> Image.Image:
+def _over(image: Image.Image, paper: str) -> Image.Image:
     flat = Image.new("RGB", image.size)
     for strip, place in _strips(image):
-        paper = Image.new("RGBA", strip.size, "white")
-        flat.paste(Image.alpha_composite(paper, strip.convert("RGBA")).convert("RGB"), place)
+        below = Image.new("RGBA", strip.size, paper)
+        flat.paste(Image.alpha_composite(below, strip.convert("RGBA")).convert("RGB"), place)
     return flat
 
 
-def _to_8_bits(image: Image.Image) -> Image.Image:
-    """Scales grey of more than 8 bits, with a white level guessed from its mode and values."""
+def _to_8_bits(image: Image.Image, low: Image.Image | None = None) -> Image.Image:
+    """Scales grey of more than 8 bits, with a white level guessed from its mode and values.
+
+    Or colours, of which `image` has the high bytes and `low` the low ones.
+    """
     import numpy as np  # imported here, because the decoding process starts faster without it
 
-    def values(strip: Image.Image) -> "np.ndarray":
-        return np.asarray(strip).astype(np.float32)
+    tags = getattr(image, "tag_v2", {})
+    is_unsigned = image.mode == "I" and tags.get(_SAMPLE_FORMAT, (1 if tags else 2,)) == (1,)
 
-    lows, highs = zip(
-        *((part.min(), part.max()) for part in (values(strip) for strip, _ in _strips(image))), strict=True
-    )
-    low, high = float(np.min(lows)), float(np.max(highs))  # NaN if any value is
-    if not np.isfinite((low, high)).all():
+    def parts() -> "Iterator[tuple[np.ndarray, tuple[int, int]]]":
+        for strip, place in _strips(image):
+            values = np.asarray(strip)
+            if low is not None:
+                corner = (*place, place[0] + strip.width, place[1] + strip.height)
+                values = 256 * values.astype(np.uint16) + np.asarray(low.crop(corner))
+            yield values.view(np.uint32).astype(np.float32) if is_unsigned else values.astype(np.float32), place
+
+    colours = (part if low is None else part[..., :3] for part, _ in parts())
+    lows, highs = zip(*((part.min(), part.max()) for part in colours), strict=True)
+    black, high = float(np.min(lows)), float(np.max(highs))  # NaN if any value is
+    if not np.isfinite((black, high)).all():
         raise ImageError("The picture contains NaN or infinity: save it again without them.")
-    whites = {"I": (255.0, 65535.0), "F": (1.0, 255.0, 65535.0)}.get(image.mode, (65535.0,))
-    white = next((white for white in whites if low >= 0 and high <= white), None)
+    whites = {"F": (1.0, 255.0, 65535.0)}.get(image.mode, (255.0, 4095.0, 65535.0))
+    if is_unsigned and high >= 2**24:
+        whites = (2.0**32,)
+    white = next((white for white in whites if black >= 0 and high <= white), None)
     # Values outside every usual range are scaled from their minimum to their maximum.
-    black, white = (0.0, white) if white is not None else (low, max(high - low, 1.0))
-    grey = Image.new("L", image.size)
-    for strip, place in _strips(image):
-        grey.paste(Image.fromarray(((values(strip) - black) * (255.0 / white)).round().astype(np.uint8)), place)
-    return grey
+    black, white = (0.0, white) if white is not None else (black, max(high - black, 1.0))
+    flat = Image.new("L" if low is None else image.mode, image.size)
+    for part, place in parts():
+        flat.paste(Image.fromarray(((part - black) * (255.0 / white)).round().clip(0, 255).astype(np.uint8)), place)
+    return ImageChops.invert(flat) if tags.get(_PHOTOMETRIC) == 0 else flat

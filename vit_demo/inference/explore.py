@@ -51,11 +51,13 @@ def explore(
     """Runs one image through one model.
 
     Args:
-        image: Path, bytes, ``PIL.Image``, or uint8 array ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``. For a network in
-            memory also its input itself, a normalised float tensor ``[C, H, W]`` or ``[1, C, H, W]``.
+        image: Path, bytes, ``PIL.Image``, or array ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``, uint8 or float from 0
+            to 1. For a network in memory also its input itself, a normalised float tensor ``[C, H, W]`` or
+            ``[1, C, H, W]``, of any shape that the network takes.
         model: Name of the preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
             Transformer of timm, transformers, torchvision or your own, which stays as it is. For None the picture
-            decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else.
+            decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else; name a
+            digits preset for a photo of a handwritten digit.
         patch_size: In pixels; the preset's default, or that of the network in memory, for None.
         device: ``"cuda"``, ``"mps"`` or ``"cpu"``; the best available for None. A network in memory stays on its own.
         fit: How a photo becomes the input: ``"crop"`` (as the network was trained to see photos, mostly their centre
@@ -142,11 +144,11 @@ def explore_module(
         patch_size = whole_number(patch_size, "The patch size", 1)
     pixels, picture = _given(image, transform)
     known = preprocessing_of(module)
-    size = known.image_size if pixels is None else pixels.shape[2]
+    height, width = (known.image_size,) * 2 if pixels is None else pixels.shape[1:]
     convolutions = (one.in_channels for one in module.modules() if isinstance(one, nn.Conv2d))
     channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
     can_resize = isinstance(module, ViT) or hasattr(module, "set_input_size")
-    network = adapt(module, size, patch_size=None if can_resize else patch_size, in_channels=channels)
+    network = adapt(module, (height, width), patch_size=None if can_resize else patch_size, in_channels=channels)
     if patch_size is not None:
         network = network.resized(patch_size)
     if fit == "keep" and not network.structure.takes_any_size:
@@ -165,8 +167,10 @@ def explore_module(
             raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
         given = ModelInput.of(picture, preset, network.patch_size, fit)
     else:
-        shown = _to_picture(pixels).resize((DISPLAY_SIZE, DISPLAY_SIZE), Image.Resampling.NEAREST)
-        geometry = images.Geometry((size, size), (0, 0, size, size), (size, size), "squash")
+        shown = _to_picture(pixels)
+        larger = [DISPLAY_SIZE * side // max(width, height) for side in (width, height)]
+        shown = shown.resize((max(1, larger[0]), max(1, larger[1])), Image.Resampling.NEAREST)
+        geometry = images.Geometry((width, height), (0, 0, width, height), (width, height), "squash")
         given = ModelInput(pixels[None].float().cpu(), geometry, shown, shown)
     run = partial(engine.run_on_model, preset, network.patch_size, network=network)
     return Exploration.of(given, preset, network.patch_size, fit, run, device_name)
@@ -187,8 +191,8 @@ def _given(image: ImageSource | Tensor, transform: Transform | None) -> tuple[Te
             pixels = transform(picture)
     if isinstance(pixels, Tensor) and pixels.dim() == 4 and len(pixels) == 1:
         pixels = pixels[0]
-    if not isinstance(pixels, Tensor) or pixels.dim() != 3 or pixels.shape[1] != pixels.shape[2]:
-        raise InputError("The input of a network is one picture, a tensor [C, H, W] whose height is its width.")
+    if not isinstance(pixels, Tensor) or pixels.dim() != 3 or not pixels.numel():
+        raise InputError("The input of a network is one picture, a tensor [C, H, W].")
     if not pixels.is_floating_point() or not torch.isfinite(pixels).all():
         raise InputError("The input of a network is normalised: float, and every number finite.")
     return pixels.detach(), None

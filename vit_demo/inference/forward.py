@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
@@ -20,7 +20,7 @@ from vit_demo.weights import Preset
 
 T = TypeVar("T")
 
-_used_sizes: WeakKeyDictionary[TracedViT, set[tuple[int, torch.Size]]] = WeakKeyDictionary()
+_used_sizes: WeakKeyDictionary[nn.Module, set[tuple[int, torch.Size]]] = WeakKeyDictionary()
 
 
 class RunOnModel(Protocol):
@@ -33,7 +33,7 @@ class RunOnModel(Protocol):
         """Returns the function's result, its tensors on the CPU; ``slow`` if it takes many passes."""
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def forward_with_trace(
     model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> tuple[Tensor, Recording, float]:
@@ -46,7 +46,7 @@ def forward_with_trace(
     Raises:
         CheckpointError: If the output is not finite.
     """
-    sizes = _used_sizes.setdefault(model, set())
+    sizes = _used_sizes.setdefault(model.module, set())
     if (size := (patch_size, pixels.shape)) not in sizes:
         # The first pass of its kind also derives the weights for its size and prepares torch's kernels.
         model(pixels, Recording(), patch_size=patch_size, kept_patches=kept_patches).cpu()
@@ -111,10 +111,7 @@ def _is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def _free_memory(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-    elif device.type == "mps":
-        torch.mps.empty_cache()
+    getattr(getattr(torch, device.type, None), "empty_cache", lambda: None)()
 
 
 class Call(NamedTuple):
@@ -166,7 +163,7 @@ class _Pickler(pickle.Pickler):
         return torch.from_numpy, (value.detach().cpu().contiguous().numpy(),)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
     """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``."""
     trace = Recording()

@@ -31,7 +31,8 @@ _cache: ByteCache[features.PatchTokens] = ByteCache(TOKEN_BYTES, lambda tokens: 
 def patch_tokens(ex: Exploration) -> features.PatchTokens:
     """The tokens of every depth, and what else one pass shows of each patch; ``CheckpointError`` unless finite."""
     pixels = hashlib.sha256(ex.pixels.numpy().tobytes()).digest()
-    key = (ex.preset, ex.patch_size, ex.dropped, tuple(ex.pixels.shape), pixels)
+    q = ex.trace.q[0]  # of the device and the precision of the pass, which may change between two results
+    key = (ex.preset, ex.patch_size, ex.dropped, tuple(ex.pixels.shape), pixels, q.device, q.dtype)
     found = _cache.get(key)
     if found is None:
         found = features.PatchTokens(*ex.run(features.patch_tokens))

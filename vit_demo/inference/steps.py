@@ -45,7 +45,7 @@ NUM_CLASSES = 5
 """Most likely classes whose logits are returned."""
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def describe_network(
     model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> tuple[Facts, Numbers]:
@@ -122,7 +122,7 @@ def describe_network(
     return facts, _to_cpu(found)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def describe_patch(
     model: TracedViT, pixels: Tensor, patch: int, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> Numbers:
@@ -152,7 +152,7 @@ def describe_patch(
     return _to_cpu(found)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def describe_block(
     model: TracedViT,
     pixels: Tensor,

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vit_demo.methods.chunking import chunk_size
+from vit_demo.model.resample import without_autocast
 from vit_demo.trace.attention_mode import attention_rows
 
 CHUNK_VALUES = 1 << 21
@@ -40,7 +41,7 @@ def is_short(q: Tensor) -> bool:
 
 def batched_matmul(a: Tensor, b: Tensor, out: Tensor, *, add: bool = False) -> None:
     """Writes ``a @ b``, a batch of matrices ``[M, ., .]``, into ``out``, or adds it."""
-    with torch.autocast(a.device.type, enabled=False):
+    with without_autocast(a.device):
         if a.device.type == "cpu" and len(a) < 8 and a.numel() * b.shape[2] > LARGE_MATMUL:
             # CPU threads split a batch by whole matrices: of three large ones, one of two threads gets two.
             for left, right, target in zip(a, b, out, strict=True):
@@ -66,7 +67,7 @@ def weighted_head_mean(weights: Tensor, chunk: Tensor) -> Tensor:
     """The weighted sum over rows ``[B, H, c, N]`` with weights ``[B, c]``, averaged over the heads: ``[B, N]``."""
     heads = chunk.shape[1]
     per_head = (weights / heads).repeat(1, heads)[:, None]  # [B, 1, H * c]: one product, not one a head
-    with torch.autocast(chunk.device.type, enabled=False):
+    with without_autocast(chunk.device):
         return (per_head @ chunk.flatten(1, 2))[:, 0]
 
 
@@ -109,5 +110,5 @@ def logsumexp(q: Tensor, k: Tensor) -> Tensor:
         ``[B, H, N]`` float32.
     """
     q, k = q.float() * q.shape[-1] ** -0.5, k.float()
-    with torch.autocast(q.device.type, enabled=False):
+    with without_autocast(q.device):
         return torch.cat([(part @ k.mT).logsumexp(-1) for part in q.split(queries_per_chunk(q), dim=2)], dim=2)

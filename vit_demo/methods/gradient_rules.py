@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
+from vit_demo.model.resample import without_autocast
 from vit_demo.trace import AttentionFn, PassOptions, Recording, TracedViT
 
 _PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__}
@@ -42,7 +43,7 @@ def token_gradients(
         Tokens and gradients, each one ``[B, N, D]`` float32 a block, and the trace. Of a network whose blocks do not
         show their tokens there is only the first.
     """
-    with torch.inference_mode(False), torch.enable_grad(), torch.autocast(images.device.type, enabled=False):
+    with torch.inference_mode(False), torch.enable_grad(), without_autocast(images.device):
         with rules or nullcontext():
             logits, trace = forward_with_grad(model, images, attention_fn, **options)
         tokens = trace.tokens[: max(1, len(trace.tokens) - 1)][blocks]  # without those after the last block

@@ -21,7 +21,7 @@ from vit_demo.trace.recording import to_grid
     options=[BLOCK, QUERY],
     docs="Norm-based attention",
 )
-@torch.inference_mode()
+@torch.no_grad()
 def norm_attention(
     model: TracedViT, images: Tensor, block: int = -1, query: int | None = 0, **options: Unpack[PassOptions]
 ) -> Tensor:

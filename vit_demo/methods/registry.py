@@ -163,12 +163,12 @@ class Method:
         if self.offers("query"):
             options.setdefault("query", 0 if model.config.class_token else None)
         if self.is_slow and self.class_specific and target is None:
-            with torch.inference_mode():
+            with torch.no_grad():
                 target = int(model(images, **given).argmax(1))
         if self.cost != "trace":
             targets = (target,) if self.class_specific else ()
             return self.function(model, images, *targets, **given, **options)
-        with torch.inference_mode():
+        with torch.no_grad():
             model(images, trace := Recording(), **given)
             return to_grid(self.function(trace, **options), trace)
 

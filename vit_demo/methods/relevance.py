@@ -30,6 +30,7 @@ from vit_demo.methods.attention_rows import (
 from vit_demo.methods.chunking import current_budget, memory_budget
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
+from vit_demo.model.resample import without_autocast
 from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.recording import to_grid
 
@@ -69,7 +70,7 @@ def relevance(
         if not is_short(q):
             outputs.append(row.attention_fn(q, k, v))
             return outputs[-1]
-        with torch.autocast(q.device.type, enabled=False):
+        with without_autocast(q.device):
             matrices.append(attention_rows(q, k))
             return (matrices[-1] @ v.float()).to(v.dtype)
 
@@ -139,7 +140,7 @@ class RelevanceRow:
         Returns:
             The three gradients; None without ``with_gradients``.
         """
-        with torch.no_grad(), torch.autocast(q.device.type, enabled=False), memory_budget(self.budget):
+        with torch.no_grad(), without_autocast(q.device), memory_budget(self.budget):
             return self._propagate(q, k, v, d_o, with_gradients)
 
     def _propagate(self, q: Tensor, k: Tensor, v: Tensor, d_o: Tensor, with_gradients: bool) -> Gradients:

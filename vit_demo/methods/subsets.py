@@ -43,7 +43,7 @@ def log_probabilities(
     return class_scores(model.to_scores(logits, log=True), target, against)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def subset_logits(
     model: TracedViT,
     images: Tensor,

@@ -107,7 +107,7 @@ def faithfulness(
     results: list[Tensor] = []
     for part in shown.split(sequences_per_batch(shown[0].numel())):
         pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
-        with torch.inference_mode():
+        with torch.no_grad():
             logits = model(torch.where(pixels, images, baseline), **options).float()
         results.append(class_scores(model.to_scores(logits) if against is None else logits, target, against))
         if progress is not None:

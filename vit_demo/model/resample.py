@@ -79,10 +79,17 @@ def resample_pos_embed(positions: Tensor, grid: tuple[int, int], num_prefix_toke
 def num_bytes(tensors: Iterable[Tensor]) -> int:
     """Bytes of the memory that some tensors keep alive.
 
-    A view keeps the whole storage that it is a part of, so whole storages count, each once.
+    A view keeps the whole storage that it is a part of, so whole storages count, each once; on devices without storages
+    (XLA) each tensor.
     """
-    storages = (tensor.untyped_storage() for tensor in tensors)
-    return sum({(storage.device, storage.data_ptr()): storage.nbytes() for storage in storages}.values())
+    found: dict[int, int] = {}
+    for tensor in tensors:
+        try:
+            storage = tensor.untyped_storage()
+            found[storage._cdata] = storage.nbytes()  # not its data pointer, which is 0 for more than one device
+        except RuntimeError:
+            found[id(tensor)] = tensor.nbytes
+    return sum(found.values())
 
 
 class SizeCache:

@@ -13,6 +13,7 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import Pool
 from vit_demo.trace.proof import prove
 from vit_demo.trace.recording import Recording
+from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import (
     HIERARCHICAL,
     NOT_FOLLOWED,
@@ -25,7 +26,7 @@ from vit_demo.trace.structure import (
     has_logits,
     logits_of,
 )
-from vit_demo.trace.traced_vit import TracedViT, in_eval, keep_order
+from vit_demo.trace.traced_vit import TracedViT
 
 MAX_PREFIX = 17
 """Tokens before the patches: a class token and sixteen registers, more than any published network has."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from typing import Any, TypedDict
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +19,7 @@ from vit_demo.model.resample import num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
 from vit_demo.trace.recording import Recording
+from vit_demo.trace.running import in_eval, keep_order, parameters_of, running_in
 from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
 
 SCALES = ("ls1", "layer_scale1", "gamma_1", "lambda_1")
@@ -33,67 +31,6 @@ class PassOptions(TypedDict, total=False):
 
     patch_size: int | None
     kept_patches: Tensor | None
-
-
-class _Running:
-    """The passes that run one network at this moment, whoever started them."""
-
-    def __init__(self) -> None:
-        self.lock, self.skipping = threading.Lock(), threading.Lock()
-        self.count = 0
-        self.before: list[tuple[Any, str, Any]] = []  # what was changed for them: an object, its attribute, its value
-
-
-_running: WeakKeyDictionary[nn.Module, _Running] = WeakKeyDictionary()
-
-
-def _running_in(module: nn.Module) -> _Running:
-    return _running.get(module) or _running.setdefault(module, _Running())
-
-
-@contextmanager
-def in_eval(module: nn.Module) -> Iterator[None]:
-    """Runs a network in eval mode; after the last of several threads, each module is in its own mode again.
-
-    Gradient checkpointing is off, because it would run a part again in the backward, where nothing is recorded; so is
-    the random masking of masked autoencoders.
-    """
-    running = _running_in(module)
-    with running.lock:
-        # Of our own network, whose parts are in one mode, looking at each would take a tenth of a small one's pass.
-        if not running.count and (module.training or not isinstance(module, ViT)):
-            for one in module.modules():
-                parts: tuple[tuple[Any, str, Any], ...] = (
-                    (one, "training", False),
-                    (one, "grad_checkpointing", False),
-                    (one, "gradient_checkpointing", False),
-                    (getattr(one, "config", None), "mask_ratio", 0.0),
-                )
-                for part, name, value in parts:
-                    if getattr(part, name, value) != value:
-                        running.before.append((part, name, getattr(part, name)))
-                        setattr(part, name, value)
-        running.count += 1
-    try:
-        yield
-    finally:
-        with running.lock:
-            running.count -= 1
-            while not running.count and running.before:
-                setattr(*running.before.pop())
-
-
-@cache
-def _parameters(kind: type[nn.Module]) -> frozenset[str]:
-    return frozenset(inspect.signature(kind.forward).parameters)
-
-
-def keep_order(module: nn.Module, images: Tensor, patch_size: int) -> dict[str, Any]:
-    """What a masked autoencoder of transformers, which shuffles patches by noise, must get so that it does not."""
-    if "noise" not in _parameters(type(module)):
-        return {}
-    count = (images.shape[2] // patch_size) * (images.shape[3] // patch_size)
-    return {"noise": torch.arange(count, device=images.device).expand(len(images), -1)}
 
 
 class TracedViT(nn.Module):
@@ -177,13 +114,13 @@ class TracedViT(nn.Module):
             return self.module.forward_head(self.module.norm(x))
         c = self.config
         blank = x.new_zeros(len(x), c.in_channels, *self.image_size, dtype=self.dtype)
-        with _running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
+        with running_in(self.module).skipping, in_eval(self.module), self._skipping(x.to(self.dtype)):
             return logits_of(self.module(blank, **self.options(blank)))
 
     def options(self, images: Tensor) -> dict[str, Any]:
         """What the network gets beside the images ``[B, C, height, width]``, if it is one of transformers."""
         found = keep_order(self.module, images, self.patch_size)
-        if images.shape[2:] != self.image_size and "interpolate_pos_encoding" in _parameters(type(self.module)):
+        if images.shape[2:] != self.image_size and "interpolate_pos_encoding" in parameters_of(self.module):
             found["interpolate_pos_encoding"] = True
         return found
 

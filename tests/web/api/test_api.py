@@ -14,6 +14,7 @@ from PIL import Image
 import vit_demo
 from vit_demo.version import __version__
 from vit_demo.web.api import ENDPOINTS
+from vit_demo.web.catalog.example_digits import example_picture
 
 DEFAULT_VIEW = ("attention", -1, -1, -1, -1, "")
 
@@ -42,6 +43,17 @@ def test_methods(client):
     assert [method["name"] for method in found] == list(vit_demo.methods())
     listed = vit_demo.methods()["attention"].to_dict()
     assert found[0] == listed | {"options": listed["options"][:3]}, "no option that /explain does not take"
+
+
+def test_a_photo_of_a_digit_is_read_by_the_digit_model_that_is_named(client, tmp_path):
+    """On ruled paper, under uneven light; without the name it is a photo like any other."""
+    sheet = Image.new("L", (420, 360), 255)
+    sheet.paste(example_picture(4), (70, 40))
+    pixels = np.asarray(sheet) * np.linspace(0.5, 0.95, 420)
+    pixels[45::60] *= 0.5
+    Image.fromarray(pixels.astype(np.uint8)).save(path := tmp_path / "four.jpg")
+    named, other = (client.predict(handle_file(path), preset, api_name="/predict") for preset in ("digits-small", ""))
+    assert (named["label"], named["preset"], other["preset"]) == ("4", "digits-small", "photos-tiny")
 
 
 def test_predict(client, three):

@@ -167,7 +167,7 @@ def test_a_drawing_gives_the_result_of_the_package(source):
 def test_without_ink_a_message_takes_the_place_of_the_result(source):
     blank = {**source, "digit": None, "drawing": data_url(Image.new("L", (280, 280), 255))}
     assert send(blank, "result") == {"empty": True, "message": kinds.NOTHING_DRAWN}
-    assert "Nothing is drawn" in complete({"kind": "logit_lens", "source": blank})["error"]
+    assert "No digit is seen" in complete({"kind": "logit_lens", "source": blank})["error"]
 
 
 @pytest.mark.parametrize("name", EXAMPLE_PHOTOS)

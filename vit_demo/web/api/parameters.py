@@ -72,7 +72,7 @@ PresetName = Annotated[
     str,
     Parameter(
         f'Name of the model, from presets, or a repository of the Hub as org/name; "" for "{DIGITS_PRESET}" if the '
-        f'picture is a drawing, else "{PHOTOS_PRESET}".',
+        f'picture is a drawing, else "{PHOTOS_PRESET}". Name a digits model for a photo of a handwritten digit.',
         schema={"anyOf": [{"enum": ["", *PRESETS]}, {"type": "string", "pattern": "^[^/]+/[^/]+$"}]},
     ),
 ]

@@ -187,6 +187,8 @@ def exploration_result(requested: RequestedResult, request: None) -> ResultPaylo
     try:
         return payload(requested.explore(), requested.request)
     except EmptyDrawingError:
+        if requested.request.source.reference:  # a photo
+            raise
         return empty(NOTHING_DRAWN)
 
 

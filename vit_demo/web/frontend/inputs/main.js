@@ -12,7 +12,7 @@ import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS }
 import { sendRequest } from "../shared/requests.js";
 import { createMenu, PHOTO_MODEL } from "./modelMenu.js";
 import { createModelView } from "./modelView.js";
-import { acceptGlobalDrop, createPhotoInput } from "./photoInput.js";
+import { acceptGlobalDrop, createPhotoInput, ownPhotos } from "./photoInput.js";
 import { createResults } from "./results.js";
 
 const FIT_NAMES = [english("Centre"), english("Stretch"), english("Keep aspect ratio")];
@@ -41,6 +41,8 @@ export function mount({ element, server, upload, ...given }) {
   const tabs = createTabs(element, pageState.chooseTask);
   const pad = createPad(find("#pad"), {
     digits,
+    photos: ownPhotos,
+    onFile: (file) => photo.take(file, ofDigit),
     onChange: (picture, isStep) => pageState.changeTab("digits", { picture }, isStep ? PUSH : REPLACE),
   });
   const fits = createRadios(find("#fit"), (fit) => pageState.changeTab("photos", { fit }));
@@ -51,9 +53,12 @@ export function mount({ element, server, upload, ...given }) {
     onPicture: (picture) => pageState.chooseTask("photos", { picture }),
     onMessage: () => pageState.chooseTask("photos"),
   });
+  const ofDigit = { onPicture: (picture) => pageState.chooseTask("digits", { picture }), say: pad.say };
   createModelView(find("#model-view"));
   createShare(element, pageState, models);
-  acceptGlobalDrop(element, find(".veil"), photo.take);
+  acceptGlobalDrop(element, find(".veil"), (file, target) =>
+    find("#pad").contains(target) ? photo.take(file, ofDigit) : photo.take(file),
+  );
 
   document.querySelector("#skip")?.addEventListener("click", () => {
     /** @type {any} */ (document.querySelector("#stage .sections [aria-current=true]"))?.focus();

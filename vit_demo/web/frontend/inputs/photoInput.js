@@ -13,11 +13,14 @@ const NO_WEBCAM = english("The webcam could not be used: allow it in the browser
 
 const creditOf = ({ source, licence }) => `${translate(source)}, ${translate(licence)}`;
 
+/** From the path of an upload to the photo in this browser. */
+export const ownPhotos = new Map();
+
 /**
  * Starts the photo input in its element. `upload(file)` resolves to {path}; `exampleUrl(name, size)` is the address of a
  * small copy, of size "preview" or "button"; `onPicture(picture)` gets {upload, name}, {example}, null, or {refused} with a
  * sentence; `onMessage()` is called when there is something to read. `show(picture, isOpen)` shows the picture of the state,
- * and whether its tab is open.
+ * and whether its tab is open. `take(file, to)` uploads a file, for this input or another one, {onPicture, say}.
  */
 export function createPhotoInput(element, { upload, examples, exampleUrl, onPicture, onMessage }) {
   const find = (selector) => element.querySelector(selector);
@@ -25,7 +28,6 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   const [image, remove, problem] = ["img.preview", ".remove", ".problem"].map(find);
   const webcam = createWebcam(find("video"));
   const uploads = createRequestIds(); // a later picture replaces one that is still being uploaded
-  const local = new Map(); // from the path of an upload to the photo in this browser
   let chosen = null; // the picture of the state
   let picture = null; // the same, unless it was refused
 
@@ -34,33 +36,31 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     if (sentence) onMessage();
   };
 
-  async function take(file) {
+  async function take(file, to = { onPicture, say }) {
     closeWebcam();
     if (!file) return;
-    if (file.type && !file.type.startsWith("image/")) return choose({ refused: NO_PICTURE });
+    if (file.type && !file.type.startsWith("image/")) return choose({ refused: NO_PICTURE }, to);
     if (file.size > constants.maxUploadBytes) {
       const megabytes = constants.maxUploadBytes / 1e6;
-      return choose({
-        refused: translate("The photo is larger than {megabytes} MB: choose a smaller copy.", { megabytes }),
-      });
+      const refused = translate("The photo is larger than {megabytes} MB: choose a smaller copy.", { megabytes });
+      return choose({ refused }, to);
     }
     const isCurrent = uploads.start();
-    say("");
-    const timer = setTimeout(() => isCurrent() && say(english("Uploading …")), SLOW_UPLOAD);
+    to.say("");
+    const timer = setTimeout(() => isCurrent() && to.say(english("Uploading …")), SLOW_UPLOAD);
     const sent = await upload(file).catch(() => null);
     clearTimeout(timer);
     if (!isCurrent()) return;
-    if (!sent?.path) return choose({ refused: NOT_UPLOADED });
-    say("");
-    local.set(sent.path, URL.createObjectURL(file));
-    onPicture({ upload: sent.path, name: file.name.slice(0, 100) });
+    if (!sent?.path) return choose({ refused: NOT_UPLOADED }, to);
+    ownPhotos.set(sent.path, URL.createObjectURL(file));
+    choose({ upload: sent.path, name: file.name.slice(0, 100) }, to);
   }
 
-  function choose(next) {
+  function choose(next, to = { onPicture, say }) {
     uploads.start();
-    say("");
+    to.say("");
     closeWebcam();
-    onPicture(next);
+    to.onPicture(next);
   }
 
   function openWebcam(isOpen) {
@@ -120,7 +120,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   function addressOf({ example, upload: path }) {
     if (example) return exampleUrl(example, "preview");
     const result = shownResult.latest();
-    return local.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
+    return ownPhotos.get(path) ?? (result?.source.upload === path ? result.photo?.image : null) ?? null;
   }
 
   function show(next, isOpen = true) {
@@ -152,7 +152,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
 
   image.addEventListener("error", () => {
     if (!picture?.upload) return;
-    local.delete(picture.upload);
+    ownPhotos.delete(picture.upload);
     show(chosen);
   });
   shownResult.subscribe(element, () => show(chosen));
@@ -214,7 +214,7 @@ export function createWebcam(video) {
 
 // A photo dropped on or pasted into any part of the page.
 
-/** Calls `take(file)`, for as long as the element is on the page; `veil` shows while a file is dragged over it. */
+/** Calls `take(file, target)`, for as long as the element is on the page; `veil` shows while a file is dragged over it. */
 export function acceptGlobalDrop(element, veil, take) {
   const listen = documentEvents(element);
   let depth = 0; // of the elements that the dragged file has entered
@@ -233,12 +233,12 @@ export function acceptGlobalDrop(element, veil, take) {
     if (!holdsFile(event)) return;
     event.preventDefault();
     enter(Number.NEGATIVE_INFINITY);
-    take(event.dataTransfer.files[0]);
+    take(event.dataTransfer.files[0], event.target);
   });
   listen("paste", (event) => {
     const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
     if (!file) return;
     event.preventDefault();
-    take(file);
+    take(file, null);
   });
 }

@@ -9,11 +9,12 @@ import { drawStrokes, exampleStrokes, PENS, rounded } from "./strokes.js";
 
 /**
  * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
- * undo and clear; the picture is {strokes}, {digit} or null. `show(picture)` puts another picture on the paper.
+ * undo and clear; the picture is {strokes}, {digit}, {upload} or null. `onFile(file)` gets a photo of a digit, and `photos`
+ * has those of uploads. `show(picture)` puts another picture on the paper, `say(sentence)` is about a photo.
  */
-export function createPad(element, { digits, onChange }) {
+export function createPad(element, { digits, photos, onFile, onChange }) {
   const find = (selector) => element.querySelector(selector);
-  const canvas = find(".paper");
+  const [canvas, photo, file] = [".paper", ".photo", "input"].map(find);
   const paper = createPadCanvas(canvas);
   let picture; // undefined until the first is shown
   let strokes = []; // of the picture, and of the stroke being drawn
@@ -24,9 +25,14 @@ export function createPad(element, { digits, onChange }) {
   const strokesOf = ({ digit, strokes: drawn }) => drawn ?? (digit === undefined ? [] : exampleStrokes(digits, digit));
 
   function refresh() {
-    find(".hint").classList.toggle("faded", Boolean(strokes.length));
+    const isEmpty = !strokes.length && !picture?.upload;
+    // What the browser cannot show, such as HEIC, and a photo of before a reload: as the model saw it.
+    const address = !live && picture?.upload && (photos.get(picture.upload) ?? modelInput.latest().digit);
+    photo.hidden = !address;
+    if (address && photo.src !== address) photo.src = address;
+    find(".hint").classList.toggle("faded", !isEmpty);
     find("[data-action=undo]").disabled = !history.length;
-    find("[data-action=clear]").disabled = !strokes.length;
+    find("[data-action=clear]").disabled = isEmpty;
     for (const button of element.querySelectorAll("[data-pen]")) {
       button.setAttribute("aria-pressed", String(button.dataset.pen === pen));
     }
@@ -57,7 +63,7 @@ export function createPad(element, { digits, onChange }) {
   }
 
   function clear() {
-    if (strokes.length) replace(null, false);
+    if (strokes.length || picture?.upload) replace(null, false);
   }
 
   function writeExample(digit) {
@@ -91,6 +97,14 @@ export function createPad(element, { digits, onChange }) {
   listenToUndo(element, undo);
   find("[data-action=undo]").addEventListener("click", undo);
   find("[data-action=clear]").addEventListener("click", clear);
+  find("[data-action=photo]").addEventListener("click", () => file.click());
+  file.addEventListener("change", () => {
+    onFile(file.files[0]);
+    file.value = ""; // the same file can be chosen again
+  });
+  photo.addEventListener("error", () => {
+    if (photos.delete(picture?.upload)) refresh();
+  });
   for (const button of element.querySelectorAll("[data-pen]")) {
     button.addEventListener("click", () => {
       pen = button.dataset.pen;
@@ -110,6 +124,7 @@ export function createPad(element, { digits, onChange }) {
   function showModelInput({ digit }) {
     find(".model-input").hidden = !digit;
     if (digit) find(".model-input img").src = digit;
+    refresh();
   }
   modelInput.subscribe(element, showModelInput);
   showModelInput(modelInput.latest()); // the stage may have been first
@@ -122,5 +137,9 @@ export function createPad(element, { digits, onChange }) {
     paper.show(strokes);
   }
 
-  return { show };
+  const say = (sentence) => {
+    find(".problem").textContent = sentence;
+  };
+
+  return { show, say };
 }

@@ -59,8 +59,8 @@ export function syncHistory(element, pageState, page, linked, browser = window) 
 /** A step of the history: a link for each tab, and the upload, which no link holds. */
 export function encodeEntry(state, models) {
   const links = Object.fromEntries(TASKS.map((task) => [task, encodeLink({ ...state, task }, models)]));
-  const { upload = null, name = "" } = state.photos.picture ?? {};
-  return { task: state.task, links, upload, name };
+  const uploads = Object.fromEntries(TASKS.map((task) => [task, state[task].picture?.upload && state[task].picture]));
+  return { task: state.task, links, uploads };
 }
 
 /** As `decodeLink`, for a step of the history. */
@@ -69,8 +69,10 @@ export function decodeEntry(entry, page) {
   const found = TASKS.flatMap((task) => decodeLink(String(entry.links?.[task]), page) ?? []);
   if (found.length < TASKS.length) return null;
   const tabs = Object.fromEntries(TASKS.map((task, i) => [task, found[i].state[task]]));
-  const { upload, name } = entry;
-  if (typeof upload === "string" && typeof name === "string") tabs.photos.picture = { upload, name };
+  for (const task of TASKS) {
+    const { upload, name } = entry.uploads?.[task] ?? {};
+    if (typeof upload === "string" && typeof name === "string") tabs[task].picture = { upload, name };
+  }
   const { state, model } = found[TASKS.indexOf(entry.task)];
   return { state: { ...state, ...tabs }, model };
 }

@@ -28,8 +28,8 @@
  * @typedef {"digits" | "photos"} Task
  * @typedef {{width: number, points: number[][]}} Stroke
  * @typedef {{digit?: number, strokes?: Stroke[], example?: string, upload?: string, name?: string, refused?: string}} Picture
- *   A drawing is {digit} (an example) or {strokes}, a photo {example}, {upload, name} or {refused}, which is a sentence
- *   about a file that cannot be used.
+ *   A drawing is {digit} (an example) or {strokes}, a photo {example}, {upload, name} (also one of a digit) or {refused},
+ *   which is a sentence about a file that cannot be used.
  * @typedef {{picture: Picture | null, preset: string, patchSize: number, fit?: string}} Tab
  * @typedef {{task: Task, digits: Tab, photos: Tab, view: View}} State The open tab, what each holds, and the view.
  */

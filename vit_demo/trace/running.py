@@ -1,0 +1,81 @@
+"""How a network of another library is run: in eval mode, without what would change or shuffle its tokens."""
+
+import inspect
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from vit_demo.model import ViT
+
+
+class _Running:
+    """The passes that run one network at this moment, whoever started them."""
+
+    def __init__(self) -> None:
+        self.lock, self.skipping = threading.Lock(), threading.Lock()
+        self.count = 0
+        self.before: list[tuple[Any, str, Any]] = []  # what was changed for them: an object, its attribute, its value
+
+
+_running: WeakKeyDictionary[nn.Module, _Running] = WeakKeyDictionary()
+
+
+def running_in(module: nn.Module) -> _Running:
+    """Who runs a network at this moment."""
+    return _running.get(module) or _running.setdefault(module, _Running())
+
+
+@contextmanager
+def in_eval(module: nn.Module) -> Iterator[None]:
+    """Runs a network in eval mode; after the last of several threads, each module is in its own mode again.
+
+    Gradient checkpointing is off, because it would run a part again in the backward, where nothing is recorded; so is
+    the random masking of masked autoencoders.
+    """
+    running = running_in(module)
+    with running.lock:
+        # Of our own network, whose parts are in one mode, looking at each would take a tenth of a small one's pass.
+        if not running.count and (module.training or not isinstance(module, ViT)):
+            for one in module.modules():
+                parts: tuple[tuple[Any, str, Any], ...] = (
+                    (one, "training", False),
+                    (one, "grad_checkpointing", False),
+                    (one, "gradient_checkpointing", False),
+                    (getattr(one, "config", None), "mask_ratio", 0.0),
+                )
+                for part, name, value in parts:
+                    if getattr(part, name, value) != value:
+                        running.before.append((part, name, getattr(part, name)))
+                        setattr(part, name, value)
+        running.count += 1
+    try:
+        yield
+    finally:
+        with running.lock:
+            running.count -= 1
+            while not running.count and running.before:
+                setattr(*running.before.pop())
+
+
+def parameters_of(module: nn.Module) -> frozenset[str]:
+    """The names of what ``forward`` takes."""
+    return _parameters(type(module))
+
+
+@cache
+def _parameters(kind: type[nn.Module]) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.forward).parameters)
+
+
+def keep_order(module: nn.Module, images: Tensor, patch_size: int) -> dict[str, Any]:
+    """What a masked autoencoder of transformers, which shuffles patches by noise, must get so that it does not."""
+    if "noise" not in parameters_of(module):
+        return {}
+    count = (images.shape[2] // patch_size) * (images.shape[3] // patch_size)
+    return {"noise": torch.arange(count, device=images.device).expand(len(images), -1)}
