@@ -9,6 +9,7 @@ import io
 import re
 import sys
 import warnings
+from typing import Any
 
 from PIL import Image
 
@@ -110,7 +111,8 @@ def _low_bytes(data: bytes, image: Image.Image) -> Image.Image | None:
     tiles = getattr(image, "tile", [])
     if not re.search("'RGBA?;16[BLN]'", str(tiles[:1])):
         return None
-    low, other = _open(data), {"B": "L", "L": "B", "N": "LB"[sys.byteorder == "little"]}
+    low: Any = _open(data)
+    other = {"B": "L", "L": "B", "N": "LB"[sys.byteorder == "little"]}
     for i, tile in enumerate(tiles):
         mode, *rest = (tile.args,) if isinstance(tile.args, str) else tile.args
         low.tile[i] = tile._replace(args=(mode[:-1] + other[mode[-1]], *rest))

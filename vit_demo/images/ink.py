@@ -140,7 +140,7 @@ def _without_bars(image: Image.Image) -> Image.Image:
         first, last = int(bar.argmin()) + 1, len(bar) - 1 - int(bar[::-1].argmin())  # next to each lies a blurred line
         if bar[0] and bar[-1] and first < last - 1 and distance[[first, last - 1]].min() > _PAPER:
             box[axis], box[axis + 2] = first * block, last * block
-    return image.crop(tuple(box)) if box != [0, 0, *image.size] else image
+    return image.crop((box[0], box[1], box[2], box[3])) if box != [0, 0, *image.size] else image
 
 
 def _without_lines(ink: np.ndarray) -> np.ndarray:

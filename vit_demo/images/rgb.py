@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image, ImageChops, ImageOps
 
@@ -34,7 +34,7 @@ def to_rgb(image: Image.Image, *, metadata: bool = True, low: Image.Image | None
     try:
         image.load()
         info = image.info
-        if low is not None and max(high for _, high in image.getextrema()[:3]) < 16:  # 4095 is the highest of 12 bits
+        if low is not None and max(high for _, high in _extremes(image)[:3]) < 16:  # 4095 is the highest of 12 bits
             image = _to_8_bits(image, low)
         image = _flatten(image)
         if max(image.size) > MAX_SIDE:
@@ -59,6 +59,11 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
 
 
+def _extremes(image: Image.Image) -> Any:
+    """The lowest and highest value of each channel of a picture with several."""
+    return image.getextrema()
+
+
 def _to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
     """Converts colours from an embedded profile; a picture stays as it is if the profile does not fit it."""
     from PIL import ImageCms  # few pictures need it
@@ -69,11 +74,11 @@ def _to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
         given = image.convert("RGB") if (mode, image.mode) == ("RGB", "L") else image
         if given.mode != mode:
             return image
-        converted = ImageCms.profileToProfile(given, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+        converted: Any = ImageCms.profileToProfile(given, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):  # a picture with a broken profile is still a picture
         return image
     changed = ImageChops.difference(converted, given.convert("RGB"))
-    return converted if max(high for _, high in changed.getextrema()) > 1 else image  # what only rounding changes
+    return converted if max(high for _, high in _extremes(changed)) > 1 else image  # what only rounding changes
 
 
 def _flatten(image: Image.Image) -> Image.Image:
@@ -82,14 +87,14 @@ def _flatten(image: Image.Image) -> Image.Image:
         return _to_8_bits(image)
     if image.mode == "La":  # grey times opacity, which Pillow converts to nothing else
         image = image.convert("LA")
-    if image.format == "BMP" and image.mode == "RGBA" and not image.getextrema()[3][1]:
+    if image.format == "BMP" and image.mode == "RGBA" and not _extremes(image)[3][1]:
         image = image.convert("RGB")  # its fourth byte is unused
     if image.has_transparency_data:
         over_white = _over(image, "white")
-        if min(low for low, _ in over_white.getextrema()) < 255 - _FAINT:
+        if min(low for low, _ in _extremes(over_white)) < 255 - _FAINT:
             return over_white
         over_black = _over(image, "black")  # white ink, if anything
-        return over_black if max(high for _, high in over_black.getextrema()) > _FAINT else over_white
+        return over_black if max(high for _, high in _extremes(over_black)) > _FAINT else over_white
     if image.mode == "1":
         return image.convert("L")
     return image if image.mode in ("L", "RGB", "CMYK") else image.convert("RGB")
@@ -133,7 +138,7 @@ def _to_8_bits(image: Image.Image, low: Image.Image | None = None) -> Image.Imag
     black, high = float(np.min(lows)), float(np.max(highs))  # NaN if any value is
     if not np.isfinite((black, high)).all():
         raise ImageError("The picture contains NaN or infinity: save it again without them.")
-    whites = {"F": (1.0, 255.0, 65535.0)}.get(image.mode, (255.0, 4095.0, 65535.0))
+    whites: tuple[float, ...] = {"F": (1.0, 255.0, 65535.0)}.get(image.mode, (255.0, 4095.0, 65535.0))
     if is_unsigned and high >= 2**24:
         whites = (2.0**32,)
     white = next((white for white in whites if black >= 0 and high <= white), None)

@@ -65,11 +65,12 @@ def in_eval(module: nn.Module) -> Iterator[None]:
 
 def parameters_of(module: nn.Module) -> frozenset[str]:
     """The names of what ``forward`` takes."""
-    return _parameters(type(module))
+    kind: Any = type(module)
+    return _parameters(kind)
 
 
 @cache
-def _parameters(kind: type[nn.Module]) -> frozenset[str]:
+def _parameters(kind: Any) -> frozenset[str]:
     return frozenset(inspect.signature(kind.forward).parameters)
 
 
