@@ -4,9 +4,9 @@
 
 For every architecture of timm and for the classes of transformers, with random weights: which of the two tests of
 ``vit_demo.trace.proof`` a network fails, or what else it is refused for. If it is accepted: the output is the network's
-own, from memory and from a folder; attention, and relevance, are those of explicit matrices; and leaving tokens out gives
-what masking them gives. Plain Vision Transformers with more parameters than ``--most`` run without numbers, on the meta
-device: one attention is seen for each that they have. Others of that size are left out.
+own, from memory and from a folder; attention, and relevance, are those of explicit matrices; and leaving tokens out
+gives what masking them gives. Plain Vision Transformers with more parameters than ``--most`` run without numbers, on
+the meta device: one attention is seen for each that they have. Others of that size are left out.
 """
 
 from __future__ import annotations
