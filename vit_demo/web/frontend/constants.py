@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vit_demo.defaults import ENOUGH_SHARE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
 from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.render.overlay import COARSE_PATCHES
@@ -34,6 +34,7 @@ def constants() -> dict[str, Any]:
         "coarsePatches": COARSE_PATCHES,
         "numOrders": NUM_RANDOM_ORDERS,
         "enoughShare": ENOUGH_SHARE,
+        "improbable": IMPROBABLE,
         "maxUploadBytes": MAX_PICTURE_BYTES,
     }
 

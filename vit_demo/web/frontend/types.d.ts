@@ -116,6 +116,7 @@ export interface Constants {
   coarsePatches: number;
   numOrders: number;
   enoughShare: number;
+  improbable: number;
   maxUploadBytes: number;
 }
 

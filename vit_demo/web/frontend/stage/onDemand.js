@@ -37,6 +37,16 @@ export const BASELINES = [
   ["black", english("black")],
 ];
 
+const MARGIN = 0.005; // areas are shown with two decimals, and what looks equal is no better
+
+/** What the curves of a class measure: its probability, its logit if that is tiny, or by how much its logit exceeds another. */
+export function measureOf(result, { label, against }) {
+  if (against !== undefined) return english("difference of logits");
+  return targetOf(result, label).probability < constants.improbable ? english("logit") : PROBABILITY;
+}
+
+export const PROBABILITY = english("probability");
+
 /** Two curves and what they are compared with: {fractions, deletion, insertion}, each with the area of its curve. */
 export function compare(own, randoms) {
   const side = (name, isBetter) => {
@@ -52,8 +62,8 @@ export function compare(own, randoms) {
   };
   return {
     fractions: own.fractions,
-    deletion: side("deletion", (area, random) => area < random),
-    insertion: side("insertion", (area, random) => area > random),
+    deletion: side("deletion", (area, random) => area < random - MARGIN),
+    insertion: side("insertion", (area, random) => area > random + MARGIN),
   };
 }
 

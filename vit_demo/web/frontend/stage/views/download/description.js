@@ -2,7 +2,7 @@
 
 import { translate } from "../../../shared/language.js";
 import { againstOf, formatArea, formatProbability, targetOf } from "../../format.js";
-import { BASELINES, mapFields, testedClass } from "../../onDemand.js";
+import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js";
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
 
@@ -63,7 +63,8 @@ export function valuesOf(saved, exact) {
   const { preset, patch_size, fit, dropped } = result.source;
   const faithfulness = measuredOf(saved).map(({ baseline, deletion, insertion }) => {
     const random = { deletion: deletion.random_area, insertion: insertion.random_area };
-    return { removed: baseline, deletion: deletion.area, insertion: insertion.area, random };
+    const measure = measureOf(result, { label: targetOf(result, fields.label).index, against: fields.against });
+    return { removed: baseline, measure, deletion: deletion.area, insertion: insertion.area, random };
   });
   const rows = Array.from({ length: result.rows }, (_, row) =>
     [...map.slice(row * result.columns, (row + 1) * result.columns)].map((value) =>
