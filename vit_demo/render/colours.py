@@ -55,9 +55,8 @@ def heat_colours(
     below = np.minimum(at.astype(int), len(stops) - 2)
     colours = stops[below] + (stops[below + 1] - stops[below]) * (at - below)[..., None]
     strength = np.abs(shares)
-    # On paper nothing is painted at 0, and the root makes equal steps of the value equal steps of lightness. A photo
-    # is covered more where the map is strong, so that it stays recognizable where the map is weak.
-    alpha = opacity * (np.sqrt(strength) if paper else 0.45 + 0.55 * strength)
+    # Nothing is painted at 0. On paper the root makes equal steps of the value equal steps of lightness.
+    alpha = opacity * np.sqrt(strength)
     return np.concatenate([colours, alpha[..., None]], -1)
 
 

@@ -113,7 +113,6 @@ export interface Constants {
   signedPaperScale: number[][];
   whiteOfPaper: number;
   blackOfInk: number;
-  coarsePatches: number;
   numOrders: number;
   enoughShare: number;
   improbable: number;
