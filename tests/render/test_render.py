@@ -8,16 +8,16 @@ from vit_demo.render.colours import PAPER, PAPER_SIGNED, PHOTO, PHOTO_SIGNED
 
 
 @pytest.mark.parametrize(
-    ("stops", "name", "start", "end"),
+    ("stops", "name", "places"),
     [
-        (PHOTO, "magma", 0.1, 0.98),
-        (PHOTO_SIGNED, "berlin", 0.04, 0.96),
-        (PAPER, "magma", 0.88, 0.48),
-        (PAPER_SIGNED, "RdBu_r", 0.1, 0.9),
+        (PHOTO, "magma", np.linspace(0.1, 0.98, 9)),
+        (PHOTO_SIGNED, "berlin", np.r_[np.linspace(0.04, 0.26, 4), 0.5, np.linspace(0.74, 0.96, 4)]),
+        (PAPER, "magma", np.linspace(0.88, 0.48, 9)),
+        (PAPER_SIGNED, "RdBu_r", np.linspace(0.1, 0.9, 9)),
     ],
 )
-def test_the_colours_are_those_of_matplotlib(stops, name, start, end):
-    expected = 255 * colormaps[name](np.linspace(start, end, 9))[:, :3]
+def test_the_colours_are_those_of_matplotlib(stops, name, places):
+    expected = 255 * colormaps[name](places)[:, :3]
     np.testing.assert_allclose(stops, expected, atol=0.5)
 
 

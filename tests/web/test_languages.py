@@ -59,6 +59,6 @@ def test_the_words_of_all_sources_are_found() -> None:
         "Choose",  # HTML, after an icon
         "Thin pen",  # an attribute
         "Evidence for a class",  # a registry
-        "Low confidence: the model was trained on {0} classes, and this may be none of them.",  # a sentence of Python
+        "The picture is one plain colour, so the prediction means nothing.",  # a sentence of Python
     } <= words
     assert not {"vit_demo", "PNG", "org/name", "AttnLRP"} & words

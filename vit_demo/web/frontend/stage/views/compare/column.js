@@ -172,10 +172,15 @@ export function withModel(column, { name, sizes, default_patch_size: usual }) {
   return { ...column, preset: name, patchSize: hasSize ? column.patchSize : usual, label: null };
 }
 
-/** One end of the colour scale for all maps with the same unit: a Map from the unit; `maps` is a list of {unit, map, style}. */
+/**
+ * One end of the colour scale for all maps with the same unit: a Map from the unit; `maps` is a list of {unit, map, style,
+ * per}. Each map is measured in its own `per`: an even share for shares, which are smaller where there are more patches.
+ */
 export function scaleEnds(maps) {
   const ends = new Map();
-  for (const { unit, map, style } of maps) ends.set(unit, Math.max(ends.get(unit) ?? 0, scaleEnd(map, style)));
+  for (const { unit, map, style, per } of maps) {
+    ends.set(unit, Math.max(ends.get(unit) ?? 0, scaleEnd(map, style) / per));
+  }
   return ends;
 }
 

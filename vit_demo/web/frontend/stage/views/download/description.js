@@ -6,6 +6,8 @@ import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js"
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
 
+const COUNTING = "block, head, query and dropped count from 0, patches row by row; head -1 is the mean of all heads";
+
 const plain = (text) => text.replaceAll("*", "");
 
 const predictionOf = ({ label, probability }) =>
@@ -84,6 +86,7 @@ export function valuesOf(saved, exact) {
     class_specific: method.classSpecific,
     ...(faithfulness.length ? { faithfulness } : {}),
     predictions: result.predictions.map(({ label, probability }) => ({ label, probability })),
+    counting: COUNTING,
     rows: result.rows,
     columns: result.columns,
     precision: exact ? "float32" : SENT_PRECISION,

@@ -25,10 +25,10 @@ const WHAT_IT_DOES = {
 /** What a removed patch becomes. */
 const REPLACEMENTS = {
   mean: english(
-    "A removed patch is replaced by the colour that normalization maps to 0: nearly black for digits, plain grey for most models of photos.",
+    "A removed patch is replaced by the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
   ),
   blur: english("A removed patch is replaced by the same patch of a blurred picture."),
-  black: english("A removed patch is replaced by black."),
+  black: english("A removed patch is replaced by black, which is blank paper for digits."),
 };
 
 export const order = 30;
