@@ -80,9 +80,9 @@ def test_smallest_sets_are_those_of_the_package(result, source):
 
 
 def test_a_class_that_is_not_predicted_needs_the_patches_that_halve_its_probability(result, source, monkeypatch):
-    label = int(np.argsort(result.probabilities)[-2])
+    unlikely, label = (int(index) for index in np.argsort(result.probabilities)[-3:-1])
     for wanted in ("enough", "needed"):
-        request = {"kind": "smallest_set", "source": source, "wanted": wanted, "label": label}
+        request = {"kind": "smallest_set", "source": source, "wanted": wanted, "label": unlikely}
         assert "too little to keep or to lose" in complete(request)["error"]
     monkeypatch.setattr("vit_demo.inference.smallest_sets.IMPROBABLE", 0)
     found = send(source, "smallest_set", wanted="needed", label=label)
