@@ -141,7 +141,7 @@ def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page
         found = result.faithfulness(name, label="4", baseline="blur")
         areas = [float(cell.split()[0]) for cell in rows.nth(i).locator("td").all_inner_texts()]
         assert areas == pytest.approx([found.deletion_area, found.insertion_area], abs=0.0051), name
-    quick.get_by_role("radio", name="black").check()
+    quick.get_by_role("radio", name="pixels of 0").check()
     quick.locator(".every table").wait_for(state="hidden")
 
 

@@ -51,6 +51,7 @@ def test_looking_around_sends_no_request(stage: Page) -> None:
         stage.mouse.move(*point_at(stage, 1, column))
     assert subject(stage).startswith("patch row 2, column 5 ")
     stage.get_by_role("radio", name="attended to by").check()
+    assert "attends to" not in " ".join(stage.locator(".about .hint").all_inner_texts())
     stage.get_by_label("Opacity").fill("30")
     stage.get_by_role("radio", name="2", exact=True).check()
     method_button(stage, "Rollout").check()

@@ -34,7 +34,7 @@ export function loadTrace(replies, result, block, { isNeeded, isNewBlock }) {
 export const BASELINES = [
   ["mean", english("mean colour")],
   ["blur", english("blur")],
-  ["black", english("black")],
+  ["black", english("pixels of 0")],
 ];
 
 const MARGIN = 0.005; // areas are shown with two decimals, and what looks equal is no better

@@ -28,7 +28,7 @@ const REPLACEMENTS = {
     "A removed patch is replaced by the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
   ),
   blur: english("A removed patch is replaced by the same patch of a blurred picture."),
-  black: english("A removed patch is replaced by black, which is blank paper for digits."),
+  black: english("A removed patch is replaced by pixels of value 0: black in a photo, blank paper for digits."),
 };
 
 export const order = 30;
