@@ -1,4 +1,4 @@
-"""See a Vision Transformer think: the patch grid, the prediction, the attention, from one call.
+"""See how a Vision Transformer works: the patch grid, the prediction, the attention, from one call.
 
 Importing the package is fast: torch is loaded with the first name that needs it.
 

@@ -55,6 +55,9 @@ BASELINES: tuple[Baseline, ...] = get_args(Baseline)
 NUM_RANDOM_ORDERS = 5
 """Random orders with which deletion and insertion are compared."""
 
+IMPROBABLE = 0.1
+"""A class with a lower probability has none to lose: its maps are tested on its logit; no patches are enough for it."""
+
 ENOUGH_SHARE = 0.9
 """Of its probability, which a class keeps with the patches that are enough."""
 

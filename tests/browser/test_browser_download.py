@@ -60,7 +60,7 @@ def test_the_files_hold_the_packages_values(relevance: Page) -> None:
     result = expected()
     values = json.loads(saved(relevance, "JSON"))
     np.testing.assert_array_equal(np.float32(values["map"]), result.relevance())
-    assert values["precision"] == "float32"
+    assert values["precision"] == "float32" and "head -1 is the mean of all heads" in values["counting"]
     assert (values["preset"], values["patch_size"], values["method"]) == ("digits-tiny", 7, "relevance")
     assert values["label"] == result.top(1)[0][0] and values["class_specific"] is True
     with np.load(io.BytesIO(saved(relevance, "NPZ"))) as arrays:
@@ -117,7 +117,7 @@ def test_the_caption_has_the_faithfulness_once_it_was_measured(relevance: Page) 
     found = result.faithfulness(result.relevance(), seeds=5)
     areas = [found.deletion_area, found.random_deletion_area, found.insertion_area, found.random_insertion_area]
     values = json.loads(saved(relevance, "JSON"))["faithfulness"]
-    assert len(values) == 1 and values[0]["removed"] == "mean"
+    assert len(values) == 1 and (values[0]["removed"], values[0]["measure"]) == ("mean", "probability")
     sent = [values[0]["deletion"], values[0]["random"]["deletion"]]
     sent += [values[0]["insertion"], values[0]["random"]["insertion"]]
     np.testing.assert_allclose(sent, areas, atol=1e-5)

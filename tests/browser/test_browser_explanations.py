@@ -120,7 +120,7 @@ def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
     quick.get_by_role("button", name="Tested").wait_for()
     found = result.faithfulness("attention")
     assert f"{found.deletion_area:.2f} against" in quick.locator(".measurements").inner_text()
-    assert quick.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]}")
+    assert quick.locator(".findings .subject").inner_text().endswith(f"tested on {result.top(1)[0][0]} (probability)")
 
 
 def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page):
@@ -132,16 +132,16 @@ def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page
     quick.locator(".look .subject", has_text="for 4 ").wait_for()
     quick.get_by_role("button", name="Compare all methods").click()
     quick.locator(".every tr.random").wait_for(timeout=90_000)
-    assert quick.locator(".every caption").inner_text() == "Tested on 4, every method on the same class"
+    assert quick.locator(".every caption").inner_text() == "Tested on 4 (logit), every method on the same class"
     rows = quick.locator(".every tbody tr")
     assert rows.count() == len(METHODS) + 1
     for i, name in enumerate(METHODS):
         if METHODS[name].is_slow:
             continue
         found = result.faithfulness(name, label="4", baseline="blur")
-        areas = [float(cell.split()[0]) for cell in rows.nth(i).locator("td").all_inner_texts()]
+        areas = [float(cell.split()[0].replace("−", "-")) for cell in rows.nth(i).locator("td").all_inner_texts()]
         assert areas == pytest.approx([found.deletion_area, found.insertion_area], abs=0.0051), name
-    quick.get_by_role("radio", name="black").check()
+    quick.get_by_role("radio", name="pixels of 0").check()
     quick.locator(".every table").wait_for(state="hidden")
 
 

@@ -188,7 +188,7 @@ def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser
     german = read_language("de")
     found = page.evaluate(TEXTS)
     assert german["Is this heatmap faithful?"] in found and "Is this heatmap faithful?" not in found
-    assert page.title() == german["vit_demo: see a Vision Transformer think"]
+    assert page.title() == german["vit_demo: see how a Vision Transformer works"]
     assert "," in page.locator(".predictions .number").first.inner_text(), "numbers, too"
 
     page.locator("#language").select_option("fr")

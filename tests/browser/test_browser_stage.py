@@ -51,6 +51,7 @@ def test_looking_around_sends_no_request(stage: Page) -> None:
         stage.mouse.move(*point_at(stage, 1, column))
     assert subject(stage).startswith("patch row 2, column 5 ")
     stage.get_by_role("radio", name="attended to by").check()
+    assert "attends to" not in " ".join(stage.locator(".about .hint").all_inner_texts())
     stage.get_by_label("Opacity").fill("30")
     stage.get_by_role("radio", name="2", exact=True).check()
     method_button(stage, "Rollout").check()
@@ -132,11 +133,14 @@ def test_the_cells_of_the_head_grid_share_one_scale_and_follow_the_pinned_patch(
 
 def test_the_caption_says_where_the_map_is_strong_and_what_the_class_token_keeps(stage: Page) -> None:
     row = ATTENTION[-1, :, 0].mean(0)
-    two = np.argsort(row[1:])[-2:]
-    assert row[1:].max() < row[1:].sum() / 2 < row[1:][two].sum()
-    weights = row[1:][two] / row[1:][two].sum()
-    place = [round(float(along @ weights)) + 1 for along in np.divmod(two, COLUMNS)]  # they touch at a corner
-    expected = f"Most of the attention lies in 2 patches around row {place[0]}, column {place[1]}"
+    rest = np.sort(row[1:])[::-1][1:].cumsum()
+    count = int((rest < rest[-1] / 2).sum()) + 1
+    assert count <= PATCHES / 4
+    line, column = divmod(int(row[1:].argmax()), COLUMNS)
+    expected = (
+        f"Strongest: row {line + 1}, column {column + 1}, {100 * row[1:].max():.1f}\u00a0%; half of the rest lies in "
+    )
+    expected += f"{count} of {PATCHES} patches"
     assert stage.locator("#stage .value").inner_text() == f"{expected} · class token: {100 * row[0]:.2f}\u00a0%"
 
 

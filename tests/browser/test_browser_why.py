@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from .choosing import method_button
 from .test_browser_explanations import STAGE, drop, map_when, open_page, shown_result
@@ -78,7 +79,9 @@ def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(quick: 
     captions = quick.locator(".sets figcaption").all_inner_texts()
     enough, needed = result.enough(), result.needed()
     assert enough is not None and needed is not None
-    assert captions[0].startswith(f"{len(enough.patches)} of 15 patches are enough: {percentage(enough.probability)}")
+    assert captions[0].startswith(
+        f"{len(enough.patches)} of 15 patches are enough, the fewest found: {percentage(enough.probability)}"
+    )
     left = result.drop_patches(needed.patches)
     assert captions[1].startswith(f"Without these {len(needed.patches)} the model says {left.top(1)[0][0]}: ")
     taken = list(enough.patches)
@@ -103,6 +106,53 @@ def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(quick: 
     assert quick.locator(".sets figcaption").all_inner_texts() == captions and label in captions[0]
 
 
+def test_an_improbable_class_is_tested_on_its_logit_and_no_patches_are_enough_for_it(quick: Page) -> None:
+    result = shown_result(quick)
+    method_button(quick, "Libra FullGrad+").check()
+    quick.locator(".bars button").nth(2).click()
+    label, probability = result.top(3)[2]
+    assert probability < 0.1
+    map_when(quick, f"for {label} ·")
+    about = quick.locator(".faithfulness .status").inner_text()
+    assert f"the score of {label}, its logit, is compared" in about and "its probability is below 10\u00a0%" in about
+    quick.get_by_role("button", name="Test this heatmap").click()
+    quick.get_by_role("button", name="Tested").wait_for()
+    areas = result.faithfulness("libra_fullgrad", label=label)
+    assert areas.deletion[0] == pytest.approx(result.logits[result.target(label)], abs=1e-4), (
+        "the curves are those of the logit"
+    )
+    words = quick.locator(".measurements").inner_text().replace("−", "-")
+    assert f"{areas.insertion_area:.2f} against {areas.random_insertion_area:.2f}" in words
+    verdict = quick.locator(".conclusion").inner_text()
+    gains = np.trapezoid(areas.random_insertion, areas.fractions, axis=1)
+    losses = np.trapezoid(areas.random_deletion, areas.fractions, axis=1)
+    beats = areas.insertion_area > gains.max() + 0.005 and areas.deletion_area < losses.min() - 0.005
+    assert verdict.startswith("Yes") == beats and "prediction" not in verdict and "%" not in words
+    assert quick.get_by_role("button", name="Find the patches").is_disabled()
+    assert "too little to keep or to lose" in quick.locator(".smallest-sets .status").inner_text()
+
+
+DIFFERENCES = """() => {
+  const canvas = document.querySelector(".picture");
+  const size = canvas.width / 28;
+  const context = canvas.getContext("2d");
+  const at = (x, y) => [...context.getImageData(Math.round(x * size), Math.round(y * size), 1, 1).data].join();
+  const pixels = Array.from({length: 784}, (_, i) => [i % 28, Math.floor(i / 28)]);
+  return pixels.filter(([x, y]) => at(x + 0.25, y + 0.5) !== at(x + 0.75, y + 0.5)).length;
+}"""
+"""In how many pixels of a digit the picture under its heatmap has two colours."""
+
+
+def test_a_map_is_smoothed_only_on_request_and_the_link_holds_it(page: Page, address: str) -> None:
+    open_page(page, f"{address}#tab=digits&model=digits-small&patch_size=2&digit=7")
+    page.wait_for_function(f"{STAGE}.scene().map?.length === 196")
+    assert page.evaluate(DIFFERENCES) == 0, "a square for each of 196 patches"
+    page.get_by_role("button", name="Smooth").click()
+    page.wait_for_function("location.hash.includes('smooth=yes')")
+    assert page.get_by_role("button", name="Smooth").get_attribute("aria-pressed") == "true"
+    assert page.evaluate(DIFFERENCES) > 100
+
+
 def test_a_search_can_be_cancelled_and_begun_again(opened: Page) -> None:
     card = opened.locator(".smallest-sets")
     card.get_by_role("button", name="Find the patches").click()
@@ -116,9 +166,12 @@ def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened:
     method_button(opened, "Libra FullGrad+").check()
     values = map_when(opened, "Libra FullGrad+")
     sentence = opened.locator(".look .value").inner_text()
-    count = int(sentence.removeprefix("Most of the evidence lies in ").split()[0])
-    positive = np.sort(values.clip(0).ravel())[::-1]
-    assert positive[: count - 1].sum() < 0.6 * positive.sum() and count <= values.size / 4
+    row, column = (int(place) + 1 for place in np.unravel_index(values.argmax(), values.shape))
+    start = f"Strongest: row {row}, column {column}, {values.max():.2f}; half of the rest lies in "
+    assert sentence.startswith(start)
+    count = int(sentence.removeprefix(start).split()[0])
+    rest = np.sort(values.clip(0).ravel())[::-1][1:]
+    assert rest[: count - 1].sum() < 0.5 * rest.sum() <= rest[:count].sum() + 1e-5 and count <= values.size / 4
     assert opened.evaluate(f"{STAGE}.scene().map.length") == values.size
     label = opened.locator(".picture").get_attribute("aria-label") or ""
     assert f"{sentence}." in label and label.startswith("The picture under its heatmap: for ")

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { formatCount } from "../../vit_demo/web/frontend/shared/language.js";
 import { formatBytes } from "../../vit_demo/web/frontend/stage/format.js";
 import {
+  NUMBERS,
   networkOf,
   problemOf,
   pythonCode,
@@ -21,6 +22,13 @@ test("parameters, operations, tokens and attention weights are those of the modu
     assert.equal(problemOf(config, patchSize), "", title);
     assert.deepEqual(totalsOf(config, patchSize), counts, title);
   }
+});
+
+test("the hint of a number allows what is accepted", () => {
+  const [{ config, patchSize }] = networks;
+  for (const channels of [1, 2, 3]) assert.equal(problemOf({ ...config, in_channels: channels }, patchSize), "");
+  const [, , hint, least, most] = NUMBERS.find(([field]) => field === "in_channels");
+  assert.deepEqual([hint, least, most], ["1 grey, 3 colour", 1, 64]);
 });
 
 test("the stages lead from the picture to the logits and add up to the totals", () => {

@@ -157,8 +157,20 @@ test("every registered method is on the page, one without words of its own too",
   assert.equal(method.sentence(result, view), "What is new.");
   assert.equal(method.reading(result, view, 0, 0.5), "*0.50*");
   assert.equal(method.cost, "one more run and its gradient");
+  const slow = describeMethods(fixture.methods.map((each) => ({ ...each, name: `my_${each.name}` })));
+  assert.equal(slow.my_occlusion.cost, "many more runs");
   assert.deepEqual(method.uses, ["block"]);
   assert.deepEqual(method.style({ numTokens: 50 }), { signed: true, floor: 0.01 });
+});
+
+test("how many runs a method takes is said as it is", () => {
+  const defaultOf = (name, option) =>
+    fixture.methods.find((each) => each.name === name).options.find((each) => each.name === option).default;
+  assert.match(methods.integrated_gradients.cost, /^dozens of runs, each with its gradient$/);
+  assert.ok(24 <= defaultOf("integrated_gradients", "steps") && defaultOf("integrated_gradients", "steps") < 100);
+  assert.match(methods.local_surrogate.cost, /^hundreds of runs/);
+  assert.ok(defaultOf("local_surrogate", "budget") >= 200);
+  assert.equal(methods.occlusion.cost, "one more run for each patch");
 });
 
 test("every method has its words for every view", () => {

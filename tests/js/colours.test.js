@@ -7,7 +7,6 @@ import {
   heatColour,
   heatGradient,
   heatPixels,
-  isCoarse,
   isFaint,
   paintedColour,
   peakOf,
@@ -28,8 +27,10 @@ test("colours and opacity are those of the package's overlay", () => {
   );
 });
 
-test("nothing is painted on paper where the value is 0, and an opacity of 0 paints nothing anywhere", () => {
-  for (const signed of [false, true]) assert.equal(heatColour(0, 1, { signed, paper: true })[3], 0);
+test("nothing is painted where the value is 0, and an opacity of 0 paints nothing anywhere", () => {
+  for (const signed of [false, true]) {
+    for (const paper of [false, true]) assert.equal(heatColour(0, 1, { signed, paper })[3], 0);
+  }
   assert.equal(heatColour(1, 1)[3], 1);
   assert.equal(heatColour(0.5, 0)[3], 0);
 });
@@ -79,9 +80,4 @@ test("the legend shows what is painted on paper, and runs over 0 for a map with 
     assert.match(gradient, new RegExp(`to right, ${first}.*${last}\\)$`));
     if (signed) assert.match(gradient, /rgb\(252, 252, 252\)/);
   }
-});
-
-test("pages and package smooth a map from the same number of patches", () => {
-  assert.ok(isCoarse({ numPatches: fixture.constants.coarsePatches }));
-  assert.ok(!isCoarse({ numPatches: fixture.constants.coarsePatches + 1 }));
 });

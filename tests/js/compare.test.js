@@ -39,15 +39,15 @@ test("another model keeps the patch size that it has, and no class", () => {
   assert.equal(withModel({ ...column, patchSize: 2 }, model).patchSize, 4);
 });
 
-test("maps of one unit share the end of their scale, and a floor counts", () => {
+test("maps of one unit share the end of their scale, a floor counts, and shares are measured in even ones", () => {
   const style = { signed: true, floor: 0 };
   const ends = scaleEnds([
-    { unit: "share", map: Float32Array.of(0.1, 0.4), style },
-    { unit: "share", map: Float32Array.of(0.2), style },
-    { unit: "score", map: Float32Array.of(-3, 2), style },
-    { unit: "faint", map: Float32Array.of(0.001), style: { floor: 0.5 } },
+    { unit: "share", map: Float32Array.of(0.1, 0.4), style, per: 1 / 17 },
+    { unit: "share", map: Float32Array.of(0.2), style, per: 1 / 50 },
+    { unit: "score", map: Float32Array.of(-3, 2), style, per: 1 },
+    { unit: "faint", map: Float32Array.of(0.001), style: { floor: 0.5 }, per: 1 },
   ]);
-  assert.ok(Math.abs(ends.get("share") - 0.4) < 1e-7);
+  assert.ok(Math.abs(ends.get("share") - 10) < 1e-5, "0.2 of 50 tokens is more than 0.4 of 17");
   assert.equal(ends.get("score"), 3);
   assert.equal(ends.get("faint"), 0.5);
 });

@@ -102,6 +102,7 @@ test("a link gives back its state", () => {
       label: 4,
       against: 9,
       opacity: 0.35,
+      smooth: true,
     },
     features: {
       ...{ mode: "pca", block: 3, k: 9, background: true, opacity: 0 },

@@ -1,14 +1,14 @@
-// Where a map is strong, on maps whose places are known, and in words.
+// The sentence about where a map is strong, on maps whose places are known: it names no patch that is not.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { placesText, strongPlaces } from "../../vit_demo/web/frontend/stage/places.js";
+import { concentration, placesText } from "../../vit_demo/web/frontend/stage/places.js";
 import { randomNumbers } from "./helpers.js";
 
-const grid = { rows: 10, columns: 10 };
-const result = { ...grid, numPatches: 100, dropped: [] };
-const evidence = { classSpecific: true, isShare: false };
+const result = { rows: 10, columns: 10, numPatches: 100, dropped: [] };
+const method = { format: (value) => value.toFixed(1) };
+const text = (map, more = {}) => placesText(method, map, { ...result, ...more });
 
 /** A map with so much at each of some patches, and a little everywhere. */
 function mapWith(values, everywhere = 0.01) {
@@ -17,70 +17,45 @@ function mapWith(values, everywhere = 0.01) {
   return map;
 }
 
-test("the patches named are the fewest of a place that hold half of the sum", () => {
-  const map = mapWith({ 33: 3, 34: 3, 43: 3, 44: 3 });
-  assert.deepEqual(strongPlaces(map, grid), { isSpread: false, patches: [33, 34, 43], centres: [33] });
-  const map2 = mapWith({ 11: 4, 12: 2, 77: 4, 78: 2 });
-  const { patches, centres } = strongPlaces(map2, grid);
-  assert.deepEqual(centres, [11, 77]);
-  const held = patches.reduce((sum, patch) => sum + map2[patch], 0);
-  assert.ok(held >= map2.reduce((sum, value) => sum + value, 0) / 2 && patches.length <= 4);
-});
-
-test("patches that touch at a corner are one place, but not those at both ends of neighbouring rows", () => {
-  assert.deepEqual(strongPlaces(mapWith({ 40: 5, 51: 5, 62: 5 }, 0), grid).centres, [51]);
-  assert.equal(strongPlaces(mapWith({ 39: 5, 40: 5 }, 0), grid).centres.length, 1, "one of them is half of the sum");
-  assert.equal(strongPlaces(mapWith({ 38: 2, 39: 3, 40: 3, 41: 2 }, 0), grid).centres.length, 2);
-});
-
-test("the middle of a ring is inside of it", () => {
+test("the patch named is the strongest, whatever lies around it", () => {
   const ring = Object.fromEntries([22, 23, 24, 32, 34, 42, 43, 44].map((patch) => [patch, 5]));
-  const { centres, patches } = strongPlaces(mapWith(ring, 0), grid);
-  assert.ok(!(33 in ring) && patches.length <= 8);
-  assert.ok(centres.every((centre) => [22, 23, 24, 32, 33, 34].includes(centre)));
+  const cold = text(mapWith({ ...ring, 44: 5.5, 33: 0 }, 0));
+  assert.equal(cold, "Strongest: row 5, column 5, 5.5; half of the rest lies in 4 of 100 patches");
+  for (let seed = 1; seed < 50; seed++) {
+    const map = randomNumbers(100, seed);
+    const { strongest } = concentration(map);
+    assert.equal(map[strongest], Math.max(...map));
+    const place = `row ${Math.floor(strongest / 10) + 1}, column ${(strongest % 10) + 1}, `;
+    assert.ok(text(map).startsWith(`Strongest: ${place}${map[strongest].toFixed(1)};`));
+  }
 });
 
-test("a uniform map, noise and a map of zeros stand out nowhere; strong patches that are far apart are many places", () => {
-  assert.ok(strongPlaces(new Float32Array(100).fill(0.01), grid).isSpread);
-  assert.ok(strongPlaces(randomNumbers(100).map(Math.abs), grid).isSpread);
-  assert.ok(strongPlaces(new Float32Array(100), grid).isSpread);
-  const far = Object.fromEntries([0, 4, 8, 40, 44, 48, 80, 84, 88].map((patch) => [patch, 1]));
-  assert.deepEqual(strongPlaces(mapWith(far, 0), grid).centres, []);
-  assert.equal(strongPlaces(mapWith(far, 0), grid).patches.length, 5);
+test("how concentrated the rest is, is the number of patches that hold half of it", () => {
+  assert.match(text(mapWith({ 11: 9, 12: 3, 77: 3, 78: 3 }, 0)), /half of the rest lies in 2 of 100 patches$/);
+  assert.match(text(mapWith({ 11: 9, 12: 3 }, 0)), /half of the rest lies in 1 of 100 patches$/);
+  assert.match(text(mapWith({ 11: 9 }, 0)), /^Strongest: row 2, column 2, 9\.0; nothing anywhere else$/);
+  assert.match(text(mapWith({ 11: 9 }, 0.5)), /^Strongest: row 2, .*; the rest is spread over the whole picture$/);
+  assert.match(text(randomNumbers(100).map(Math.abs)), /spread over the whole picture$/);
+  for (let seed = 1; seed < 20; seed++) {
+    const map = randomNumbers(100, seed).map((value) => Math.abs(value) ** 5);
+    const { numOfRest } = concentration(map);
+    const rest = [...map].sort((one, other) => other - one).slice(1);
+    const sum = (values) => values.reduce((total, value) => total + value, 0);
+    assert.ok(sum(rest.slice(0, numOfRest)) >= 0.4999 * sum(rest));
+    assert.ok(sum(rest.slice(0, numOfRest - 1)) < 0.5 * sum(rest));
+  }
 });
 
 test("with most patches dropped, what is left counts", () => {
   const map = mapWith({ 3: 1, 4: 1, 5: 1, 6: 1 }, 0);
-  assert.ok(!strongPlaces(map, grid).isSpread);
-  assert.ok(strongPlaces(map, grid, 4).isSpread, "all four patches have the same");
-});
-
-test("the sentence has the words of its method", () => {
-  const one = mapWith({ 34: 30 });
-  const four = mapWith({ 33: 3, 34: 3, 43: 3, 44: 3 });
-  const share = { classSpecific: false, isShare: true };
-  assert.equal(placesText(evidence, one, result), "Most of the evidence lies in one patch, row 4, column 5");
-  assert.equal(placesText(share, four, result), "Most of the attention lies in 3 patches around row 4, column 4");
-  assert.match(
-    placesText({ classSpecific: false, isShare: false }, four, result),
-    /^Most of the map lies in 3 patches/,
-  );
-  const flat = new Float32Array(100).fill(1);
-  assert.equal(placesText(evidence, flat, result), "The evidence is spread over the whole picture");
-  const two = placesText(evidence, mapWith({ 11: 4, 77: 3.9 }, 0), result);
-  assert.equal(two, "Most of the evidence lies in one patch, row 2, column 2");
-  // 60 % of 20.95 are in four patches, and each pair alone has less than half.
-  assert.equal(
-    placesText(evidence, mapWith({ 11: 4, 12: 4, 77: 4, 78: 4, 79: 4 }), result),
-    "Most of the evidence lies in 4 patches around row 2, column 3 and row 8, column 9",
-  );
+  assert.match(text(map), /half of the rest lies in 2 of 100 patches$/);
+  assert.match(text(map, { dropped: Array.from({ length: 96 }) }), /spread over the whole picture$/);
 });
 
 test("what speaks against the class is said where it is a third of what speaks for it", () => {
-  const start = "Most of the evidence lies in one patch, row 1, column 1";
-  const text = (values) => placesText(evidence, mapWith({ 0: 10, ...values }, 0), result);
-  assert.equal(text({ 99: -3 }), start);
-  assert.equal(text({ 99: -4 }), `${start}; much speaks against it, around row 10, column 10`);
-  const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [i + 30, -0.1]));
-  assert.equal(text(many), `${start}; much speaks against it, in many places`);
+  const start = "Strongest: row 1, column 1, 10.0; nothing anywhere else";
+  assert.equal(text(mapWith({ 0: 10, 99: -3 }, 0)), start);
+  assert.equal(text(mapWith({ 0: 10, 99: -4 }, 0)), `${start}; strongest against it: row 10, column 10, -4.0`);
+  const none = text(mapWith({ 5: -1, 6: -2 }, 0));
+  assert.equal(none, "No patch speaks for the class; strongest against it: row 1, column 7, -2.0");
 });

@@ -39,10 +39,24 @@ test("each further set is looked for without the patches of those before; three 
     { wanted: "enough", without: [1, 2, 5] },
   ]);
   assert.deepEqual(
-    sets.map(({ wanted, isOther }) => `${wanted} ${isOther}`),
+    sets.map(({ wanted, isOther }) => `${wanted} ${Boolean(isOther)}`),
     ["enough false", "needed false", "enough true", "enough true"],
   );
   assert.ok(isDone);
+});
+
+test("the smallest set that is enough comes first, whenever it was found", async () => {
+  const replies = [[1, 2, 3, 4], [9], [5, 6, 7], [8, 10]].map((patches) => ({ result: found(patches) }));
+  const { sets } = await search(replies);
+  assert.deepEqual(
+    sets.map(({ patches, isOther }) => [patches.length, Boolean(isOther)]),
+    [
+      [2, false],
+      [1, false],
+      [3, true],
+      [4, true],
+    ],
+  );
 });
 
 test("the search ends when there is no other way, and goes on where no patch is needed", async () => {
@@ -64,7 +78,10 @@ const caption = (set, about = target) => captionOf(set, result, about).replaceAl
 
 test("captions say how many patches of how many, what the model says, and what is not certain", () => {
   const enough = (patches, more) => ({ wanted: "enough", isOther: false, ...found(patches, more) });
-  assert.equal(caption(enough([4, 5])), "*2 of 19 patches are enough*: 81.0 % for seven, 90.0 % with all patches.");
+  assert.equal(
+    caption(enough([4, 5])),
+    "*2 of 19 patches are enough*, the fewest found: 81.0 % for seven, 90.0 % with all patches.",
+  );
   assert.match(caption(enough([4])), /^\*1 of 19 patches is enough\*/);
   assert.match(caption(enough([4], { is_minimal: false })), / The search ended after 40 tries: fewer may do\.$/);
   assert.match(caption({ ...enough([4, 5]), isOther: true }), /^\*Another way to see it\*: 2 other patches, 81/);

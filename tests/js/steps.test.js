@@ -11,6 +11,7 @@ import {
   short,
   signedPixels,
 } from "../../vit_demo/web/frontend/stage/views/steps/painting.js";
+import { tileLines } from "../../vit_demo/web/frontend/stage/views/steps/patchFigures.js";
 import { questionOf } from "../../vit_demo/web/frontend/stage/views/steps/quiz.js";
 import { NUM_STEPS, titleOf, wordsOf } from "../../vit_demo/web/frontend/stage/views/steps/texts.js";
 import {
@@ -195,6 +196,39 @@ test("colours: positive and negative numbers, an input as it was, a filter aroun
   const colour = { channels: 3, mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] };
   assert.deepEqual([...inputPixels(new Float32Array([1, -1, 1]), colour)], [255, 0, 255, 255]);
   assert.deepEqual([...filterPixels(new Float32Array([1, 0, -1]))], [255, 128, 1, 255]);
+});
+
+test("a digit is ink on paper in every figure", () => {
+  const pixels = inputPixels(new Float32Array([2, -2]), { channels: 1, mean: [0.5], std: [0.25], paper: true });
+  assert.deepEqual([...pixels], [40, 40, 40, 255, 252, 252, 252, 255]);
+  assert.match(wordsOf(0, facts).sentences.join(" "), /ink is bright and paper dark; this page draws ink on paper\.$/);
+  assert.doesNotMatch(wordsOf(0, { ...facts, channels: 3 }).sentences.join(" "), /paper/);
+});
+
+test("the sequence is one row, broken where a row of the picture ends, and its tiles have numbers", () => {
+  const small = tileLines({ rows: 7, columns: 7 }, 3);
+  assert.deepEqual([small.lines.map(({ row }) => row), small.every], [[0, 1, 2, 3, 4, 5, 6], 1]);
+  assert.ok(
+    small.lines.every(({ top, skips }, i) => !skips && (!i || top >= small.lines[i - 1].top + small.tile + 12)),
+  );
+  for (const [columns, row, width] of [
+    [14, 7, 680],
+    [14, 0, 318],
+    [40, 39, 680],
+  ]) {
+    const { lines, step, every, height } = tileLines({ rows: columns, columns }, row, width);
+    assert.ok(lines.some((line) => line.row === row) && lines.length <= 7 && height < 500);
+    assert.ok(columns * step <= width && every * step >= 26, "numbers of three digits do not touch");
+    assert.ok(lines.some(({ skips }) => skips));
+  }
+});
+
+test("only attention is said to grow sixteenfold", () => {
+  const { why } = questionOf(0, state(0));
+  assert.match(
+    why,
+    /four, so \d+, and so does the work on single tokens\. Only the matrix of attention.* sixteenfold\.$/,
+  );
 });
 
 test("numbers are short", () => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import "./helpers.js";
 import { describeFit } from "../../vit_demo/web/frontend/inputs/modelView.js";
 import {
   formatArea,
@@ -13,7 +14,7 @@ import {
   queryName,
   targetOf,
 } from "../../vit_demo/web/frontend/stage/format.js";
-import { testedClass } from "../../vit_demo/web/frontend/stage/onDemand.js";
+import { compare, measureOf, testedClass } from "../../vit_demo/web/frontend/stage/onDemand.js";
 import {
   axisTop,
   faithfulnessText,
@@ -82,7 +83,7 @@ test("a map that is about no class is tested on the predicted one", () => {
   assert.equal(testedClass(result, { classSpecific: false }, 1).index, 7);
 });
 
-test("a heatmap is faithful where it does better than random orders on both sides", () => {
+test("a heatmap is faithful where it does better than every random order on both sides, and the words are of its class", () => {
   const side = (area, randomArea, ordersBeaten) => ({
     area,
     random_area: randomArea,
@@ -90,13 +91,28 @@ test("a heatmap is faithful where it does better than random orders on both side
     orders_beaten: ordersBeaten,
   });
   const text = (deletion, insertion) => faithfulnessText("lion", { deletion, insertion }).join(" ");
-  const both = text(side(0.2, 0.4, 3), side(0.6, 0.4, 2));
-  assert.match(both, /^\*Yes/);
-  assert.match(both, /area 0.20 against 0.40 \(lower is better\)\. /);
-  assert.match(both, /area 0.60 against 0.40 \(higher is better\), though 1 of the 3 random orders did as well\./);
-  assert.match(text(side(0.2, 0.4, 3), side(0.3, 0.4, 0)), /^\*In part\*: the prediction needs/);
-  assert.match(text(side(0.5, 0.4, 0), side(0.6, 0.4, 3)), /^\*In part\*: its strongest patches restore/);
-  assert.match(text(side(0.5, 0.4, 0), side(0.3, 0.4, 0)), /^\*No better than random/);
+  const both = text(side(0.2, 0.4, 3), side(0.6, 0.4, 3));
+  assert.match(both, /^\*Yes, better than every random order\*: its strongest patches matter to \*lion\*\./);
+  assert.match(both, /area 0.20 against 0.40 \(lower is better\), better than 3 of 3 random orders\. /);
+  const almost = text(side(0.2, 0.4, 3), side(0.6, 0.4, 2)); // better than the mean, but not than every order
+  assert.match(almost, /^\*In part\*: \*lion\* needs its strongest patches/);
+  assert.match(almost, /area 0.60 against 0.40 \(higher is better\), better than 2 of 3 random orders\./);
+  assert.match(text(side(0.5, 0.4, 0), side(0.6, 0.4, 3)), /^\*In part\*: its strongest patches restore \*lion\*/);
+  assert.match(text(side(0.3, 0.4, 2), side(0.5, 0.4, 2)), /^\*Not clearly better than random\*/);
+  for (const words of [both, almost]) assert.doesNotMatch(words, /prediction|lost/, "a curve of it may rise");
+});
+
+test("areas that look equal are not better", () => {
+  const own = (area) => ({ fractions: [0, 1], deletion: { curve: [], area }, insertion: { curve: [], area } });
+  const beaten = (area) => compare(own(area), [own(0.0021), own(0.0022)]).insertion.orders_beaten;
+  assert.deepEqual([0.0024, 0.02].map(beaten), [0, 2]);
+});
+
+test("of a class that is too improbable to lose anything the logit is measured", () => {
+  const result = { predictions: [0.95, 0.0999, 0.001].map((probability, index) => ({ index, probability })) };
+  const measures = [null, 0, 1, 2].map((label) => measureOf(result, { label }));
+  assert.deepEqual(measures, ["probability", "probability", "logit", "logit"]);
+  assert.equal(measureOf(result, { label: 2, against: 0 }), "difference of logits");
 });
 
 test("the verdict of randomization claims no more than its last correlation", () => {

@@ -8,16 +8,16 @@ from vit_demo.render.colours import PAPER, PAPER_SIGNED, PHOTO, PHOTO_SIGNED
 
 
 @pytest.mark.parametrize(
-    ("stops", "name", "start", "end"),
+    ("stops", "name", "places"),
     [
-        (PHOTO, "magma", 0.1, 0.98),
-        (PHOTO_SIGNED, "berlin", 0.04, 0.96),
-        (PAPER, "magma", 0.88, 0.48),
-        (PAPER_SIGNED, "RdBu_r", 0.1, 0.9),
+        (PHOTO, "magma", np.linspace(0.1, 0.98, 9)),
+        (PHOTO_SIGNED, "berlin", np.r_[np.linspace(0.04, 0.26, 4), 0.5, np.linspace(0.74, 0.96, 4)]),
+        (PAPER, "magma", np.linspace(0.88, 0.48, 9)),
+        (PAPER_SIGNED, "RdBu_r", np.linspace(0.1, 0.9, 9)),
     ],
 )
-def test_the_colours_are_those_of_matplotlib(stops, name, start, end):
-    expected = 255 * colormaps[name](np.linspace(start, end, 9))[:, :3]
+def test_the_colours_are_those_of_matplotlib(stops, name, places):
+    expected = 255 * colormaps[name](places)[:, :3]
     np.testing.assert_allclose(stops, expected, atol=0.5)
 
 
@@ -70,12 +70,27 @@ def test_a_map_below_its_floor_is_faint():
     assert np.abs(strong - paper).max() > 40 and np.abs(faint - paper).max() < 15
 
 
-@pytest.mark.parametrize(("side", "smooth"), [(9, False), (10, False), (11, True)])
-def test_a_map_of_a_hundred_patches_is_drawn_as_its_cells(side, smooth):
-    values = np.zeros((side, side), np.float32)
-    values[side // 2, side // 2] = 1
-    shown = np.asarray(overlay(Image.new("RGB", (side, side), "white"), values, alpha=1.0, display_size=16 * side))
-    assert (len(np.unique(shown.reshape(-1, 3), axis=0)) > 2) == smooth
+@pytest.mark.parametrize("side", [4, 10, 11, 30])
+def test_each_patch_is_drawn_as_a_square_unless_a_smooth_map_is_asked_for(side):
+    values = np.random.default_rng(0).random((side, side))
+    picture = Image.new("RGB", (16 * side, 16 * side), "white")
+    squares = np.asarray(overlay(picture, values, display_size=16 * side))
+    np.testing.assert_array_equal(squares, squares[8::16, 8::16].repeat(16, 0).repeat(16, 1))
+    smooth = np.asarray(overlay(picture, values, display_size=16 * side, smooth=True))
+    assert len(np.unique(smooth.reshape(-1, 3), axis=0)) > 2 * side**2
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_the_picture_is_left_as_it_is_where_the_value_is_0(mode, signed):
+    picture = Image.effect_noise((32, 32), 90).convert(mode)
+    values = np.array([[0.0, 1.0], [-1.0 if signed else 0.5, 0.0]])
+    shown, plain = (
+        np.asarray(overlay(picture, values, alpha=alpha, display_size=32, signed=signed), int) for alpha in (1, 0)
+    )
+    for part in (np.s_[:16, :16], np.s_[16:, 16:]):
+        np.testing.assert_array_equal(shown[part], plain[part])
+    assert np.abs(shown - plain)[:16, 16:].max() > 40
 
 
 def test_the_sheet_has_one_row_per_head_and_one_column_per_block():

@@ -59,6 +59,8 @@ def test_the_words_of_all_sources_are_found() -> None:
         "Choose",  # HTML, after an icon
         "Thin pen",  # an attribute
         "Evidence for a class",  # a registry
-        "Low confidence: the model was trained on {0} classes, and this may be none of them.",  # a sentence of Python
+        "The picture is one plain colour, so the prediction means nothing.",  # a sentence of Python
     } <= words
     assert not {"vit_demo", "PNG", "org/name", "AttnLRP"} & words
+    for untrue in ("ransformer think", "mostly low", "some seconds", "nearly black", "from grey", "1 or 3"):
+        assert not [text for text in words if untrue in text]

@@ -47,7 +47,7 @@ def build_parser() -> ArgumentParser:
     """The parser; ``parse_args(...).run`` is the function of the chosen command, and ``.parser`` this."""
     parser = Parser(
         prog=program_name(),
-        description="See a Vision Transformer think.",
+        description="See how a Vision Transformer works.",
         epilog=f"Each command describes itself, with examples: {program_name()} explain --help",
     )
     parser.add_argument("--version", action="version", version=__version__)

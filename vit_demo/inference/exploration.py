@@ -245,13 +245,16 @@ class Exploration:
         options = heatmaps.comparison(self, find_method(method), target, against)
         return self.run(metrics.randomization, target, method, slow=True, progress=progress, **options)
 
-    def overlay(self, values: NDArray[np.floating], alpha: float = 0.6, method: str | None = None) -> Image.Image:
+    def overlay(
+        self, values: NDArray[np.floating], alpha: float = 0.6, method: str | None = None, *, smooth: bool = False
+    ) -> Image.Image:
         """A map over the picture, scaled by its largest value for show, as an RGB image at display size.
 
         Args:
             values: ``[rows, cols]``; values below 0 get a colour of their own, and NaN none.
             alpha: Opacity of the strongest patch, in [0, 1].
             method: Whose map it is; if no value reaches the floor of its unit, the map is faint, as on the page.
+            smooth: Whether neighbouring patches blend; by default each is a square.
 
         Raises:
             InputError: If the map has another shape than the grid, or the opacity is not in [0, 1].
@@ -260,7 +263,7 @@ class Exploration:
         if not (isinstance(alpha, Real) and 0 <= alpha <= 1):
             raise InputError(f"The opacity must be a number from 0 to 1, not {alpha!r}.")
         style = find_method(method).style(self.trace.num_tokens) if method else {}
-        return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE, **style)
+        return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE, smooth=smooth, **style)
 
     def __repr__(self) -> str:
         found = "".join(f", {label} {as_text(score, self.preset.scores)}" for label, score in self.top(1))

@@ -9,6 +9,7 @@ import torch
 
 from vit_demo import metrics
 from vit_demo.checks import whole_number
+from vit_demo.defaults import IMPROBABLE
 from vit_demo.errors import InputError
 from vit_demo.inference.sequence import as_map, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
@@ -109,7 +110,8 @@ def faithfulness(
         ex: The result.
         method: Name of a method, or a map ``[rows, cols]`` of your own.
         steps: How many times patches are replaced, or returned.
-        label: Whose probability is measured, and whose map it is; the predicted class for None.
+        label: Whose probability is measured, and whose map it is; the predicted class for None. Of a class with a
+            probability below ``IMPROBABLE``, 0.1, the logit is measured, because there is little to lose.
         baseline: What replaces a patch: ``"mean"``, the colour that normalization maps to 0; ``"blur"``, the picture
             without its details; or ``"black"``.
         seeds: How many random orders.
@@ -124,6 +126,7 @@ def faithfulness(
     target = ex.target(label)
     options: dict[str, Any] = {
         "against": None if against is None else other_class(ex, target, against),
+        "by_logit": bool(ex.preset.scores != "none" and ex.probabilities[target] < IMPROBABLE),
         "steps": whole_number(steps, "The number of steps", 1),
         "seeds": whole_number(seeds, "The number of random orders", 0),
         "progress": progress,

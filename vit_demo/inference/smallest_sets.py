@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from vit_demo import metrics
-from vit_demo.defaults import ENOUGH_SHARE
+from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE
 from vit_demo.errors import InputError
 from vit_demo.inference.sequence import check_patch
 from vit_demo.methods import Progress
@@ -28,14 +28,16 @@ def enough(
     method: str = METHOD,
     progress: Progress | None = None,
 ) -> metrics.PatchSet | None:
-    """A smallest set of patches that alone keep a class as probable; all others are dropped.
+    """The fewest patches found that alone keep a class as probable; all others are dropped.
+
+    They are looked for in the order of a map and by what helps most. None can be left out, but fewer others may do.
 
     Args:
         ex: The result.
         label: A label or its index; the predicted class for None.
         share: How much of its probability is kept, above 0 and at most 1; None: it stays the predicted class.
         without: (row, col) of patches that must not be in it: with those of a first set, another way to see the class.
-        method: Whose map decides in which order patches are added.
+        method: Whose map decides in which order patches are tried first.
         progress: Called with the number of subsets tried and the most that may be tried.
 
     Returns:
@@ -43,7 +45,8 @@ def enough(
 
     Raises:
         InputError: If there is no such method or patch, the share is not above 0 and at most 1, or it is None for a
-            class that is not predicted.
+            class that is not predicted; or if the class is not predicted and has less than ``IMPROBABLE``, 0.1, of
+            which single patches keep any share.
         LabelError: If there is no such class.
     """
     places = [check_patch(ex, patch) for patch in without]
@@ -57,7 +60,7 @@ def needed(
     method: str = METHOD,
     progress: Progress | None = None,
 ) -> metrics.PatchSet | None:
-    """A smallest set of patches without which another class is predicted, or a class loses its probability.
+    """The fewest patches found without which another class is predicted, or a class loses its probability.
 
     Args:
         ex: The result.
@@ -87,6 +90,9 @@ def _search(
     target = ex.target(label)
     if share is None and not is_predicted(ex, target):
         raise InputError(f"{ex.labels[target]} is not the predicted class: give the share of its probability to keep.")
+    if ex.preset.scores != "none" and target != ex.target() and ex.probabilities[target] < IMPROBABLE:
+        share_of = f"{ex.labels[target]} has {ex.probabilities[target]:.1%}"
+        raise InputError(f"{share_of} here, too little to keep or to lose: choose a class of {IMPROBABLE:.0%} or more.")
     values = torch.from_numpy(ex.heatmap(method, target))
     return ex.run(search, target, values, share=share, slow=True, **options)
 

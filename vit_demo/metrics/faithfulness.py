@@ -28,8 +28,8 @@ class Faithfulness:
 
     Attributes:
         fractions: The share of patches replaced, or returned, at each step: from 0 to 1, ``[steps + 1]``.
-        deletion: Probability of the class, or difference of two logits, after so many patches were replaced, float32
-            ``[steps + 1]``; from the picture's own to the empty picture's.
+        deletion: Probability of the class, its logit, or the difference of two logits, after so many patches were
+            replaced, float32 ``[steps + 1]``; from the picture's own to the empty picture's.
         insertion: The same after so many were returned, ``[steps + 1]``; from the empty picture's to the picture's.
         random_deletion: The same in random orders, ``[seeds, steps + 1]``.
         random_insertion: As ``random_deletion``.
@@ -76,6 +76,7 @@ def faithfulness(
     baseline: Tensor,
     *,
     against: int | None = None,
+    by_logit: bool = False,
     steps: int = 14,
     seeds: int = NUM_RANDOM_ORDERS,
     progress: Progress | None = None,
@@ -85,7 +86,7 @@ def faithfulness(
 
     Equal values go row by row. In at most ``steps`` steps, patches are replaced by ``baseline``, normalised,
     ``[1, C, height, width]`` or anything that broadcasts to it. With ``against`` the difference of both logits is
-    measured in place of a probability. Other parameters as in ``vit_demo.methods``.
+    measured in place of a probability, and with ``by_logit`` the logit. Other parameters as in ``vit_demo.methods``.
 
     Raises:
         InputError: If ``steps`` is below 1 or ``seeds`` below 0.
@@ -109,7 +110,8 @@ def faithfulness(
         pixels = part.repeat_interleave(p, 1).repeat_interleave(p, 2)[:, None]  # [m, 1, height, width]
         with torch.no_grad():
             logits = model(torch.where(pixels, images, baseline), **options).float()
-        results.append(class_scores(model.to_scores(logits) if against is None else logits, target, against))
+        values = logits if by_logit or against is not None else model.to_scores(logits)
+        results.append(class_scores(values, target, against))
         if progress is not None:
             progress(sum(map(len, results)), len(shown))
     curves = torch.cat(results).cpu().numpy().reshape(2, 1 + seeds, len(counts))

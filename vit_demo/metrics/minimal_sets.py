@@ -1,12 +1,14 @@
-"""How little is enough: a smallest set of patches that keeps a prediction, and one whose removal changes it.
+"""How little is enough: the fewest patches found that keep a prediction, and the fewest whose removal changes it.
 
 Patches outside a set are dropped from the sequence: nothing replaces them. A set is looked for in the order of a map:
 the shortest beginning of that order that passes, by doubling and bisection. Patches are then removed from it as in
-delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. So a set
+delta debugging (Zeller and Hildebrandt, 2002, https://doi.org/10.1109/32.988498), until none can be left out. A set
+that is enough is also grown patch by patch, each the one that helps most, and the smaller of both is returned. So a set
 is minimal, but neither the only one nor certainly the smallest. Sets without a patch in common are as many ways to see
 the class (Kim et al., 2024, https://arxiv.org/abs/2402.01095).
 """
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Unpack
@@ -20,6 +22,8 @@ from vit_demo.methods.subsets import Progress, sequence_patches, subset_logits
 from vit_demo.trace import PassOptions, TracedViT
 
 MAX_PASSES = 150
+PARTS = 64
+"""Sets of few patches that are tried at once: each brings the whole picture with it."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class PatchSet:
         patches: (row, col) of each, in the order of the map.
         probability: Of the class with these patches alone, or without them.
         prediction: The index of the most probable class then.
-        passes: How many subsets of the patches were tried.
+        passes: How many subsets of the patches were tried; those of few patches, as sets grow, count by their share.
         is_minimal: Whether each patch was found to be necessary; False if the passes were used up before.
     """
 
@@ -53,13 +57,13 @@ def sufficient_set(
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> PatchSet | None:
-    """A smallest set of patches that keeps a class, with nothing else in the sequence.
+    """The fewest patches found that keep a class, with nothing else in the sequence.
 
-    Patches are added in the order of a map, ``values`` ``[rows, cols]``, highest first, and at most ``max_passes``
-    subsets are tried. ``share`` is how much of the class's probability is kept, above 0 and at most 1; None: the class
-    is the most probable or, where each has a probability of its own, more probable than not. ``without`` are (row, col)
-    of patches that must not be in the set, such as those of sets found before. Other parameters as in
-    ``vit_demo.methods``.
+    Patches are added in the order of a map, ``values`` ``[rows, cols]``, highest first, and then in the order in which
+    they help most; each search takes at most ``max_passes``. ``share`` is how much of the class's probability is kept,
+    above 0 and at most 1; None: the class is the most probable or, where each has a probability of its own, more
+    probable than not. ``without`` are (row, col) of patches that must not be in the set, such as those of sets found
+    before. Other parameters as in ``vit_demo.methods``.
 
     Returns:
         The set; None if not even all patches that may be in it are enough.
@@ -82,7 +86,7 @@ def necessary_set(
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> PatchSet | None:
-    """A smallest set of patches without which a class is not kept.
+    """The fewest patches found without which a class is not kept.
 
     Arguments as in ``sufficient_set``; for a share of None, another class is then the most probable.
 
@@ -115,14 +119,14 @@ class _Search:
         if self.max_passes < 30:
             raise InputError(f"{self.max_passes} passes are too few for a search: allow 30 or more.")
         self._grid, self._patches = sequence_patches(self.model, self.images, **self.options)
-        self._passes, whole = 0, torch.ones(1, len(self._patches), dtype=torch.bool)
+        self._passes, self._limit, whole = 0, self.max_passes, torch.ones(1, len(self._patches), dtype=torch.bool)
         self._least = None if self.share is None else self.share * self._score(self._logits(whole))
         if self._least is not None and float(self._least) <= 0:
             raise InputError("The score of this class is not above 0, so no share of it can be kept: choose another.")
 
     @property
     def _left(self) -> int:
-        return self.max_passes - self._passes
+        return self._limit - self._passes
 
     def _logits(self, present: Tensor) -> Tensor:
         return subset_logits(self.model, self.images, present.to(self.images.device), **self.options).cpu()
@@ -145,6 +149,10 @@ class _Search:
         if found is None:
             return None
         found, is_minimal = self._reduced(found)
+        if not self.removes:
+            self._limit = self._passes + self.max_passes
+            if grown := self._grown(order, len(found) - 1):
+                found, is_minimal = self._reduced(grown)
         logits = self._try([found])[0]
         patches, probability = tuple(map(self.patch_at, found)), float(self._score(logits[None]))
         return PatchSet(patches, probability, int(logits.argmax()), self._passes, is_minimal)
@@ -160,6 +168,19 @@ class _Search:
             middle = (low + high) // 2
             low, high = (low, middle) if self._passing([order[:middle]]) else (middle, high)
         return order[:high] or None
+
+    def _grown(self, order: list[int], most: int) -> list[int]:
+        """At most so many patches, each of which helped most when it was added, in the order; empty if none pass."""
+        found: list[int] = []
+        while len(found) < most and self._left > len(found) + 2:
+            tried = [[*found, patch] for patch in order if patch not in found]
+            parts = [tried[i : i + PARTS] for i in range(0, len(tried), PARTS)]
+            share = (len(found) + 1) / len(self._patches)
+            margins = torch.cat([self._margins(self._try(part, share)) for part in parts])
+            found = tried[int(margins.argmax())]
+            if margins.max() >= 0:
+                return [patch for patch in order if patch in found]
+        return []
 
     def _reduced(self, found: list[int]) -> tuple[list[int], bool]:
         """Removes from a set what can be removed; whether that is all."""
@@ -194,27 +215,29 @@ class _Search:
 
     def _passing(self, sets: list[list[int]]) -> list[int]:
         """The indices of the sets that keep the class, or lose it if removed; the one that does so by most first."""
-        logits = self._try(sets)
-        if self._least is None and self.model.scores == "sigmoid":
-            margins = logits[:, self.target]  # above 0 where the probability is above one half
-        elif self._least is None:
-            others = logits.clone()
-            others[:, self.target] = float("-inf")
-            margins = logits[:, self.target] - others.amax(1)
-        else:
-            margins = self._score(logits) - self._least
+        margins = self._margins(self._try(sets))
         order = margins.argsort(descending=not self.removes).tolist()
         return [i for i in order if bool(margins[i] >= 0) is not self.removes]
 
-    def _try(self, sets: list[list[int]]) -> Tensor:
+    def _margins(self, logits: Tensor) -> Tensor:
+        """By how much each keeps the class; below 0 where it is lost."""
+        if self._least is not None:
+            return self._score(logits) - self._least
+        if self.model.scores == "sigmoid":
+            return logits[:, self.target]  # above 0 where the probability is above one half
+        others = logits.clone()
+        others[:, self.target] = float("-inf")
+        return logits[:, self.target] - others.amax(1)
+
+    def _try(self, sets: list[list[int]], share: float = 1.0) -> Tensor:
         """The logits ``[M, classes]`` with the patches of each set alone, or without them."""
         present = torch.full((len(sets), len(self._patches)), self.removes)
         for row, one in zip(present, sets, strict=True):
             row[one] = not self.removes
         logits = self._logits(present)
-        self._passes += len(sets)
+        self._passes += math.ceil(len(sets) * share)
         if self.progress is not None:
-            self.progress(self._passes, self.max_passes)
+            self.progress(self._passes, self.max_passes * (1 if self.removes else 2))
         return logits
 
 

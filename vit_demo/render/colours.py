@@ -15,10 +15,10 @@ PHOTO = [
 """matplotlib's magma from 0.1 to 0.98: black would hide the photo, and cream would be taken for part of it."""
 
 PHOTO_SIGNED = [
-    [135, 173, 244], [67, 149, 195], [36, 94, 122], [19, 45, 58], [24, 12, 10],
-    [60, 17, 1], [112, 42, 20], [174, 96, 81], [234, 153, 149],
+    [135, 173, 244], [88, 163, 217], [55, 135, 175], [39, 100, 129], [25, 12, 9],
+    [119, 47, 25], [158, 81, 63], [194, 115, 104], [234, 153, 149],
 ]  # fmt: skip
-"""Berlin of Crameri's colour maps from 0.04 to 0.96: even steps of lightness from dark at 0 to both ends."""
+"""Berlin of Crameri's colour maps from 0.04 to 0.26 and from 0.74 to 0.96: what is darker would be taken for shadow."""
 
 PAPER = [
     [254, 198, 138], [254, 174, 119], [253, 150, 104], [250, 125, 94], [244, 103, 92],
@@ -55,9 +55,8 @@ def heat_colours(
     below = np.minimum(at.astype(int), len(stops) - 2)
     colours = stops[below] + (stops[below + 1] - stops[below]) * (at - below)[..., None]
     strength = np.abs(shares)
-    # On paper nothing is painted at 0, and the root makes equal steps of the value equal steps of lightness. A photo
-    # is covered more where the map is strong, so that it stays recognizable where the map is weak.
-    alpha = opacity * (np.sqrt(strength) if paper else 0.45 + 0.55 * strength)
+    # Nothing is painted at 0. On paper the root makes equal steps of the value equal steps of lightness.
+    alpha = opacity * np.sqrt(strength)
     return np.concatenate([colours, alpha[..., None]], -1)
 
 

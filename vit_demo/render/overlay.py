@@ -7,9 +7,6 @@ from PIL import Image
 from vit_demo.defaults import OPACITY
 from vit_demo.render.colours import BLACK_OF_INK, WHITE_OF_PAPER, heat_colours, scale_end
 
-COARSE_PATCHES = 100
-"""Maps of at most so many patches are drawn as cells, larger ones smoothed, as on the page."""
-
 
 def overlay(
     image: Image.Image,
@@ -19,6 +16,7 @@ def overlay(
     display_size: int = 448,
     signed: bool | None = None,
     floor: float = 0.0,
+    smooth: bool = False,
 ) -> Image.Image:
     """Lays a map over a picture; patches with a stronger value are painted more strongly.
 
@@ -29,10 +27,11 @@ def overlay(
         display_size: Longest side of the result, in pixels.
         signed: Whether values below 0 have a colour of their own; by default, whether there are any.
         floor: The scale ends there if no value is larger, so that a map without meaningful values is faint.
+        smooth: Whether neighbouring patches blend. By default each is a square, because it has one value.
     """
     scale = display_size / max(image.size)
     size = (round(image.width * scale), round(image.height * scale))
-    smooth = Image.Resampling.NEAREST if values.size <= COARSE_PATCHES else Image.Resampling.BICUBIC
+    map_filter = Image.Resampling.BICUBIC if smooth else Image.Resampling.NEAREST
     picture_filter = Image.Resampling.BICUBIC if image.width > 64 else Image.Resampling.NEAREST
     is_drawing = image.mode == "L"
     picture = (ink_on_paper(image) if is_drawing else image).convert("RGB").resize(size, picture_filter)
@@ -41,8 +40,8 @@ def overlay(
     signed = bool(values.min(initial=0) < 0) if signed is None else signed
     heat = heat_colours(values / scale_end(values, floor), alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]
     heat[..., 3] *= is_finite
-    colours = Image.fromarray(heat[..., :3].round().astype(np.uint8)).resize(size, smooth)
-    mask = Image.fromarray((255 * heat[..., 3]).round().astype(np.uint8)).resize(size, smooth)
+    colours = Image.fromarray(heat[..., :3].round().astype(np.uint8)).resize(size, map_filter)
+    mask = Image.fromarray((255 * heat[..., 3]).round().astype(np.uint8)).resize(size, map_filter)
     return Image.composite(colours, picture, mask)
 
 

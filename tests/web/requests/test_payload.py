@@ -114,5 +114,6 @@ def test_what_is_said_of_a_prediction_that_means_little(result):
     noise = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
     photo = engine.explore(Image.fromarray(noise), "photos-tiny")
     assert payload(photo)["note"] == (
-        "Low confidence: the model was trained on 50 classes, and this may be none of them."
+        "Uncertain: the probability is spread over several of the 50 classes, as for most pictures of none of them; "
+        "the first may still be right."
     )

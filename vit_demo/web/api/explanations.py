@@ -182,7 +182,8 @@ def faithfulness(
 
     Returns:
         Areas under the deletion curve (lower is better) and the insertion curve (higher is better), and the same of
-        random orders: {"deletion", "insertion", "random_deletion", "random_insertion"}.
+        random orders: {"deletion", "insertion", "random_deletion", "random_insertion"}. They are areas of the class's
+        probability; of its logit, if that probability is below 0.1; with ``against``, of the difference of both logits.
     """
     found = result.faithfulness(method, label=label, against=against)
     return {

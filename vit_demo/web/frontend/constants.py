@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vit_demo.defaults import ENOUGH_SHARE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
+from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
 from vit_demo.methods import Method
 from vit_demo.render import colours
-from vit_demo.render.overlay import COARSE_PATCHES
 
 COLOURS = {
     "body_background_fill": ("#f7f7f8", "#0f1013"),
@@ -31,9 +30,9 @@ def constants() -> dict[str, Any]:
         "signedPaperScale": colours.PAPER_SIGNED,
         "whiteOfPaper": colours.WHITE_OF_PAPER,
         "blackOfInk": colours.BLACK_OF_INK,
-        "coarsePatches": COARSE_PATCHES,
         "numOrders": NUM_RANDOM_ORDERS,
         "enoughShare": ENOUGH_SHARE,
+        "improbable": IMPROBABLE,
         "maxUploadBytes": MAX_PICTURE_BYTES,
     }
 

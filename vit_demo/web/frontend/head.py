@@ -19,7 +19,7 @@ from vit_demo.web.frontend import modules
 from vit_demo.web.frontend.assets import FOLDER
 from vit_demo.web.frontend.constants import COLOURS
 
-TITLE = "vit_demo: see a Vision Transformer think"
+TITLE = "vit_demo: see how a Vision Transformer works"
 DESCRIPTION = (
     "Draw a digit or choose a photo, and see how a Vision Transformer cuts it into patches, what each attends to, "
     "which of them are evidence for the prediction, and whether a heatmap is faithful."

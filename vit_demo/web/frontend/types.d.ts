@@ -114,9 +114,9 @@ export interface Constants {
   signedPaperScale: number[][];
   whiteOfPaper: number;
   blackOfInk: number;
-  coarsePatches: number;
   numOrders: number;
   enoughShare: number;
+  improbable: number;
   maxUploadBytes: number;
 }
 

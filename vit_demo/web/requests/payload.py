@@ -245,7 +245,10 @@ def _note(result: Exploration) -> str:
         return "Each class has a probability of its own, and none reaches one half."
     if result.preset.task == "digits":
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
-    return f"Low confidence: the model was trained on {len(result.labels)} classes, and this may be none of them."
+    return (
+        f"Uncertain: the probability is spread over several of the {len(result.labels)} classes, as for most pictures "
+        "of none of them; the first may still be right."
+    )
 
 
 def _photo(result: Exploration) -> PhotoPayload | None:

@@ -161,6 +161,7 @@ const FIELDS = [
   ["against", "", "against", null, anyNumber],
   ["removed", "", "dropped", null, { write: encodePatches, read: decodePatches }],
   ["opacity", "", "opacity", 0.8, percent],
+  ["smooth", "", "smooth", false, flag("yes")],
   ["features", "features", "mode", "similarity", oneOf(...FEATURE_MODES)],
   ["features_block", "features", "block", null, block],
   ["segments", "features", "k", 5, number(2, 12)],

@@ -17,6 +17,7 @@
  * @property {number | null} against that of another one, which it is compared with
  * @property {number[] | null} dropped patches in their order, or null for none
  * @property {number} opacity
+ * @property {boolean} smooth whether neighbouring patches blend
  * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
  *   `second` is an example, or one of the visitor's own, which no link holds.
  * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour

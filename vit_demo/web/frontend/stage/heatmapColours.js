@@ -11,15 +11,14 @@ const LEGEND_STOPS = 16;
 
 /**
  * The colour of a share of the scale's end, from 0 to 1 (from -1 if signed), as [red, green, blue] from 0 to 255 and alpha
- * from 0 to 1. On paper nothing is painted at 0, and the root makes equal steps of the value equal steps of lightness; a
- * photo is covered less where the map is weak, so that it stays recognizable.
+ * from 0 to 1. Nothing is painted at 0. On paper the root makes equal steps of the value equal steps of lightness.
  */
 export function heatColour(share, opacity, { signed = false, paper = false } = {}) {
   const value = Math.min(1, Math.max(signed ? -1 : 0, share));
   const { photoScale, signedPhotoScale, paperScale, signedPaperScale } = constants; // each of [red, green, blue], evenly spaced
   const scale = paper ? (signed ? signedPaperScale : paperScale) : signed ? signedPhotoScale : photoScale;
   const strength = Math.abs(value);
-  const alpha = opacity * (paper ? Math.sqrt(strength) : 0.45 + 0.55 * strength);
+  const alpha = opacity * Math.sqrt(strength);
   return [...colourAt(scale, signed ? (value + 1) / 2 : value), alpha];
 }
 
@@ -69,9 +68,6 @@ export function paintedColour(share, opacity, { signed, paper }) {
   const ground = paper ? constants.whiteOfPaper : PHOTO_GREY;
   return [red, green, blue].map((part) => Math.round(ground + (part - ground) * alpha));
 }
-
-/** With few patches, their edges matter; with many, a smooth map reads better. */
-export const isCoarse = ({ numPatches }) => numPatches <= constants.coarsePatches;
 
 /** The colour at a place from 0 to 1 of a scale. */
 function colourAt(scale, place) {

@@ -43,6 +43,7 @@ export async function mount({ element, props, server, watch, upload, ...given })
   stage.picture.addEventListener("pointerenter", () => change(stage, {})); // loads the trace before the pointer reaches a patch
   clickedPatch.subscribe(element, (patch) => clickPatch(stage, patch));
   find(".drop").addEventListener("click", () => change(stage, { dropping: !choices.dropping, pinned: null }));
+  find(".smooth").addEventListener("click", () => change(stage, { smooth: !choices.smooth }));
   find(".follow").addEventListener("click", () => change(stage, { follows: !choices.follows, pinned: null }));
   find(".restore").addEventListener("click", () => parts.dropping.restoreAll());
   find(".back").addEventListener("click", () => {

@@ -8,6 +8,7 @@
 //   sentence    (result, view) => what one is looking at; *stars* make words bold
 //   reading     (result, view, patch, value) => what the value of one patch means
 //   format      (value) => the value with its unit
+//   cost        what it costs, in words, for a method of many passes
 // A view is what is shown: {block, head, direction, query, label, against}; query is a patch, or null for the class token,
 // label the index of a class, and against that of the one that it is compared with, or null.
 
@@ -120,32 +121,41 @@ const ENTRIES = {
     ),
     evidenceReading,
   ),
-  integrated_gradients: ofClass(
-    english("gradients while the picture fades in from grey"),
-    english(
-      "How much each patch *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from grey.",
+  integrated_gradients: {
+    ...ofClass(
+      english("gradients while the picture fades in from the mean colour"),
+      english(
+        "How much each patch *contributed* to the score of *{name}*: the gradient of the score at its pixels, averaged while the picture fades in from the mean colour.",
+      ),
+      contributionReading,
     ),
-    contributionReading,
-  ),
-  occlusion: ofClass(
-    english("each patch left out once"),
-    english(
-      "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
+    cost: english("dozens of runs, each with its gradient"),
+  },
+  occlusion: {
+    ...ofClass(
+      english("each patch left out once"),
+      english(
+        "How much the probability of *{name}* falls when one patch is left out. A patch without colour may still matter: often a neighbour carries the same evidence.",
+      ),
+      occlusionReading,
+      english("How much the score of *{name}* falls when one patch is left out."),
     ),
-    occlusionReading,
-    english("How much the score of *{name}* falls when one patch is left out."),
-  ),
-  local_surrogate: ofClass(
-    english("hundreds of random subsets of the patches"),
-    english(
-      "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
+    cost: english("one more run for each patch"),
+  },
+  local_surrogate: {
+    ...ofClass(
+      english("hundreds of random subsets of the patches"),
+      english(
+        "How much each patch adds to the score of *{name}*, estimated from hundreds of passes on a random *quarter or half* of the patches, with Libra FullGrad+ as a hint.",
+      ),
+      (result, view, _patch, value) =>
+        translate("adds *{value}* standard deviations to the score of {name}", {
+          name: className(result, view),
+          value: formatNumber(value),
+        }),
     ),
-    (result, view, _patch, value) =>
-      translate("adds *{value}* standard deviations to the score of {name}", {
-        name: className(result, view),
-        value: formatNumber(value),
-      }),
-  ),
+    cost: english("hundreds of runs, each on some of the patches"),
+  },
 };
 
 /** @param {any} result @param {any} view @param {number} _patch @param {number} value */
@@ -165,7 +175,7 @@ const COSTS = {
   trace: english("no further run"),
   forward: english("one more run"),
   backward: english("one more run and its gradient"),
-  "many passes": english("hundreds of runs, some seconds"),
+  "many passes": english("many more runs"),
 };
 
 /**
@@ -195,7 +205,7 @@ function describe(method) {
     unit,
     manyPasses: method.many_passes,
     recommended: method.recommended,
-    cost: COSTS[method.cost] ?? method.cost,
+    cost: entry.cost ?? COSTS[method.cost] ?? method.cost,
     faintReason: floor.reason,
     isShare: floor.per_token,
     uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],

@@ -34,8 +34,20 @@ export function loadTrace(replies, result, block, { isNeeded, isNewBlock }) {
 export const BASELINES = [
   ["mean", english("mean colour")],
   ["blur", english("blur")],
-  ["black", english("black")],
+  ["black", english("pixels of 0")],
 ];
+
+const MARGIN = 0.005; // areas are shown with two decimals, and what looks equal is no better
+
+/** What the curves of a class measure: its probability, its logit if that is tiny, or by how much its logit exceeds another. */
+export function measureOf(result, { label, against }) {
+  if (against !== undefined) return english("difference of logits");
+  const { probability, scores } = targetOf(result, label);
+  if (scores === "none") return english("score");
+  return probability < constants.improbable ? english("logit") : PROBABILITY;
+}
+
+export const PROBABILITY = english("probability");
 
 /** Two curves and what they are compared with: {fractions, deletion, insertion}, each with the area of its curve. */
 export function compare(own, randoms) {
@@ -52,8 +64,8 @@ export function compare(own, randoms) {
   };
   return {
     fractions: own.fractions,
-    deletion: side("deletion", (area, random) => area < random),
-    insertion: side("insertion", (area, random) => area > random),
+    deletion: side("deletion", (area, random) => area < random - MARGIN),
+    insertion: side("insertion", (area, random) => area > random + MARGIN),
   };
 }
 

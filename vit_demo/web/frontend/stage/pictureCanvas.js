@@ -2,7 +2,7 @@
 
 import { fitInside, patchAt, patchBox } from "../shared/geometry.js";
 import { hatchPatches } from "./dropping.js";
-import { heatCanvas, isCoarse } from "./heatmapColours.js";
+import { heatCanvas } from "./heatmapColours.js";
 
 const FINEST_GRID = 8; // CSS pixels; lines between smaller patches would hide the picture
 const SMALLEST_OUTLINE = 9; // CSS pixels
@@ -31,12 +31,17 @@ export function paintPicture(canvas, [width, height], image, pixelated) {
 
 /**
  * Paints a result.
- * `map` is one value for each patch, or null, and `style` how it is coloured (see heatmapColours.js); `queried` and
+ * `map` is one value for each patch, or null, and `style` how it is coloured (see heatmapColours.js); with `smooth` neighbours blend; `queried` and
  * `hovered` are patches, or null; `dropped` is a set of them.
  */
-export function paintResult(canvas, [width, height], result, { map, style, opacity, queried, hovered, dropped }) {
+export function paintResult(
+  canvas,
+  [width, height],
+  result,
+  { map, style, opacity, smooth, queried, hovered, dropped },
+) {
   const context = paintPicture(canvas, [width, height], result.picture, result.pixelated);
-  context.imageSmoothingEnabled = !isCoarse(result);
+  context.imageSmoothingEnabled = Boolean(smooth);
   // Until the map of a new picture is computed, the picture is shown without one.
   if (map) context.drawImage(heatCanvas(map, result, opacity, undefined, style), 0, 0, width, height);
 

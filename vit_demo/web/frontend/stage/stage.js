@@ -68,11 +68,12 @@ export function render(stage) {
   const chosenMethod = methods[choices.method];
   const { entry, trace } = updateScene(stage);
   const { method, view, map } = stage.scene;
-  const { opacity, hovered } = choices;
+  const { opacity, smooth, hovered } = choices;
   const size = fitCanvas(stage.canvas, stage.picture, result.size);
   const queried = method.uses.includes("patch") ? view.query : null;
   const dropped = parts.dropping.dropped();
-  paintResult(stage.canvas, size, result, { map, style: method.style(result), opacity, queried, hovered, dropped });
+  const style = method.style(result);
+  paintResult(stage.canvas, size, result, { map, style, opacity, smooth, queried, hovered, dropped });
   updateButtons(stage, entry);
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
   const drawing = { result, method, view, map, trace, choices, chosenMethod, pinnedView };
@@ -100,6 +101,7 @@ function updateButtons(stage, entry) {
   const { find, choices, parts } = stage;
   setProgress(find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
   find(".drop").setAttribute("aria-pressed", String(choices.dropping));
+  find(".smooth").setAttribute("aria-pressed", String(choices.smooth));
   find(".follow").setAttribute("aria-pressed", String(choices.follows));
   find(".follow").disabled = !usesPatch(stage) || choices.dropping;
   find(".restore").disabled = !parts.dropping.dropped().size;

@@ -76,15 +76,15 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
   return hasClassToken
     ? {
         mouse: english(
-          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to the class token.",
+          "Point at a patch to read its value; click it, or use the arrow keys, for its own map. Esc returns to the class token.",
         ),
-        touch: english("Tap a patch to see what it attends to. Tap it again to return to the class token."),
+        touch: english("Tap a patch for its own map. Tap it again to return to the class token."),
       }
     : {
         mouse: english(
-          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to all tokens.",
+          "Point at a patch to read its value; click it, or use the arrow keys, for its own map. Esc returns to all tokens.",
         ),
-        touch: english("Tap a patch to see what it attends to. Tap it again to return to all tokens."),
+        touch: english("Tap a patch for its own map. Tap it again to return to all tokens."),
       };
 }
 

@@ -10,7 +10,7 @@ import { english, formatInteger, translate } from "../../../shared/language.js";
 export const NUMBERS = [
   ["image_size", english("Image size"), english("pixels"), 1, 2048],
   ["patch_size", english("Patch size"), english("pixels"), 1, 2048],
-  ["in_channels", english("Channels"), english("1 or 3"), 1, 64],
+  ["in_channels", english("Channels"), english("1 grey, 3 colour"), 1, 64],
   ["num_classes", english("Classes"), english("0 for none"), 0, 100_000],
   ["embed_dim", english("Width"), english("per token"), 1, 8192],
   ["depth", english("Depth"), english("blocks"), 1, 128],

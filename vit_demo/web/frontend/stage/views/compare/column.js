@@ -6,7 +6,7 @@ import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
 import { formatArea, formatBytes, formatProbability, placeOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
-import { testedClass } from "../../onDemand.js";
+import { measureOf, testedClass } from "../../onDemand.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
 
 const OPACITY = 0.8;
@@ -104,7 +104,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
           [english("Tokens"), `${result.numTokens}`],
           [english("Operations"), formatCount(result.operations)],
           [english("Attention of a block"), formatBytes(attentionBytes(result))],
-          ...(first ? [[english("Tested on"), testedClass(result, method, choices.label).label]] : []),
+          ...(first ? [[english("Tested on"), testedOn(result, testedClass(result, method, choices.label))]] : []),
           [english("Deletion ↓"), areas ? formatArea(areas.deletion) : "–"],
           [english("Insertion ↑"), areas ? formatArea(areas.insertion) : "–"],
         ]
@@ -126,6 +126,8 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
 
   return { element, show, repaint: () => shown && paint() };
 }
+
+const testedOn = (result, { index, label }) => `${label} (${translate(measureOf(result, { label: index }))})`;
 
 const sameForEvery = ({ label }) => translate("{method} is the same for every class", { method: translate(label) });
 
@@ -170,10 +172,15 @@ export function withModel(column, { name, sizes, default_patch_size: usual }) {
   return { ...column, preset: name, patchSize: hasSize ? column.patchSize : usual, label: null };
 }
 
-/** One end of the colour scale for all maps with the same unit: a Map from the unit; `maps` is a list of {unit, map, style}. */
+/**
+ * One end of the colour scale for all maps with the same unit: a Map from the unit; `maps` is a list of {unit, map, style,
+ * per}. Each map is measured in its own `per`: an even share for shares, which are smaller where there are more patches.
+ */
 export function scaleEnds(maps) {
   const ends = new Map();
-  for (const { unit, map, style } of maps) ends.set(unit, Math.max(ends.get(unit) ?? 0, scaleEnd(map, style)));
+  for (const { unit, map, style, per } of maps) {
+    ends.set(unit, Math.max(ends.get(unit) ?? 0, scaleEnd(map, style) / per));
+  }
   return ends;
 }
 

@@ -3,6 +3,7 @@
 import { setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { menuModels } from "../../../shared/pageState.js";
+import { formatNumber } from "../../format.js";
 import { mapFields } from "../../onDemand.js";
 import { decodeFloat32, openResult } from "../../result.js";
 import {
@@ -24,7 +25,8 @@ export const sections = ["compare"];
 export const html = `
   <section class="card compare">
     <h2>Compare</h2>
-    <p class="intro">The same picture side by side. Maps with the same unit share one colour scale, and pointing at a patch
+    <p class="intro">The same picture side by side. Maps with the same unit share one colour scale, shares of
+      attention as multiples of an even share, and pointing at a patch
       shows the same place in every column.</p>
     <div class="tools">
       <button type="button" class="quiet add">Add a column</button>
@@ -54,11 +56,12 @@ export function create(card, { request, methods, curves, change }) {
     const ends = scaleEnds(maps);
     columns.forEach((column, i) => {
       const { choices, result } = column;
+      const end = (ends.get(methods[choices.method].unit) ?? 0) * (result ? perOf(methods[choices.method], result) : 1);
       column.view.show({
         ...column,
         number: i + 1,
         models: offered(choices),
-        end: ends.get(methods[choices.method].unit) ?? 0,
+        end,
         hovered: hovered && result ? samePlace(hovered.patch, hovered.result, result) : null,
         canRemove: columns.length > FEWEST,
       });
@@ -76,8 +79,10 @@ export function create(card, { request, methods, curves, change }) {
   }
 
   function describe({ choices: { method }, map, result }) {
-    const { unit, style, format } = methods[method];
-    return { unit, map, style: style(result), format };
+    const { unit, style, format, isShare } = methods[method];
+    const times = (value) => translate("{times} times an even share", { times: formatNumber(value) });
+    const per = perOf(methods[method], result);
+    return { unit, map, style: style(result), per, format: isShare ? times : format };
   }
 
   /** The models for the visitor's picture; one that is chosen is always among them. */
@@ -231,6 +236,9 @@ export function create(card, { request, methods, curves, change }) {
   menuModels.subscribe(card, begin); // the stage may be first
   return { show, draw };
 }
+
+/** In what a map is measured so that maps of different grids can share a scale: for shares, in even ones. */
+const perOf = ({ isShare }, { numTokens }) => (isShare ? 1 / numTokens : 1);
 
 /** What a column shows: the last block, the mean of its heads, from the class token. */
 const defaultView = ({ method, label }, { numBlocks }) => {

@@ -2,9 +2,11 @@
 
 import { translate } from "../../../shared/language.js";
 import { againstOf, formatArea, formatProbability, targetOf } from "../../format.js";
-import { BASELINES, mapFields, testedClass } from "../../onDemand.js";
+import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js";
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
+
+const COUNTING = "block, head, query and dropped count from 0, patches row by row; head -1 is the mean of all heads";
 
 const plain = (text) => text.replaceAll("*", "");
 
@@ -63,7 +65,8 @@ export function valuesOf(saved, exact) {
   const { preset, patch_size, fit, dropped } = result.source;
   const faithfulness = measuredOf(saved).map(({ baseline, deletion, insertion }) => {
     const random = { deletion: deletion.random_area, insertion: insertion.random_area };
-    return { removed: baseline, deletion: deletion.area, insertion: insertion.area, random };
+    const measure = measureOf(result, { label: targetOf(result, fields.label).index, against: fields.against });
+    return { removed: baseline, measure, deletion: deletion.area, insertion: insertion.area, random };
   });
   const rows = Array.from({ length: result.rows }, (_, row) =>
     [...map.slice(row * result.columns, (row + 1) * result.columns)].map((value) =>
@@ -83,6 +86,7 @@ export function valuesOf(saved, exact) {
     class_specific: method.classSpecific,
     ...(faithfulness.length ? { faithfulness } : {}),
     predictions: result.predictions.map(({ label, probability }) => ({ label, probability })),
+    counting: COUNTING,
     rows: result.rows,
     columns: result.columns,
     precision: exact ? "float32" : SENT_PRECISION,

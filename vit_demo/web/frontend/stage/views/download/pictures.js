@@ -4,7 +4,7 @@
 import { make } from "../../../shared/dom.js";
 import { currentLanguage, translate } from "../../../shared/language.js";
 import { formatNumber, percent } from "../../format.js";
-import { heatCanvas, heatStops, isCoarse, scaleEnd } from "../../heatmapColours.js";
+import { heatCanvas, heatStops, scaleEnd } from "../../heatmapColours.js";
 import { paintResult } from "../../pictureCanvas.js";
 import { captionOf } from "./description.js";
 
@@ -21,10 +21,10 @@ const sizeOf = ({ size: [width, height] }) => {
 };
 
 /** The picture under its map as a canvas, without a caption. */
-function pictureOf({ result, map, style, opacity, dropped }) {
+function pictureOf({ result, map, style, opacity, smooth, dropped }) {
   const [width, height] = sizeOf(result);
   const canvas = make("canvas", { width, height });
-  paintResult(canvas, [width, height], result, { map, style, opacity, queried: null, hovered: null, dropped });
+  paintResult(canvas, [width, height], result, { map, style, opacity, smooth, queried: null, hovered: null, dropped });
   return canvas;
 }
 
@@ -93,7 +93,7 @@ export function svgOf(saved) {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${total}" font-family="${FONT}" font-size="21">
 <rect width="${width}" height="${total}" fill="#fff"/>
 ${image(result.pictureUrl, result.pixelated)}
-${image(heat, isCoarse(result))}
+${image(heat, !saved.smooth)}
 <defs><linearGradient id="scale">${stops.join("")}</linearGradient></defs>
 <rect x="${MARGIN + 100}" y="${height + MARGIN}" width="${width - 2 * MARGIN - 200}" height="${BAR}" fill="url(#scale)"/>
 ${end(MARGIN + 92, "end", low)}

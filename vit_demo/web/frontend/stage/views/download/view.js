@@ -122,7 +122,18 @@ export function create(card, { request, methods, curves }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
     const style = method.style(result);
     const dropped = new Set(result.dropped);
-    const all = { result, method, name, methods, curves, view, map, style, opacity: choices.opacity, dropped };
+    const all = {
+      result,
+      method,
+      name,
+      methods,
+      curves,
+      view,
+      map,
+      style,
+      ...{ opacity: choices.opacity, smooth: choices.smooth },
+      dropped,
+    };
     shown = map ? all : null;
     for (const button of buttons) button.disabled = !shown;
   }

@@ -3,61 +3,46 @@
 import { make, setProgress, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { formatArea, percent } from "../../format.js";
-import { mapFields } from "../../onDemand.js";
+import { compare, mapFields } from "../../onDemand.js";
 
-/** [conclusion, measurements]: one sentence on what deletion and insertion mean, then both measurements. */
+/**
+ * [conclusion, measurements]: one sentence on what deletion and insertion mean for the class `name`, then both measurements.
+ * A side speaks for the heatmap only if it does better than every random order.
+ */
 export function faithfulnessText(name, { deletion, insertion }) {
-  const deletes = deletion.area < deletion.random_area;
-  const inserts = insertion.area > insertion.random_area;
+  const [deletes, inserts] = [deletion, insertion].map(beatsAll);
   return [
-    conclusion(deletes, inserts),
+    translate(VERDICTS[Number(deletes)][Number(inserts)], { name }),
     [
-      deletes
-        ? translate(
-            "Deletion: with its strongest patches removed first, *{name}* is lost faster than in random order:",
-            { name },
-          )
-        : translate(
-            "Deletion: with its strongest patches removed first, *{name}* is lost no faster than in random order:",
-            { name },
-          ),
-      comparison(deletion, deletes, translate("lower is better")),
-      inserts
-        ? translate("Insertion: with its strongest patches inserted first, it returns sooner:")
-        : translate("Insertion: with its strongest patches inserted first, it returns no sooner:"),
-      comparison(insertion, inserts, translate("higher is better")),
+      translate("Deletion, its strongest patches removed first:"),
+      comparison(deletion, translate("lower is better")),
+      translate("Insertion, its strongest patches inserted first:"),
+      comparison(insertion, translate("higher is better")),
     ].join(" "),
   ];
 }
 
-function conclusion(deletes, inserts) {
-  if (deletes && inserts)
-    return translate("*Yes, better than random*: its strongest patches matter to the prediction.");
-  if (deletes) {
-    return translate("*In part*: the prediction needs its strongest patches, but they do not restore it on their own.");
-  }
-  if (inserts) {
-    return translate("*In part*: its strongest patches restore the prediction, but it also holds without them.");
-  }
-  return translate("*No better than random*: do not read its strongest patches as the reason for the prediction.");
-}
+export const beatsAll = ({ random, orders_beaten: ordersBeaten }) => ordersBeaten === random.length;
 
-/** Random orders differ, so a heatmap that does better than their mean may still do worse than some. */
-function comparison({ area, random_area: randomArea, random, orders_beaten: ordersBeaten }, isBetter, goodSide) {
-  const asGood = random.length - ordersBeaten;
-  const values = {
-    area: formatArea(area),
-    random: formatArea(randomArea),
-    goodSide,
-    count: asGood,
-    all: random.length,
-  };
-  return isBetter && asGood
-    ? translate(
-        "area {area} against {random} ({goodSide}), though {count} of the {all} random orders did as well.|area {area} against {random} ({goodSide}), though {count} of the {all} random orders did as well.",
-        values,
-      )
-    : translate("area {area} against {random} ({goodSide}).", values);
+/** By whether the heatmap deletes, and then inserts, better than every random order. */
+const VERDICTS = [
+  [
+    english("*Not clearly better than random*: do not read its strongest patches as the reason for *{name}*."),
+    english("*In part*: its strongest patches restore *{name}*, but it does not clearly need them."),
+  ],
+  [
+    english("*In part*: *{name}* needs its strongest patches, but they do not clearly restore it on their own."),
+    english("*Yes, better than every random order*: its strongest patches matter to *{name}*."),
+  ],
+];
+
+/** Random orders differ, so how many of them the heatmap beats stands beside their mean. */
+function comparison({ area, random_area: randomArea, random, orders_beaten: count }, goodSide) {
+  const values = { area: formatArea(area), random: formatArea(randomArea), goodSide, count, all: random.length };
+  return translate(
+    "area {area} against {random} ({goodSide}), better than {count} of {all} random orders.|area {area} against {random} ({goodSide}), better than {count} of {all} random orders.",
+    values,
+  );
 }
 
 /**
@@ -195,7 +180,8 @@ export function createMethodTable(panel, methods, curves) {
     );
     const body = make("tbody");
     const caption = make("caption");
-    setText(caption, translate("Tested on *{name}*, every method on the same class", { name: about.name }));
+    const values = { name: about.name, measure: translate(about.measure) };
+    setText(caption, translate("Tested on *{name}* ({measure}), every method on the same class", values));
     table.replaceChildren(caption, make("thead", {}, make("tr", {}, ...heads)), body);
     table.hidden = false;
     button.textContent = english("Cancel");
@@ -228,12 +214,10 @@ const meanArea = (randoms, side) => randoms.reduce((sum, random) => sum + random
 function row({ label, classSpecific }, found, randoms) {
   const name = make("th", { scope: "row", textContent: label });
   if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
-  const cells = ["deletion", "insertion"].map((side) => {
-    const { area } = found[side];
-    const random = meanArea(randoms, side);
-    const isBetter = side === "deletion" ? area < random : area > random;
-    return cell(area, isBetter ? "" : english("no better than random"));
-  });
+  const compared = compare(found, randoms);
+  const cells = [compared.deletion, compared.insertion].map((side) =>
+    cell(side.area, beatsAll(side) ? "" : english("not clearly better than random")),
+  );
   return make("tr", {}, name, ...cells);
 }
 

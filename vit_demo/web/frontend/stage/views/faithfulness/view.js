@@ -5,35 +5,33 @@ import { segmentChoice, setProgress, setText } from "../../../shared/dom.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
-import { className, formatArea, formatNumber } from "../../format.js";
-import { BASELINES, compare, isDefaultMap, mapFields, testedClass } from "../../onDemand.js";
+import { className, formatArea, formatNumber, percent } from "../../format.js";
+import { BASELINES, compare, isDefaultMap, mapFields, measureOf, PROBABILITY, testedClass } from "../../onDemand.js";
 import { asPercentage, createMethodTable, faithfulnessText, lineChart, randomizationText } from "./findings.js";
 
-const MEASURED = {
-  difference: english(
-    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and what speaks for *{name}*, the difference of both scores, is compared with random orders.",
+/** What the test does, by what it measures of the class. */
+const WHAT_IT_DOES = {
+  probability: english(
+    "A heatmap is faithful if its strongest patches matter most to *{name}*. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
+  ),
+  logit: english(
+    "A heatmap is faithful if its strongest patches matter most to *{name}*. So they are removed first (deletion) or inserted first (insertion), and the score of *{name}*, its logit, is compared with random orders: its probability is below {least}, too small to fall.",
   ),
   score: english(
     "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the score of *{name}* is compared with random orders.",
   ),
-  probability: english(
-    "A heatmap is faithful if its strongest patches matter most to the prediction. So they are removed first (deletion) or inserted first (insertion), and the probability of *{name}* is compared with random orders.",
+  "difference of logits": english(
+    "A heatmap is faithful if its strongest patches matter most to *{name}*. So they are removed first (deletion) or inserted first (insertion), and what speaks for *{name}*, the difference of both scores, is compared with random orders.",
   ),
 };
-
-/** What is measured of a class: a key of MEASURED. */
-function measureOf(result, fields) {
-  if (fields && "against" in fields) return "difference";
-  return result?.predictions[0]?.scores === "none" ? "score" : "probability";
-}
 
 /** What a removed patch becomes. */
 const REPLACEMENTS = {
   mean: english(
-    "A removed patch is replaced by the colour that normalization maps to 0: nearly black for digits, plain grey for most models of photos.",
+    "A removed patch is replaced by the colour that normalization maps to 0: almost blank paper for digits, plain grey for most models of photos.",
   ),
   blur: english("A removed patch is replaced by the same patch of a blurred picture."),
-  black: english("A removed patch is replaced by black."),
+  black: english("A removed patch is replaced by pixels of value 0: black in a photo, blank paper for digits."),
 };
 
 export const order = 30;
@@ -70,7 +68,7 @@ export function create(card, { request, methods, curves }) {
   const tooltip = createTooltip(card);
   const table = createMethodTable(find(".every"), methods, curves);
   const tests = createTasks(() => current, update);
-  let current = null; // {result, fields, subject, name}: the heatmap that can be tested now, and the class
+  let current = null; // {result, fields, subject, name, measure}: the heatmap that can be tested now, its class, and what is measured of that
   let drawn = null; // what the charts show: {result, test, version}
   let baseline = BASELINES[0][0];
 
@@ -120,10 +118,11 @@ export function create(card, { request, methods, curves }) {
       drawFindings({ ...current, test, version: test.version });
     }
     card.classList.toggle("stale", Boolean(drawn && drawn.test !== test));
+    const values = { name: current?.name ?? "…", least: percent(100 * constants.improbable) };
     find(".status").role = test?.error ? "status" : null; // what the test does is read like any text
     setExplainedText(
       find(".status"),
-      test?.error || translate(MEASURED[measureOf(current?.result, current?.fields)], { name: current?.name ?? "…" }),
+      test?.error || translate(WHAT_IT_DOES[current?.measure ?? PROBABILITY], values),
       tooltip,
     );
   }
@@ -132,11 +131,12 @@ export function create(card, { request, methods, curves }) {
     drawn = next;
     find(".findings").hidden = !next;
     if (!next) return;
-    const { subject, name, fields } = next;
+    const { subject, name, measure } = next;
     const { found, correlations, running } = next.test;
     const isCompared = found.deletion.random.length === constants.numOrders;
     const [conclusion, measurements] = isCompared ? faithfulnessText(name, found) : ["", ""];
-    setText(find(".findings .subject"), `${subject} · ${translate("tested on *{name}*", { name })}`);
+    const testedOn = translate("tested on *{name}* ({measure})", { name, measure: translate(measure) });
+    setText(find(".findings .subject"), `${subject} · ${testedOn}`);
     setText(find(".conclusion"), conclusion || (running ? english("Random orders are being computed.") : ""));
     setExplainedText(
       find(".measurements"),
@@ -150,7 +150,7 @@ export function create(card, { request, methods, curves }) {
       ];
       return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend, format });
     };
-    const format = measureOf(next.result, fields) === "probability" ? asPercentage : formatNumber;
+    const format = measure === PROBABILITY ? asPercentage : formatNumber;
     const charts = [
       chart(translate("{name}: patches removed", { name }), found.deletion, [
         translate("all patches"),
@@ -181,13 +181,14 @@ export function create(card, { request, methods, curves }) {
     const { index, label } = testedClass(result, chosenMethod, choices.label);
     const fields = { label: index, ...mapFields(methods, result, choices) };
     const name = chosenMethod.classSpecific ? className(result, pinnedView) : label;
-    setCurrent({ result, fields, subject: chosenMethod.subject(result, pinnedView), name });
+    const measure = measureOf(result, fields);
+    setCurrent({ result, fields, subject: chosenMethod.subject(result, pinnedView), name, measure });
   }
 
   function setCurrent(heatmap) {
     current = { ...heatmap, fields: { ...heatmap.fields, baseline } };
     const { label, against } = current.fields;
-    table.show({ result: current.result, label, against, name: current.name, baseline });
+    table.show({ ...current, label, against, baseline });
     update();
   }
 

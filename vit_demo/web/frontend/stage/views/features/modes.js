@@ -34,7 +34,7 @@ const OUTER = 0.02; // the share of tokens at either end of a component that get
 /**
  * The modes by name, each with
  * - `show(tokens, {k, background, token})`: what is shown. `colours(opacity, paper)` of it gives the colour of every
- *   token, over a photo or paper; `smooth` says whether neighbours blend.
+ *   token, over a photo or paper.
  * - `legend(shown)`: {scale: [low, high]} or {chips: [{colour, name, number}]}.
  * - `sentence(tokens, {block, k}, result)`: what one is looking at, in two sentences.
  * - `subject({k})`: the caption's first words; of similarity it is the query.
@@ -46,7 +46,7 @@ export const MODES = {
     show(tokens, { token }) {
       const values = similarities(tokens, token);
       const range = [tokens.lowest, 1];
-      return { values, range, smooth: true, colours: (...how) => heatColours(values, ...range, ...how) };
+      return { values, range, colours: (...how) => heatColours(values, ...range, ...how) };
     },
     legend: ({ range }) => ({ scale: range.map(formatCosine) }),
     sentence: ({ width }, { block }) =>
@@ -61,7 +61,7 @@ export const MODES = {
     title: english("PCA colours"),
     show({ components, foreground }, { background }) {
       const { scores, shares } = background ? foreground : components;
-      return { scores, shares, smooth: !background, colours: (opacity) => componentColours(scores, opacity) };
+      return { scores, shares, colours: (opacity) => componentColours(scores, opacity) };
     },
     legend: ({ shares }) => ({
       chips: shares.map((share, i) => ({
@@ -88,7 +88,7 @@ export const MODES = {
       const segments = known.subarray((k - 1) * count, k * count);
       const counts = Array.from({ length: k }, (_, i) => segments.reduce((sum, each) => sum + Number(each === i), 0));
       const colours = (opacity) => Array.from(segments, (segment) => [...PALETTE[segment], opacity]);
-      return { segments, counts, smooth: false, colours };
+      return { segments, counts, colours };
     },
     legend: ({ counts }) => ({
       chips: counts.map((count, i) => ({ colour: PALETTE[i], name: `${i + 1}`, number: `${count}` })),
@@ -109,7 +109,7 @@ export const MODES = {
     title: english("Norms"),
     show(tokens) {
       const range = normRange(tokens);
-      return { range, smooth: true, colours: (...how) => heatColours(tokens.norms, ...range, ...how) };
+      return { range, colours: (...how) => heatColours(tokens.norms, ...range, ...how) };
     },
     legend: ({ range }) => ({ scale: range.map(formatNumber) }),
     sentence: ({ outliers, count }) =>
@@ -133,7 +133,7 @@ export const MODES = {
     title: english("Predictions"),
     show(tokens) {
       const legend = classLegend(tokens);
-      return { legend, smooth: false, colours: (opacity) => classColours(tokens, legend, opacity) };
+      return { legend, colours: (opacity) => classColours(tokens, legend, opacity) };
     },
     legend: ({ legend }) => ({
       chips: legend.map(({ colour, name, count }) => ({ colour, name: translate(name), number: `${count}` })),

@@ -4,7 +4,6 @@
 import { pixelCanvas } from "../../../shared/dom.js";
 import { patchBox } from "../../../shared/geometry.js";
 import { hatchPatches } from "../../dropping.js";
-import { isCoarse } from "../../heatmapColours.js";
 import { outlinePatch, paintGrid, paintPicture } from "../../pictureCanvas.js";
 
 const LONGEST_LABEL = 2; // characters
@@ -12,19 +11,19 @@ const SMALLEST_LABELLED = 26; // CSS pixels
 
 /**
  * Paints a picture, {rows, columns, dropped, tokenOf}, from its `image`, and what its tokens show.
- * `colours` has an entry for each token; `smooth` blends those of neighbours; `outlined` lists [patch, line width];
+ * `colours` has an entry for each token; `outlined` lists [patch, line width];
  * `labels` holds the text and `segments` the segment of each token. All of these may be missing.
  */
 export function paintTokens(
   canvas,
   [width, height],
   picture,
-  { image, pixelated, colours, smooth, outlined = [], labels, segments },
+  { image, pixelated, colours, outlined = [], labels, segments },
 ) {
   const context = paintPicture(canvas, [width, height], image, pixelated);
   const box = { left: 0, top: 0, width, height };
   if (colours) {
-    context.imageSmoothingEnabled = smooth && !isCoarse(picture);
+    context.imageSmoothingEnabled = false;
     const pixels = patchPixels(picture, colours);
     context.drawImage(pixelCanvas(pixels, picture.columns, picture.rows), 0, 0, width, height);
   }

@@ -169,8 +169,8 @@ export function create(group, { request, change, upload, examples }) {
     tokens.pictures.forEach((picture, index) => {
       if (panes[index].hidden) return;
       const outlined = outlinesOf(tokens, picture, index, mode, query);
-      const { smooth, segments } = shown;
-      paintOne(index, picture, images[index], { colours, smooth, outlined, labels, segments });
+      const { segments } = shown;
+      paintOne(index, picture, images[index], { colours, outlined, labels, segments });
     });
     const words = subjectOf(mode, tokens, { block, k, query }, result);
     const reading = hovered ? readingOf(mode, tokens, tokenAt(tokens, hovered), shown) : "";

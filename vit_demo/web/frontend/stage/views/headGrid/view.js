@@ -4,7 +4,7 @@ import { make, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatShare, isPooling, queryName } from "../../format.js";
-import { heatCanvas, isCoarse, peakOf } from "../../heatmapColours.js";
+import { heatCanvas, peakOf } from "../../heatmapColours.js";
 import { ARROW_STEPS } from "../../pictureCanvas.js";
 import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
 
@@ -109,7 +109,6 @@ export function create(card, { request, pickHead, methods }) {
     shape = nextShape;
     grid.style.setProperty("--picture", `url("${result.pictureUrl}")`);
     grid.style.setProperty("--aspect", result.size[0] / result.size[1]);
-    grid.classList.toggle("coarse", isCoarse(result));
     grid.classList.toggle("pixelated", Boolean(result.pixelated));
     const isKnown = shown?.result === result;
     shown = { result, query: isKnown ? shown.query : null };

@@ -130,7 +130,10 @@ const tokensOf = ({ rows, columns, numTokens: tokens }) =>
   translate("{rows} × {columns} patches, {tokens} tokens in all", { rows, columns, tokens });
 
 const timeOf = ({ milliseconds, device }) =>
-  translate("{time} ms on {device}", { time: Math.max(1, Math.round(milliseconds)), device: translate(device) });
+  translate("{time} ms for this picture on {device}", {
+    time: Math.max(1, Math.round(milliseconds)),
+    device: translate(device),
+  });
 
 /** A remark on a prediction; none in most cases. */
 function noteOf({ predictions, dropped, note }, whole) {

@@ -16,11 +16,21 @@ export async function findSets(send, put) {
     const without = sets.filter((set) => set.wanted === "enough").flatMap(({ patches }) => patches);
     const reply = await send(wanted === "enough" ? { wanted, without } : { wanted });
     if (!reply?.result) return reply;
-    sets.push({ ...reply.result, wanted, isOther: sets.length > 1 });
+    sets.push({ ...reply.result, wanted });
     const isDone = sets.length === WANTED.length || (wanted === "enough" && !reply.result.patches);
-    put({ sets: [...sets], isDone, progress: null });
+    put({ sets: smallestFirst(sets), isDone, progress: null });
     if (isDone) return reply;
   }
+}
+
+/** The smallest set that is enough, those that are needed, and the other sets that are enough. */
+function smallestFirst(sets) {
+  const size = ({ patches }) => patches?.length ?? Infinity;
+  const enough = sets.filter(({ wanted }) => wanted === "enough").sort((one, other) => size(one) - size(other));
+  enough.forEach((set, i) => {
+    set.isOther = i > 0;
+  });
+  return [enough[0], ...sets.filter((set) => !enough.includes(set)), ...enough.slice(1)];
 }
 
 /** What a set shows of a class, which is one of the result's predictions; *stars* make words bold. */
@@ -49,7 +59,7 @@ function enoughText({ patches, isOther }, values) {
         values,
       )
     : translate(
-        "*1 of {all} patches is enough*: {probability} for {name}, {whole} with all patches.|*{count} of {all} patches are enough*: {probability} for {name}, {whole} with all patches.",
+        "*1 of {all} patches is enough*: {probability} for {name}, {whole} with all patches.|*{count} of {all} patches are enough*, the fewest found: {probability} for {name}, {whole} with all patches.",
         values,
       );
 }

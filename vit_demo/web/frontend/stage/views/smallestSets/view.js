@@ -6,7 +6,7 @@ import { fitInside, patchBox } from "../../../shared/geometry.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
-import { percent, targetOf } from "../../format.js";
+import { formatProbability, percent, targetOf } from "../../format.js";
 import { captionOf, findSets, spokenPatches } from "./sets.js";
 
 export const order = 32;
@@ -27,7 +27,7 @@ export const html = `
 const SIDE = 480; // pixels of a picture
 
 const OF_PROBABILITY = english(
-  "Which few patches are enough for *{name}* to keep {share} of its probability, and without which is it lost? What is left out is replaced by nothing.",
+  "Which few patches are enough for *{name}* to keep {share} of its probability, and without which is it lost? The fewest that a search finds are shown. What is left out is replaced by nothing.",
 );
 const OF_SCORE = english(
   "Which few patches are enough for *{name}* to keep {share} of its score, and without which is it lost? What is left out is replaced by nothing.",
@@ -35,6 +35,17 @@ const OF_SCORE = english(
 
 const whatItDoes = (name, scores) =>
   translate(scores === "none" ? OF_SCORE : OF_PROBABILITY, { name, share: percent(100 * constants.enoughShare) });
+
+/** Why nothing is searched for a class: of a tiny probability single patches keep any share. "" if it can be searched. */
+function refusalOf({ result, target }) {
+  if (target === result.predictions[0] || target.scores === "none" || target.probability >= constants.improbable) return "";
+  const [probability, least] = [formatProbability(target.probability), percent(100 * constants.improbable)];
+  const values = { name: target.label, probability, least };
+  return translate(
+    "*{name}* has {probability} here, too little to keep or to lose: choose a class of {least} or more.",
+    values,
+  );
+}
 
 export function create(card, { request }) {
   const find = (selector) => card.querySelector(selector);
@@ -60,13 +71,14 @@ export function create(card, { request }) {
 
   function update() {
     const task = tasks.of(current);
-    button.disabled = !current || Boolean(task?.isDone);
+    const refusal = current ? refusalOf(current) : "";
+    button.disabled = !current || Boolean(task?.isDone || refusal);
     const idle = task?.isDone ? english("Found") : english("Find the patches");
     setText(button, task?.running ? english("Cancel") : idle);
     setProgress(find(".progress"), Boolean(task?.running), task?.progress);
     find(".status").role = task?.error ? "status" : null;
     name = current?.target.label ?? name;
-    setExplainedText(find(".status"), task?.error || whatItDoes(name, current?.target.scores), tooltip);
+    setExplainedText(find(".status"), task?.error || refusal || whatItDoes(name, current?.target.scores), tooltip);
     drawSets(task?.sets ?? []);
   }
 

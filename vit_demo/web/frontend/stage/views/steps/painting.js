@@ -3,6 +3,7 @@
 import { make, pixelCanvas, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour, patchBox } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { greyOnPaper } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
 
 const FEW = 8; // so few numbers are written into their cells
@@ -107,14 +108,18 @@ function at(node, share) {
   return node;
 }
 
-/** The pixels of an input [channels, side, side], RGBA; `mean` and `std` are those of the normalization. */
-export function inputPixels(values, { channels, mean, std }) {
+/**
+ * The pixels of an input [channels, side, side], RGBA; `mean` and `std` are those of the normalization. On `paper` it is
+ * drawn as everywhere on the page: what is bright to the network is ink.
+ */
+export function inputPixels(values, { channels, mean, std, paper = false }) {
   const count = values.length / channels;
   const pixels = new Uint8ClampedArray(4 * count);
   for (let i = 0; i < count; i++) {
     for (let c = 0; c < 3; c++) {
       const channel = channels === 3 ? c : 0;
-      pixels[4 * i + c] = 255 * (values[channel * count + i] * std[channel % std.length] + mean[channel % mean.length]);
+      const level = 255 * (values[channel * count + i] * std[channel % std.length] + mean[channel % mean.length]);
+      pixels[4 * i + c] = paper ? greyOnPaper(level) : level;
     }
     pixels[4 * i + 3] = 255;
   }

@@ -19,39 +19,68 @@ import {
   strongest,
 } from "./painting.js";
 
-const ROW_WIDTH = 680; // the units in which the row of patches is laid out
-const TILE_GAP = 0.16; // of a tile
+const ROW_WIDTH = 680; // CSS pixels, or what a phone has
+const PHONE_MARGIN = 72;
+const LARGEST_STEP = 34; // from tile to tile
+const TILE = 0.86; // of a step
+const NUMBER = [26, 18]; // the width and height that a number takes
+const MOST_LINES = 7;
 
-/** Step 1: every patch as a tile, row by row; a canvas, since there can be more than a thousand. */
+/**
+ * Where the tiles of a sequence stand that is broken where a row of the picture ends: one line for each row, {row, top,
+ * skips}, of which the middle ones are left out (`skips`) if there are many, but not those around the chosen row.
+ * Tiles are `step` apart, and every `every`-th has its number.
+ */
+export function tileLines({ rows, columns }, chosenRow, width = ROW_WIDTH) {
+  const step = Math.min(LARGEST_STEP, width / columns);
+  const all = Array.from({ length: rows }, (_, row) => row);
+  const isNear = (row) => row < 2 || row === rows - 1 || Math.abs(row - chosenRow) < 2;
+  const shown = rows > MOST_LINES ? all.filter(isNear) : all;
+  let height = 0;
+  const lines = shown.map((row, i) => {
+    const skips = i > 0 && row > shown[i - 1] + 1;
+    const top = height + (skips ? NUMBER[1] : 0);
+    height = top + TILE * step + NUMBER[1] + 4;
+    return { row, top, skips };
+  });
+  return { lines, step, tile: TILE * step, height, every: Math.ceil(NUMBER[0] / step) };
+}
+
+/** Step 1: the patches as numbered tiles in reading order; on a canvas, since there can be many. */
 export function rowFigure({ result, tour }) {
   const { rows, columns, numPatches, picture } = result;
-  const perLine = Math.min(numPatches, Math.max(columns, Math.ceil(Math.sqrt(numPatches * 4))));
-  const tile = ROW_WIDTH / (perLine * (1 + TILE_GAP));
-  const step = tile * (1 + TILE_GAP);
-  const lines = Math.ceil(numPatches / perLine);
+  const width = Math.min(ROW_WIDTH, document.documentElement.clientWidth - PHONE_MARGIN);
+  const { lines, step, tile, height, every } = tileLines(result, Math.floor(tour.patch / columns), width);
   const scale = 2;
   const canvas = make("canvas", {
-    width: ROW_WIDTH * scale,
-    height: Math.ceil(lines * step * scale),
+    width: Math.ceil(columns * step * scale),
+    height: Math.ceil(height * scale),
     className: "tiles",
     role: "img",
     ariaLabel: translate("{patches} patches in a row, in reading order", { patches: numPatches }),
   });
+  canvas.style.width = `${columns * step}px`;
   const context = canvas.getContext("2d");
   context.scale(scale, scale);
   context.imageSmoothingEnabled = !result.pixelated;
-  const [width, height] = [result.size[0] / columns, result.size[1] / rows];
+  context.font = "12px system-ui, sans-serif";
+  context.textAlign = "center";
+  const [sourceWidth, sourceHeight] = [result.size[0] / columns, result.size[1] / rows];
   const stage = /** @type {Element} */ (document.querySelector(".stage"));
-  const accent = getComputedStyle(stage).getPropertyValue("--accent");
-  for (let patch = 0; patch < numPatches; patch++) {
-    const [x, y] = [(patch % perLine) * step, Math.floor(patch / perLine) * step];
-    context.globalAlpha = result.tokenOf[patch] < 0 ? 0.15 : 1;
-    const from = [(patch % columns) * width, Math.floor(patch / columns) * height, width, height];
-    context.drawImage(picture, ...from, x, y, tile, tile);
-    if (patch === tour.patch) {
-      context.strokeStyle = accent;
-      context.lineWidth = Math.max(2, tile * 0.08);
-      context.strokeRect(x, y, tile, tile);
+  const [accent, dim] = ["--accent", "--dim"].map((name) => getComputedStyle(stage).getPropertyValue(name));
+  for (const { row, top, skips } of lines) {
+    context.fillStyle = dim;
+    if (skips) context.fillText("⋮", tile / 2, top - NUMBER[1] / 3);
+    for (let column = 0; column < columns; column++) {
+      const [patch, x] = [row * columns + column, column * step];
+      context.globalAlpha = result.tokenOf[patch] < 0 ? 0.15 : 1;
+      const from = [column * sourceWidth, row * sourceHeight, sourceWidth, sourceHeight];
+      context.drawImage(picture, ...from, x, top, tile, tile);
+      context.globalAlpha = 1;
+      context.lineWidth = patch === tour.patch ? 2.5 : 0.5;
+      context.strokeStyle = patch === tour.patch ? accent : dim;
+      context.strokeRect(x + 0.5, top + 0.5, tile - 1, tile - 1);
+      if (column % every === 0) context.fillText(String(patch + 1), x + tile / 2, top + tile + 13);
     }
   }
   const caption = translate("Patch {number} of {all}: {place}. Click another one in the picture.", {
@@ -63,7 +92,7 @@ export function rowFigure({ result, tour }) {
 }
 
 /** Step 2: a patch, a filter, their products and the sum; below them all filters that were sent. */
-export function productFigure({ facts, shared, patch, tour, paint, choose }) {
+export function productFigure({ result, facts, shared, patch, tour, paint, choose }) {
   const { filters, kernel, bias } = shared;
   if (!filters) return [paint.vector(translate("token"), patch.embedded ?? patch.token)];
   const size = facts.patchValues;
@@ -75,7 +104,11 @@ export function productFigure({ facts, shared, patch, tour, paint, choose }) {
   const picture = (pixels) => pixelCanvas(pixels, side, side);
   const filterCanvas = (i) =>
     facts.channels === 3 ? picture(filterPixels(weightsOf(i))) : paint.signed(weightsOf(i), side);
-  const pixels = inputPixels(patch.pixels, { channels: facts.channels, ...shared.network });
+  const pixels = inputPixels(patch.pixels, {
+    channels: facts.channels,
+    paper: result.pixelated,
+    ...shared.network,
+  });
   const products = productsOf(patch.pixels, weightsOf(chosen), facts.channels);
   const equation = make(
     "div",
