@@ -1,7 +1,15 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
 import { createRadios, make, makeOptions, setText } from "../shared/dom.js";
-import { currentLanguage, english, formatCount, formatDecimals, formatInteger, translate } from "../shared/language.js";
+import {
+  currentLanguage,
+  english,
+  formatCount,
+  formatDecimals,
+  formatIn,
+  formatInteger,
+  translate,
+} from "../shared/language.js";
 import { sizeOf } from "../shared/link.js";
 import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
@@ -229,7 +237,6 @@ const MOST_WITHOUT_SCROLLING = 5;
 const ROWS = [
   [english("map"), ({ side }) => `${side}²`],
   [english("tokens"), ({ tokens }) => formatCount(tokens)],
-  [english("operations"), ({ operations }) => formatCount(operations, 2)],
 ];
 const RIGHT = english("right, %");
 
@@ -240,7 +247,12 @@ function createPatchSizes(host, onChange) {
 
   function set({ sizes }, value, isMeasured) {
     const accuracyOf = ({ accuracy }) => (isMeasured && accuracy !== null ? formatDecimals(accuracy, 1) : "–");
-    const rows = sizes.some(({ accuracy }) => accuracy !== null) ? [...ROWS, [RIGHT, accuracyOf]] : ROWS;
+    // The columns are narrow, so the unit stands once, in the name.
+    const [, unit] = formatCount(Math.min(...sizes.map(({ operations }) => operations)), 2).split("\u00a0");
+    const operationsOf = ({ operations }) => formatIn(unit, operations, 2);
+    const name = unit ? translate("operations, {unit}", { unit }) : english("operations");
+    const rows = [...ROWS, [name, operationsOf]];
+    if (sizes.some(({ accuracy }) => accuracy !== null)) rows.push([RIGHT, accuracyOf]);
     host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
     names.replaceChildren(
       ...["px", ...rows.map(([name]) => translate(name))].map((textContent) => make("span", { textContent })),

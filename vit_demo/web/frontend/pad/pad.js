@@ -1,7 +1,7 @@
 // @ts-check
 // The pad: one drawing, its history and the tools.
 
-import { make } from "../shared/dom.js";
+import { make, rove } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
@@ -33,6 +33,7 @@ export function createPad(element, { digits, onChange }) {
     element.querySelectorAll(".example").forEach((button, digit) => {
       button.setAttribute("aria-label", translate("Example {digit}", { digit }));
     });
+    for (const group of [".tools", ".digits"]) rove(find(group));
   }
 
   function put(next) {

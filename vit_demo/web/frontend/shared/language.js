@@ -148,6 +148,14 @@ const UNITS = [
 /** A large count with some significant digits and a unit: 5.72 M. Below 10,000 all digits. */
 export function formatCount(value, digits = 3) {
   if (value < 10_000) return formatInteger(value);
-  const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995);
-  return `${formatSignificant(value / size, digits)}\u00a0${unit}`;
+  const [, unit] = UNITS.find(([size]) => value >= size * 0.9995);
+  return `${formatIn(unit, value, digits)}\u00a0${unit}`;
+}
+
+/** A count in a unit: 5.72 of M; all digits before the point. */
+export function formatIn(unit, value, digits) {
+  const [size] = UNITS.find(([, name]) => name === unit) ?? [1];
+  return value / size < 10 ** digits
+    ? formatSignificant(value / size, digits)
+    : formatInteger(Math.round(value / size));
 }

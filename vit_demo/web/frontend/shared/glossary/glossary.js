@@ -30,7 +30,8 @@ function explainFirst(node, pattern, explanation, tooltip) {
     if (!found || part.parentElement.matches(".term")) continue;
     const rest = part.splitText(found.index);
     rest.splitText(found[0].length);
-    const term = make("button", { type: "button", className: "term", textContent: found[0] });
+    // Not a button, before and after which a line may break: the comma stays with its word.
+    const term = make("span", { role: "button", tabIndex: 0, className: "term", textContent: found[0] });
     rest.replaceWith(term);
     tooltip.attach(term, explanation);
     return;
