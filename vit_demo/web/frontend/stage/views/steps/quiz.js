@@ -2,7 +2,7 @@
 
 import { make, setText } from "../../../shared/dom.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { formatProbability, formatShare, isPooling, placeOf } from "../../format.js";
+import { formatProbability, formatShare, isPooling, placeOf, queryName } from "../../format.js";
 import { classTokenMap } from "../../result.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
 
@@ -75,7 +75,8 @@ function verdict({ options, answer }, choice) {
 
 /**
  * The question of a step, {prompt, options, answer, why, marks}, or null where it has none. `answer` is the index of the
- * right option; `marks` are the patches that the options are about, as [patch, letter].
+ * right option; `marks` are the patches that the options are about, as [patch, letter], and `map` is the map that the
+ * answer is about, which `about` describes.
  */
 export function questionOf(step, { result, facts, shared, block, tour }) {
   if (step === 0) return halfPatches(facts);
@@ -154,6 +155,11 @@ function strongestPatch(result) {
     answer,
     why: translate("Mean of all heads: {shares}.", { shares }),
     marks: patches.map((patch, i) => [patch, letters[i]]),
+    map,
+    about: translate("*{query}* · block {block}, mean of all heads", {
+      query: queryName(result, null, numBlocks - 1),
+      block: numBlocks,
+    }),
   };
 }
 
