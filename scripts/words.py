@@ -163,7 +163,7 @@ def _of_registries() -> Iterator[str]:
     yield head.TITLE
     yield from ("Source and details", method_docs.BOARD_LINK)
     for method in METHODS.values():
-        yield from (method.title, method.description, method.unit, method.recommended, method.floor.reason)
+        yield from (method.title, method.description, method.unit, method.use, method.recommended, method.floor.reason)
     for heading in ("Features", *(method.docs for method in METHODS.values())):
         yield plain(method_docs.parts(method_docs.sections()[heading])[0])
     for preset in PRESETS.values():

@@ -2,7 +2,15 @@
 
 import { fillSelect, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { againstOf, defaultQueryName, formatProbability, percent, queryName, targetOf } from "./format.js";
+import {
+  againstOf,
+  defaultQueryName,
+  formatNumber,
+  formatProbability,
+  percent,
+  queryName,
+  targetOf,
+} from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placesText } from "./places.js";
 
@@ -91,7 +99,8 @@ export function createCaption(element, onChange) {
         : translate("The attention of this patch is loading.");
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;
     }
-    if (choices.hovered === null) return summary(method, map, result, view);
+    if (choices.hovered === null || choices.hovered === view.query)
+      return before(method, result, view) + summary(method, map, result, view);
     if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
@@ -111,6 +120,13 @@ export function createCaption(element, onChange) {
   return { update, clear, announceNext };
 }
 
+/** Of a patch whose own map is shown, what the map of before, that of the default query, gives to it. */
+function before(method, result, view) {
+  if (view.query === null) return "";
+  const value = method.format(method.map(result, { ...view, query: null })[view.query]);
+  return translate("{query}: *{value}* here · ", { query: defaultQueryName(result, view.block), value });
+}
+
 /** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
 function summary(method, map, result, view) {
   const style = method.style(result);
@@ -122,9 +138,9 @@ function summary(method, map, result, view) {
 }
 
 /** Of a map whose values are shares of one whole, the part that is on no patch. */
-function restText({ isShare, format }, map, { numTokens, numPatches, dropped, hasClassToken }, { direction }) {
+function restText({ isShare, format }, map, { numTokens, numPatches, dropped, hasClassToken }, { direction, query }) {
   const numPrefix = numTokens - numPatches + dropped.length;
-  if (!isShare || direction === "to" || !numPrefix) return "";
+  if (!isShare || direction === "to" || query !== null || !numPrefix) return "";
   const values = { rest: format(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
   if (!hasClassToken) return ` · ${translate("registers: {rest}", values)}`;
   return ` · ${numPrefix > 1 ? translate("class token and registers: {rest}", values) : translate("class token: {rest}", values)}`;
@@ -139,8 +155,8 @@ function createLegend(element) {
     if (!map) return clear();
     const style = method.style(result);
     const end = scaleEnd(map, style);
-    setText(high, method.format(end));
-    setText(low, style.signed ? method.format(-end) : "0");
+    setText(high, style.signed ? translate("for {value}", { value: method.format(end) }) : method.format(end));
+    setText(low, style.signed ? translate("against {value}", { value: formatNumber(-end) }) : "0");
     bar.classList.toggle("signed", style.signed);
     const key = `${opacity} ${style.signed} ${result.pixelated}`;
     if (key !== painted) bar.style.background = heatGradient(opacity, { ...style, paper: result.pixelated });

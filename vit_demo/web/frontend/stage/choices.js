@@ -9,7 +9,8 @@ export const firstChoices = () => ({
   ...FIRST_VIEW,
   hovered: null, // a patch
   dropping: false, // whether a click drops a patch
-  follows: false, // whether the map is about the patch under the pointer; else pointing reads the map
+  // Whether the map is about the patch under the pointer; else pointing reads the map. A finger must scroll, too.
+  follows: globalThis.matchMedia?.("(hover: hover)").matches ?? true,
 });
 
 /** Whether a choice is a step of the browser's history; sliders, numbers and the pointer change the step they are in. */

@@ -13,7 +13,7 @@ import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./pictureCanvas.js";
 import { openResult } from "./result.js";
-import { createSections, createStatus, FIRST_SECTION } from "./sections.js";
+import { createSections, createStatus, createWelcome, FIRST_SECTION } from "./sections.js";
 import {
   change,
   clickPatch,
@@ -101,8 +101,13 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     sectionNames,
   });
   const views = createViews(host, viewModules, context);
-  const cards = [[find(".look"), [FIRST_SECTION]], ...views.map(({ card, sections }) => [card, sections])];
+  const cards = [
+    [find(".look"), [FIRST_SECTION]],
+    [find(".welcome"), [FIRST_SECTION]],
+    ...views.map(({ card, sections }) => [card, sections]),
+  ];
   const sections = createSections(find(".sections"), cards, (section) => onChange({ section }));
+  if (sections.isOffered("steps")) createWelcome(find(".welcome"), () => onChange({ section: "steps" }));
   return {
     replies: createReplyCache(request, () => onChange({})),
     dropping,

@@ -37,7 +37,9 @@ const ofClass = (what, sentence, reading) => ({
 });
 
 const evidenceReading = (result, view, _patch, value) =>
-  translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) });
+  translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: logits(value) });
+
+const logits = (value) => translate("{value}\u00a0logits", { value: formatNumber(value) });
 
 const ENTRIES = {
   attention: {
@@ -148,7 +150,7 @@ function contributionReading(result, view, _patch, value) {
   const other = againstOf(result, view);
   const isForOther = other && value < 0;
   const about = isForOther ? { label: other.index, against: targetOf(result, view.label).index } : view;
-  const values = { name: className(result, about), value: formatNumber(Math.abs(value)) };
+  const values = { name: className(result, about), value: logits(Math.abs(value)) };
   if (other) return translate("evidence for *{name}*: *{value}*", values);
   return value < 0
     ? translate("evidence against *{name}*: *{value}*", values)
@@ -180,7 +182,7 @@ function describe(method) {
     subject: (result, view) => (classSpecific ? about(result, view, translate(title)) : translate(title)),
     sentence: () => translate(description),
     reading: (_result, _view, _patch, value) => `*${formatNumber(value)}*`,
-    format: formatNumber,
+    format: unit === "logit" ? logits : formatNumber,
     ...ENTRIES[name],
   };
   return {
@@ -191,6 +193,8 @@ function describe(method) {
     manyPasses: method.many_passes,
     recommended: method.recommended,
     cost: COSTS[method.cost] ?? method.cost,
+    use: method.use,
+    rank: method.rank, // [place, of how many] in the benchmark of faithfulness, or null
     faintReason: floor.reason,
     isShare: floor.per_token,
     uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],
@@ -205,6 +209,10 @@ function controlOf({ name, kind }) {
   if (kind === "head") return ["head"];
   return name === "direction" ? ["direction"] : [];
 }
+
+/** How faithful a method was measured beside the others, in words; "" if it was not. */
+export const rankOf = ({ rank }) =>
+  rank ? translate("faithfulness: {place} of {all}", { place: rank[0], all: rank[1] }) : "";
 
 /** The names of the methods that are offered first, under plain words. */
 export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);

@@ -101,12 +101,14 @@ function updateButtons(stage, entry) {
   setProgress(find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
   find(".drop").setAttribute("aria-pressed", String(choices.dropping));
   find(".follow").setAttribute("aria-pressed", String(choices.follows));
+  stage.host.classList.toggle("following", isFollowing(stage));
   find(".follow").disabled = !usesPatch(stage) || choices.dropping;
   find(".restore").disabled = !parts.dropping.dropped().size;
   stage.host.classList.toggle("dropping", choices.dropping);
 }
 
 const usesPatch = ({ methods, choices }) => methods[choices.method].uses.includes("patch");
+const isFollowing = (stage) => stage.choices.follows && usesPatch(stage) && !stage.choices.dropping;
 
 export function pickHead(stage, block, head) {
   change(stage, { method: "attention", direction: "from", pinned: null, block, head });
@@ -163,6 +165,7 @@ export function patchActions(stage) {
   return {
     hover: (patch) => patch !== choices.hovered && change(stage, { hovered: patch }),
     click: (patch) => clickPatch(stage, patch),
+    isFollowed: () => isFollowing(stage),
     move(step) {
       const { result, parts } = stage;
       const from = choices.pinned ?? choices.hovered;

@@ -14,10 +14,14 @@ export function createTermList(host) {
   );
 }
 
+/** "class token" is looked for before "token". */
+const LONGEST_FIRST = [...TERMS].sort(([one], [other]) => other.split("|")[0].length - one.split("|")[0].length);
+
 /** Sets text as `setText` does, and makes the first of each term a button with its explanation. */
 export function setExplainedText(node, text, tooltip) {
   if (!setText(node, text)) return;
-  for (const [words, explanation] of TERMS) explainFirst(node, patternOf(translate(words)), explanation, tooltip);
+  for (const [words, explanation] of LONGEST_FIRST)
+    explainFirst(node, patternOf(translate(words)), explanation, tooltip);
 }
 
 /** Whole words, where a script has spaces between them. */

@@ -6,6 +6,7 @@ import { createTermList, createTooltip, setExplainedText } from "../../../shared
 import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { isFaint } from "../../heatmapColours.js";
+import { rankOf } from "../../methods.js";
 
 export const order = 20;
 export const offline = true;
@@ -14,7 +15,7 @@ export const html = `
   <section class="card about">
     <h2>What you are looking at</h2>
     <p class="sentence"></p>
-    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span></p>
+    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span><span class="pill rank"></span></p>
     <p class="hint mouse"></p>
     <p class="hint touch"></p>
     <div class="further">
@@ -38,7 +39,7 @@ export function create(card, { request }) {
     createTermList(find(".terms dl")); // in the language of now
     if (result) return;
     setText(find(".sentence"), english("Nothing yet. The colours will show what the model attends to."));
-    for (const name of [".dependence", ".cost"]) setText(find(name), "");
+    for (const name of [".dependence", ".cost", ".rank"]) setText(find(name), "");
   }
 
   function draw({ result, method, view, map, choices, chosenMethod }) {
@@ -48,6 +49,7 @@ export function create(card, { request }) {
     const dependence = method.classSpecific ? english("depends on the class") : english("the same for every class");
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
+    setText(find(".rank"), rankOf(method));
     const { mouse, touch } = hints(choices, chosenMethod, result);
     setText(find(".hint.mouse"), mouse);
     setText(find(".hint.touch"), touch);
@@ -76,13 +78,13 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
   return hasClassToken
     ? {
         mouse: english(
-          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to the class token.",
+          "Point at a patch to see what it attends to; click it, or use the arrow keys, to keep that. Esc returns to the class token.",
         ),
         touch: english("Tap a patch to see what it attends to. Tap it again to return to the class token."),
       }
     : {
         mouse: english(
-          "Point at a patch to read its value; click it, or use the arrow keys, to see what it attends to. Esc returns to all tokens.",
+          "Point at a patch to see what it attends to; click it, or use the arrow keys, to keep that. Esc returns to all tokens.",
         ),
         touch: english("Tap a patch to see what it attends to. Tap it again to return to all tokens."),
       };
