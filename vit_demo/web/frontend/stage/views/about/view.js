@@ -50,7 +50,7 @@ export function create(card, { request }) {
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
     setText(find(".rank"), rankOf(method));
-    const { mouse, touch } = hints(choices, chosenMethod, result);
+    const { mouse, touch } = hints(choices, chosenMethod);
     setText(find(".hint.mouse"), mouse);
     setText(find(".hint.touch"), touch);
     docs.setMethod(choices.method);
@@ -60,7 +60,7 @@ export function create(card, { request }) {
 }
 
 /** What pointing at a patch does now, for a mouse and for a finger. */
-function hints({ dropping }, { uses }, { hasClassToken }) {
+function hints({ dropping }, { uses }) {
   if (dropping) {
     return {
       mouse: english(
@@ -75,19 +75,12 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
       touch: english("Tap a patch to read its value."),
     };
   }
-  return hasClassToken
-    ? {
-        mouse: english(
-          "Point at a patch to see what it attends to; click it, or use the arrow keys, to keep that. Esc returns to the class token.",
-        ),
-        touch: english("Tap a patch to see what it attends to. Tap it again to return to the class token."),
-      }
-    : {
-        mouse: english(
-          "Point at a patch to see what it attends to; click it, or use the arrow keys, to keep that. Esc returns to all tokens.",
-        ),
-        touch: english("Tap a patch to see what it attends to. Tap it again to return to all tokens."),
-      };
+  return {
+    mouse: english(
+      "Point at a patch to see what it attends to; click it, or use the arrow keys, to keep that. Esc goes back.",
+    ),
+    touch: english("Tap a patch to see what it attends to. Tap it again to go back."),
+  };
 }
 
 /** Loads the section about a method when it is opened, and again when a request failed. */
