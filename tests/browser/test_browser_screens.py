@@ -20,11 +20,11 @@ SIZES = {
     "desktop at 200 %": (720, 450),
 }
 FIRST_TASK = {
-    "desktop": ["#tabs", "#model", ".look", ".predictions", ".about"],
-    "laptop": ["#tabs", "#model .size-text", ".look", ".predictions", ".about"],
-    "large tablet": ["#tabs", "#model", ".look .headline", ".look .picture", ".look .controls"],
-    "small tablet": ["#tabs", "#model", ".look .headline", ".look .picture"],
-    "phone": ["#tabs", ".look .headline", ".look .picture"],
+    "desktop": ["#tabs", "#model", ".look", ".predictions", ".welcome"],
+    "laptop": ["#tabs", "#model #patch-size", ".look", ".predictions", ".welcome"],
+    "large tablet": ["#tabs", "#model", ".welcome", ".look .headline", ".look .picture"],
+    "small tablet": ["#tabs", "#model", ".welcome", ".look .headline", ".look .picture"],
+    "phone": [".welcome", "#tabs", ".look .headline", ".look .picture"],
     "small phone": ["#tabs", ".look .headline"],
     "laptop at 200 %": [".look .headline"],
     "desktop at 200 %": [".look .headline", ".look .picture"],

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from huggingface_hub import constants
+
 from vit_demo.defaults import LARGE_PHOTO_PRESET
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
@@ -79,8 +81,18 @@ def default_photo_preset() -> str:
 
 
 def menu_entries() -> list[dict[str, Any]]:
-    """The presets of the table, as ``model_entry`` describes them, in the order of the menu."""
-    return [model_entry(preset) for preset in PRESETS.values()]
+    """The presets of the table, as ``model_entry`` describes them, in the order of the menu.
+
+    Offline (``HF_HUB_OFFLINE``) those whose weights are on this machine, with a sentence that says so.
+    """
+    entries = [model_entry(preset) for preset in PRESETS.values()]
+    here = [entry for entry in entries if entry["on_machine"]]
+    if not constants.HF_HUB_OFFLINE or len(here) == len(entries):
+        return entries
+    for entry in here:
+        if entry["task"] == "photos":
+            entry["summary"] += " This server is offline: other models of the Hub need a connection."
+    return here
 
 
 def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:

@@ -1,15 +1,7 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
 import { createRadios, make, makeOptions, setText } from "../shared/dom.js";
-import {
-  currentLanguage,
-  english,
-  formatCount,
-  formatDecimals,
-  formatIn,
-  formatInteger,
-  translate,
-} from "../shared/language.js";
+import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
 import { sizeOf } from "../shared/link.js";
 import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
@@ -236,7 +228,9 @@ const MOST_WITHOUT_SCROLLING = 5;
 /** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
 const ROWS = [
   [english("map"), ({ side }) => `${side}²`],
-  [english("tokens"), ({ tokens }) => formatCount(tokens)],
+  [english("tokens"), ({ tokens }) => formatInteger(tokens)],
+  // The columns are too narrow for a unit.
+  [english("operations, M"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
 ];
 const RIGHT = english("right, %");
 
@@ -247,12 +241,7 @@ function createPatchSizes(host, onChange) {
 
   function set({ sizes }, value, isMeasured) {
     const accuracyOf = ({ accuracy }) => (isMeasured && accuracy !== null ? formatDecimals(accuracy, 1) : "–");
-    // The columns are narrow, so the unit stands once, in the name.
-    const [, unit] = formatCount(Math.min(...sizes.map(({ operations }) => operations)), 2).split("\u00a0");
-    const operationsOf = ({ operations }) => formatIn(unit, operations, 2);
-    const name = unit ? translate("operations, {unit}", { unit }) : english("operations");
-    const rows = [...ROWS, [name, operationsOf]];
-    if (sizes.some(({ accuracy }) => accuracy !== null)) rows.push([RIGHT, accuracyOf]);
+    const rows = sizes.some(({ accuracy }) => accuracy !== null) ? [...ROWS, [RIGHT, accuracyOf]] : ROWS;
     host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
     names.replaceChildren(
       ...["px", ...rows.map(([name]) => translate(name))].map((textContent) => make("span", { textContent })),

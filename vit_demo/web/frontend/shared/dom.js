@@ -76,16 +76,23 @@ export const track = (share) =>
 
 /**
  * Makes the buttons in a host one stop of the Tab key: the pressed one, or the first that can be used. Arrow keys, Home and
- * End move between them. Called again when another one is pressed.
+ * End move between them, up and down by a row of `columns`. Called again when another one is pressed.
  */
-export function rove(host) {
-  const usable = () => [...host.querySelectorAll("button:enabled")];
+export function rove(host, columns = 1) {
+  const usable = () => [...host.querySelectorAll("button:enabled:not([hidden])")];
   const stop = usable().find((button) => button.ariaPressed === "true") ?? usable()[0];
   for (const button of host.querySelectorAll("button")) button.tabIndex = button === stop ? 0 : -1;
   host.onkeydown = (event) => {
     const all = usable();
     const at = all.indexOf(event.target);
-    const steps = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: -1 };
+    const steps = {
+      ArrowRight: at + 1,
+      ArrowDown: at + columns,
+      ArrowLeft: at - 1,
+      ArrowUp: at - columns,
+      Home: 0,
+      End: -1,
+    };
     if (at < 0 || !(event.key in steps)) return;
     event.preventDefault();
     all.at(steps[event.key] % all.length).focus();

@@ -40,6 +40,9 @@ export function translate(text, values = null) {
   return found ?? matched(text) ?? text.split(SENTENCE_END).map(ofServer).join(" ");
 }
 
+/** The name of a class in the page's language, if its catalogue has it. */
+export const translateName = (name) => catalogue.get(name) ?? name;
+
 const ofServer = (sentence) => catalogue.get(sentence) ?? matched(sentence) ?? sentence;
 
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
@@ -148,14 +151,6 @@ const UNITS = [
 /** A large count with some significant digits and a unit: 5.72 M. Below 10,000 all digits. */
 export function formatCount(value, digits = 3) {
   if (value < 10_000) return formatInteger(value);
-  const [, unit] = UNITS.find(([size]) => value >= size * 0.9995);
-  return `${formatIn(unit, value, digits)}\u00a0${unit}`;
-}
-
-/** A count in a unit: 5.72 of M; all digits before the point. */
-export function formatIn(unit, value, digits) {
-  const [size] = UNITS.find(([, name]) => name === unit) ?? [1];
-  return value / size < 10 ** digits
-    ? formatSignificant(value / size, digits)
-    : formatInteger(Math.round(value / size));
+  const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995);
+  return `${formatSignificant(value / size, digits)}\u00a0${unit}`;
 }

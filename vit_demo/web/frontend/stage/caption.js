@@ -2,15 +2,7 @@
 
 import { fillSelect, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import {
-  againstOf,
-  defaultQueryName,
-  formatNumber,
-  formatProbability,
-  percent,
-  queryName,
-  targetOf,
-} from "./format.js";
+import { againstOf, defaultQueryName, formatProbability, percent, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 import { placesText } from "./places.js";
 
@@ -99,8 +91,7 @@ export function createCaption(element, onChange) {
         : translate("The attention of this patch is loading.");
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;
     }
-    if (choices.hovered === null || choices.hovered === view.query)
-      return before(method, result, view) + summary(method, map, result, view);
+    if (choices.hovered === null || choices.hovered === view.query) return summary(method, map, result, view);
     if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
@@ -120,13 +111,6 @@ export function createCaption(element, onChange) {
   return { update, clear, announceNext };
 }
 
-/** Of a patch whose own map is shown, what the map of before, that of the default query, gives to it. */
-function before(method, result, view) {
-  if (view.query === null) return "";
-  const value = method.format(method.map(result, { ...view, query: null })[view.query]);
-  return translate("{query}: *{value}* here · ", { query: defaultQueryName(result, view.block), value });
-}
-
 /** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
 function summary(method, map, result, view) {
   const style = method.style(result);
@@ -137,10 +121,19 @@ function summary(method, map, result, view) {
     : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);
 }
 
-/** Of a map whose values are shares of one whole, the part that is on no patch. */
-function restText({ isShare, format }, map, { numTokens, numPatches, dropped, hasClassToken }, { direction, query }) {
+/**
+ * Of a map whose values are shares of one whole, the part that is on no patch; of a patch's own map, what the default
+ * query's, which is shown while nobody points, gives to this patch.
+ */
+function restText(method, map, result, view) {
+  const { isShare, format } = method;
+  const { numTokens, numPatches, dropped, hasClassToken } = result;
+  if (view.query !== null) {
+    const value = format(method.map(result, { ...view, query: null })[view.query]);
+    return ` · ${translate("{query}: *{value}* here", { query: defaultQueryName(result, view.block), value })}`;
+  }
   const numPrefix = numTokens - numPatches + dropped.length;
-  if (!isShare || direction === "to" || query !== null || !numPrefix) return "";
+  if (!isShare || view.direction === "to" || !numPrefix) return "";
   const values = { rest: format(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
   if (!hasClassToken) return ` · ${translate("registers: {rest}", values)}`;
   return ` · ${numPrefix > 1 ? translate("class token and registers: {rest}", values) : translate("class token: {rest}", values)}`;
@@ -156,7 +149,7 @@ function createLegend(element) {
     const style = method.style(result);
     const end = scaleEnd(map, style);
     setText(high, style.signed ? translate("for {value}", { value: method.format(end) }) : method.format(end));
-    setText(low, style.signed ? translate("against {value}", { value: formatNumber(-end) }) : "0");
+    setText(low, style.signed ? translate("against {value}", { value: method.format(-end) }) : "0");
     bar.classList.toggle("signed", style.signed);
     const key = `${opacity} ${style.signed} ${result.pixelated}`;
     if (key !== painted) bar.style.background = heatGradient(opacity, { ...style, paper: result.pixelated });

@@ -45,6 +45,10 @@ export async function mount({ element, props, server, watch, upload, ...given })
   find(".drop").addEventListener("click", () => change(stage, { dropping: !choices.dropping, pinned: null }));
   find(".follow").addEventListener("click", () => change(stage, { follows: !choices.follows, pinned: null }));
   find(".restore").addEventListener("click", () => parts.dropping.restoreAll());
+  find(".full").hidden = !document.fullscreenEnabled;
+  find(".full").addEventListener("click", () =>
+    document.fullscreenElement ? document.exitFullscreen() : find(".seen").requestFullscreen(),
+  );
   find(".back").addEventListener("click", () => {
     pin(stage, null);
     stage.canvas.focus({ preventScroll: true });
@@ -180,7 +184,7 @@ function showResult(stage, next, before = stage.shape) {
   for (const each of parts.views) each.show?.(next, parts.dropping.whole());
   render(stage);
   publishInput(stage);
-  Object.assign(host.dataset, { run: next.run, top1: next.predictions[0]?.label ?? "", ready: "true" });
+  Object.assign(host.dataset, { run: next.run, top1: next.predictions[0]?.name ?? "", ready: "true" });
   shownResult.publish(next);
 }
 

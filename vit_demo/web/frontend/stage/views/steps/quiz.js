@@ -1,7 +1,7 @@
 // "Predict, then reveal": a question with its options, and what the visitor answered for each picture.
 
 import { make, setText } from "../../../shared/dom.js";
-import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { formatProbability, formatShare, isPooling, placeOf, queryName } from "../../format.js";
 import { classTokenMap } from "../../result.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
@@ -188,7 +188,7 @@ function whenSettled({ blocks, prediction }, { depth_class: depthClass }) {
       : translate("after block {first} to {last}", { first, last: end });
   });
   return {
-    prompt: translate("When does “{prediction}” take the lead for good?", { prediction }),
+    prompt: translate("When does “{prediction}” take the lead for good?", { prediction: translateName(prediction) }),
     options,
     answer: ends.findIndex((end) => settled <= end),
     why:
@@ -216,7 +216,7 @@ function howSimilar({ blocks }, { depth_similarity: similarity }) {
 }
 
 function secondClass({ labels, logits, logsumexp }) {
-  const [first, ...others] = labels.classes.slice(0, 4);
+  const [first, ...others] = labels.classes.slice(0, 4).map(translateName);
   const options = [...others].sort((a, b) => a.localeCompare(b, "en"));
   const probability = formatProbability(Math.exp(logits[1] - logsumexp[0]));
   return {

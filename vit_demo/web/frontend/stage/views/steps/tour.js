@@ -30,7 +30,7 @@ export function factsOf(result, { network, filters, pooled, alike }) {
     isOfTokens: Boolean(alike),
     mixesHeads: mixes_heads,
     inputSize: input_size,
-    prediction: predictions[0]?.label ?? "",
+    prediction: predictions[0]?.name ?? "", // in English, as the server has it
   };
 }
 

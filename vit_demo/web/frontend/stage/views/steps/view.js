@@ -1,7 +1,7 @@
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
 import { make, setText } from "../../../shared/dom.js";
-import { currentLanguage, english, translate } from "../../../shared/language.js";
+import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
@@ -202,7 +202,7 @@ export function create(card, { request, change, stepCode }) {
     } else if (step === 5 && fromClassToken) {
       view.caption = () => english("Token: *the class token*");
     } else if (step > 5) {
-      const prediction = translate("Prediction: *{label}*", { label: facts.prediction });
+      const prediction = translate("Prediction: *{label}*", { label: translateName(facts.prediction) });
       view.caption = () => (facts.hasClasses && revealed ? prediction : "");
     }
     picture.show(view);
