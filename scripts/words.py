@@ -169,6 +169,7 @@ def _of_registries() -> Iterator[str]:
     for preset in PRESETS.values():
         yield re.sub(r"^\w+-\S+/\d+|^FlexiViT-\w", "{0}", preset.title)
         yield from _SENTENCE_END.split(re.sub(r"\d+\.\d", "{0}", preset.note))
+    yield from PRESETS["photos-tiny"].labels
     for photo in EXAMPLE_PHOTOS.values():
         yield from (photo.title, photo.licence)
     yield from (network["group"] for network in starting_points()["networks"])

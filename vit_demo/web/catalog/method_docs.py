@@ -26,6 +26,9 @@ FEATURES = "features"
 BOARD = "faithfulness"
 """The address of ``board_html``, from the page."""
 
+LESSONS = "lessons"
+"""The address of ``lessons_html``, from the page."""
+
 BOARD_LINK = "How faithful it is, measured beside the others"
 
 
@@ -59,6 +62,11 @@ def board_ranks() -> dict[str, int]:
     except InputError:
         return {}
     return dict(zip((row for row in rows if row in METHODS), range(1, len(rows) + 1), strict=False))
+
+
+def lessons_html() -> str:
+    """Tasks with links that open the page of this server."""
+    return to_html(read_document("lessons.md")).replace("http://127.0.0.1:7860/", "./")
 
 
 def method_html(method: str, board: str = "") -> str:

@@ -45,8 +45,8 @@ export async function mount({ element, props, server, watch, upload, ...given })
   find(".drop").addEventListener("click", () => change(stage, { dropping: !choices.dropping, pinned: null }));
   find(".follow").addEventListener("click", () => change(stage, { follows: !choices.follows, pinned: null }));
   find(".restore").addEventListener("click", () => parts.dropping.restoreAll());
-  find(".full").hidden = !document.fullscreenEnabled;
-  find(".full").addEventListener("click", () =>
+  find(".enlarge").hidden = !document.fullscreenEnabled;
+  find(".enlarge").addEventListener("click", () =>
     document.fullscreenElement ? document.exitFullscreen() : find(".seen").requestFullscreen(),
   );
   find(".back").addEventListener("click", () => {
