@@ -4,7 +4,6 @@
 import { translate } from "../../../shared/language.js";
 import { heatCanvas, peakOf } from "../../heatmapColours.js";
 import { mapsOfLevels } from "../../result.js";
-import { lineChart } from "../faithfulness/findings.js";
 import { FONT } from "./pictures.js";
 
 const table = (rows) => `${rows.map((row) => row.join()).join("\n")}\n`;
@@ -50,16 +49,20 @@ export function figureSvg({ result, opacity }, measured) {
   const top = 40 + (high + 20) * numHeads;
   const charts = measured.flatMap(({ baseline, fractions, ...sides }, row) =>
     ["deletion", "insertion"].map((name, column) => {
-      const { curve, random: randoms } = sides[name];
-      const chart = lineChart({ title: name, places: fractions, curve, randoms, ends: [], legend: [] });
-      const svg = /** @type {Element} */ (chart.querySelector("svg"));
-      for (const [key, value] of Object.entries(CHART)) svg.setAttribute(key, String(value));
+      const { curve, random } = sides[name];
+      const [most, least] = [Math.max(...curve, ...random.flat()), Math.min(0, ...curve, ...random.flat())];
+      const point = (value, k) =>
+        [fractions[k] * (CHART.width - 16), (CHART.height * (most - value)) / (most - least)].join();
+      const line = (values, colour) =>
+        `<polyline fill="none" stroke="${colour}" stroke-width="2" points="${Array.from(values, point).join(" ")}"/>`;
+      const lines = [...random.map((values) => line(values, "#ccc")), line(curve, "#5b4bdb")].join("");
       const at = `translate(${8 + column * CHART.width} ${top + row * (CHART.height + 32)})`;
-      return `<g transform="${at}"><text y="-6">${translate(name)} (${baseline})</text>${svg.outerHTML}</g>`;
+      const words = `${translate(name)} (${baseline}): ${least.toPrecision(2)} – ${most.toPrecision(2)}`;
+      return `<g transform="${at}"><text y="-6">${words}</text>${lines}</g>`;
     }),
   );
   const box = [Math.max(CELL * numBlocks, 2 * CHART.width) + 16, top + measured.length * (CHART.height + 32)];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${box.join(" ")}" font-family="${FONT}" font-size="12"><style>path{fill:none;stroke-width:2}.curve{stroke:#5b4bdb}.random{stroke:#888}.band{fill:#ddd}.rule{stroke:#ccc}</style><rect width="100%" height="100%" fill="#fff"/>
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${box.join(" ")}" font-family="${FONT}" font-size="12"><rect width="100%" height="100%" fill="#fff"/>
 ${[...heads, ...charts].join("\n")}
 </svg>
 `;
