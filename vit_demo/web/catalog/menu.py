@@ -83,16 +83,10 @@ def default_photo_preset() -> str:
 def menu_entries() -> list[dict[str, Any]]:
     """The presets of the table, as ``model_entry`` describes them, in the order of the menu.
 
-    Offline (``HF_HUB_OFFLINE``) those whose weights are on this machine, with a sentence that says so.
+    Offline (``HF_HUB_OFFLINE``) only those whose weights are on this machine.
     """
     entries = [model_entry(preset) for preset in PRESETS.values()]
-    here = [entry for entry in entries if entry["on_machine"]]
-    if not constants.HF_HUB_OFFLINE or len(here) == len(entries):
-        return entries
-    for entry in here:
-        if entry["task"] == "photos":
-            entry["summary"] += " This server is offline: other models of the Hub need a connection."
-    return here
+    return [entry for entry in entries if entry["on_machine"] or not constants.HF_HUB_OFFLINE]
 
 
 def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
