@@ -114,7 +114,7 @@ export function createCaption(element, onChange) {
 /** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
 function summary(method, map, result, view) {
   const style = method.style(result);
-  const values = { peak: method.format(peakOf(map)), floor: method.format(style.floor) };
+  const values = { peak: method.written(peakOf(map)), floor: method.written(style.floor) };
   if (!isFaint(map, style)) return placesText(method, map, result) + restText(method, map, result, view);
   return method.isShare
     ? translate("nothing stands out: no patch gets more than an even share ({floor})", values)
@@ -126,15 +126,15 @@ function summary(method, map, result, view) {
  * query's, which is shown while nobody points, gives to this patch.
  */
 function restText(method, map, result, view) {
-  const { isShare, format } = method;
+  const { isShare, written } = method;
   const { numTokens, numPatches, dropped, hasClassToken } = result;
   if (view.query !== null) {
-    const value = format(method.map(result, { ...view, query: null })[view.query]);
+    const value = written(method.map(result, { ...view, query: null })[view.query]);
     return ` · ${translate("{query}: *{value}* here", { query: defaultQueryName(result, view.block), value })}`;
   }
   const numPrefix = numTokens - numPatches + dropped.length;
   if (!isShare || view.direction === "to" || !numPrefix) return "";
-  const values = { rest: format(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
+  const values = { rest: written(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
   if (!hasClassToken) return ` · ${translate("registers: {rest}", values)}`;
   return ` · ${numPrefix > 1 ? translate("class token and registers: {rest}", values) : translate("class token: {rest}", values)}`;
 }
@@ -148,8 +148,8 @@ function createLegend(element) {
     if (!map) return clear();
     const style = method.style(result);
     const end = scaleEnd(map, style);
-    setText(high, style.signed ? translate("for {value}", { value: method.format(end) }) : method.format(end));
-    setText(low, style.signed ? translate("against {value}", { value: method.format(-end) }) : "0");
+    setText(high, style.signed ? translate("for {value}", { value: method.written(end) }) : method.written(end));
+    setText(low, style.signed ? translate("against {value}", { value: method.written(-end) }) : "0");
     bar.classList.toggle("signed", style.signed);
     const key = `${opacity} ${style.signed} ${result.pixelated}`;
     if (key !== painted) bar.style.background = heatGradient(opacity, { ...style, paper: result.pixelated });

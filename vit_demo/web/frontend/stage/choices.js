@@ -54,9 +54,9 @@ export const viewIn = (choices) =>
   Object.fromEntries(VIEW_FIELDS.filter((name) => name in choices).map((name) => [name, choices[name]]));
 
 /** What a method can show of the choices now: until a block's trace is here, its class token. */
-export function viewOf(result, { comparesClasses }, choices) {
+export function viewOf(result, { comparesClasses, uses }, choices) {
   const { block, head, direction, dropping, follows, pinned, hovered, label } = choices;
-  const patch = dropping ? null : (pinned ?? (follows ? hovered : null));
+  const patch = dropping || !uses.includes("patch") ? null : (pinned ?? (follows ? hovered : null));
   const query = patch === null || result.tokenOf[patch] < 0 ? null : patch; // a dropped patch has no attention
   const view = { block, head, direction, query, label, against: comparesClasses ? choices.against : null };
   const isComplete = hasMap(result, view) || result.traces.has(block);

@@ -182,11 +182,12 @@ function describe(method) {
     subject: (result, view) => (classSpecific ? about(result, view, translate(title)) : translate(title)),
     sentence: () => translate(description),
     reading: (_result, _view, _patch, value) => `*${formatNumber(value)}*`,
-    format: unit === "logit" ? logits : formatNumber,
+    format: formatNumber,
     ...ENTRIES[name],
   };
   return {
     ...entry,
+    written: unit === "logit" ? logits : entry.format, // with its unit, where the value stands alone
     classSpecific,
     comparesClasses: Boolean(method.compares_classes),
     unit,
