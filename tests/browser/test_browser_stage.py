@@ -155,7 +155,7 @@ def test_a_click_on_a_class_shows_the_evidence_for_it_and_requests_it_once(stage
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for seven')")
     assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
     stage.mouse.move(*point_at(stage, 0, 4))
-    assert stage.locator("#stage .value").inner_text() == "evidence against seven: 7.00"
+    assert stage.locator("#stage .value").inner_text() == "evidence against seven: 7.00\u00a0logits"
     one.click()
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for one')")
     method_button(stage, "Attention").check()
