@@ -103,18 +103,20 @@ def test_no_language_leaves_english_or_is_too_long(browser: Browser, address: st
     assert not problems, json.dumps(problems, indent=1, ensure_ascii=False)
 
 
+TERMS = (FRONTEND / "shared" / "glossary" / "texts.js").read_text(encoding="utf-8")
+
+
+def bracketed(key: str) -> str | dict[str, str]:
+    if "{count}" in key:
+        return {"other": f"⟦{key}⟧"} if "|" in key else f"⟦{key}⟧"
+    if json.dumps(key, ensure_ascii=False) in TERMS:
+        words, explanation = key.split(": ", 1)
+        return f"{bracketed(words)}: ⟦{explanation}⟧"
+    return "|".join(f"⟦{form}⟧" for form in key.split("|"))
+
+
 def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     """In a language whose words all stand in brackets, a text of ours without brackets is in no catalogue."""
-
-    terms = (FRONTEND / "shared" / "glossary" / "texts.js").read_text(encoding="utf-8")
-
-    def bracketed(key: str) -> str | dict[str, str]:
-        if "{count}" in key:
-            return {"other": f"⟦{key}⟧"} if "|" in key else f"⟦{key}⟧"
-        if json.dumps(key, ensure_ascii=False) in terms:
-            words, explanation = key.split(": ", 1)
-            return f"{bracketed(words)}: ⟦{explanation}⟧"
-        return "|".join(f"⟦{form}⟧" for form in key.split("|"))
 
     page = open_page(browser, address, "de", {key: bracketed(key) for key in page_words()})
     forgotten: set[str] = set()
