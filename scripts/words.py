@@ -163,12 +163,13 @@ def _of_registries() -> Iterator[str]:
     yield head.TITLE
     yield from ("Source and details", method_docs.BOARD_LINK)
     for method in METHODS.values():
-        yield from (method.title, method.description, method.unit, method.recommended, method.floor.reason)
+        yield from (method.title, method.description, method.unit, method.use, method.recommended, method.floor.reason)
     for heading in ("Features", *(method.docs for method in METHODS.values())):
         yield plain(method_docs.parts(method_docs.sections()[heading])[0])
     for preset in PRESETS.values():
         yield re.sub(r"^\w+-\S+/\d+|^FlexiViT-\w", "{0}", preset.title)
         yield from _SENTENCE_END.split(re.sub(r"\d+\.\d", "{0}", preset.note))
+    yield from PRESETS["photos-tiny"].labels
     for photo in EXAMPLE_PHOTOS.values():
         yield from (photo.title, photo.licence)
     yield from (network["group"] for network in starting_points()["networks"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -65,4 +66,5 @@ def method_button(page: Page, name: str) -> Locator:
     more = page.locator(".more-methods")
     if more.get_attribute("aria-expanded") == "false":
         more.click()
-    return page.locator(".all").get_by_role("radio", name=name)
+    label = page.locator("b", has_text=re.compile(f"^{re.escape(name)}$"))
+    return page.locator(".all .method", has=label).get_by_role("radio")

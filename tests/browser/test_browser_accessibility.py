@@ -159,11 +159,24 @@ def test_whatever_a_finger_touches_is_44_pixels_high(phone: Page, address: str) 
         phone.locator(".sections").get_by_role("button", name=section, exact=True).tap()
         phone.locator(content).first.wait_for()
         assert phone.evaluate(SMALL) == [], section
+        assert phone.evaluate(TINY) == [], f"{section}: no text under 12 px"
     phone.evaluate("location.hash = 'tab=photos&method=libra_fullgrad'")
     phone.locator(".against:visible").wait_for()
     assert phone.evaluate(SMALL) == []
     menu, value = (phone.locator(f".caption {part}").bounding_box() for part in (".against", ".value"))
     assert menu["y"] + menu["height"] <= value["y"], "the menu covers no text"
+
+
+TINY = """() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = new Set();
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const { parentElement: box } = node;
+    const isShown = node.data.trim() && box.checkVisibility({ visibilityProperty: true });
+    if (isShown && parseFloat(getComputedStyle(box).fontSize) < 12) found.add(box.outerHTML.slice(0, 100));
+  }
+  return [...found];
+}"""
 
 
 def focused(page: Page, presses: int) -> list[str]:
@@ -185,6 +198,16 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     places = [next(i for i, name in enumerate(order) if name.endswith(part)) for part in (*parts, *controls)]
     assert places == sorted(places) and places[0] == 0
     assert page.locator("#skip").bounding_box()["height"] >= 44
+    stops = "group => document.querySelectorAll(`${group} button[tabindex='0']`).length"
+    assert [page.evaluate(stops, group) for group in (".tools", ".digits", ".cells")] == [1, 1, 1]
+    page.locator(".digits button").first.focus()
+    for key in ("ArrowRight", "End", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.ariaLabel") == "Example 8"
+    page.emulate_media(media="print")
+    assert page.locator("#model select").is_visible() and page.locator("#patch-size").is_visible()
+    assert page.locator(".scale").first.is_visible() and page.locator(".look button:visible").count() == 0
+    page.emulate_media(media="screen")
     page.locator("#skip").focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.innerText") == "Attention"

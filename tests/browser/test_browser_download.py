@@ -79,6 +79,27 @@ def test_the_files_hold_the_packages_values(relevance: Page) -> None:
     np.testing.assert_array_equal(incoming, result.attention(direction="to"))
 
 
+def test_all_heads_and_the_curves_are_tables_and_one_figure(relevance: Page) -> None:
+    rows = [line.split(",") for line in saved(relevance, "All heads, CSV").decode().splitlines()]
+    maps = expected().attention_maps()
+    assert rows[0] == ["block", "head", "row", "column", "attention"] and len(rows) == 1 + maps.size
+    for block, head, row, column, value in rows[1::7]:
+        assert float(value) == pytest.approx(
+            maps[int(block) - 1, int(head) - 1, int(row) - 1, int(column) - 1], abs=1e-4
+        )
+    relevance.locator(".download summary").click()
+    relevance.locator(".files button", has=relevance.get_by_text("Curves, CSV", exact=True)).click()
+    relevance.locator(".download", has_text="Nothing was measured").wait_for()
+    relevance.get_by_role("button", name="Test this heatmap").click()
+    relevance.locator(".findings .randomization", has_text="randomized").wait_for()
+    curves = [line.split(",") for line in saved(relevance, "Curves, CSV").decode().splitlines()[1:]]
+    found = [float(value) for _, test, order, _, value in curves if (test, order) == ("deletion", "map")]
+    assert found == pytest.approx(expected().faithfulness("relevance").deletion.tolist(), abs=1e-4)
+    figure = ElementTree.fromstring(saved(relevance, "One figure, SVG"))
+    assert len(figure.findall(".//{*}image")) == 2 * maps.shape[0] * maps.shape[1]
+    assert len(figure.findall(".//{*}polyline")) == 2 * (1 + len({order for _, _, order, _, _ in curves} - {"map"}))
+
+
 def test_the_pictures_have_a_caption(relevance: Page) -> None:
     png = Image.open(io.BytesIO(saved(relevance, "PNG")))
     assert png.width == 896 and png.height > 896, "the caption is below the picture"

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .conftest import NOT_FIRST
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -20,11 +22,11 @@ SIZES = {
     "desktop at 200 %": (720, 450),
 }
 FIRST_TASK = {
-    "desktop": ["#tabs", "#model", ".look", ".predictions", ".about"],
-    "laptop": ["#tabs", "#model .size-text", ".look", ".predictions", ".about"],
-    "large tablet": ["#tabs", "#model", ".look .headline", ".look .picture", ".look .controls"],
-    "small tablet": ["#tabs", "#model", ".look .headline", ".look .picture"],
-    "phone": ["#tabs", ".look .headline", ".look .picture"],
+    "desktop": ["#tabs", "#model", ".look", ".predictions", ".welcome"],
+    "laptop": ["#tabs", "#model #patch-size", ".look", ".predictions", ".welcome"],
+    "large tablet": ["#tabs", "#model", ".welcome", ".look .headline", ".look .picture"],
+    "small tablet": ["#tabs", "#model", ".welcome", ".look .headline", ".look .picture"],
+    "phone": [".welcome", "#tabs", ".look .headline", ".look .picture"],
     "small phone": ["#tabs", ".look .headline"],
     "laptop at 200 %": [".look .headline"],
     "desktop at 200 %": [".look .headline", ".look .picture"],
@@ -37,7 +39,7 @@ new PerformanceObserver((list) => {
 """
 
 
-def open_page(browser: Browser, address: str, name: str) -> Page:
+def open_page(browser: Browser, address: str, name: str, *, first_visit: bool = True) -> Page:
     width, height = SIZES[name]
     is_phone = "phone" in name
     touch = "tablet" in name or is_phone
@@ -45,7 +47,7 @@ def open_page(browser: Browser, address: str, name: str) -> Page:
         viewport={"width": width, "height": height}, has_touch=touch, is_mobile=is_phone, reduced_motion="reduce"
     )
     page = context.new_page()
-    page.add_init_script(OBSERVE)
+    page.add_init_script(OBSERVE if first_visit else NOT_FIRST)
     page.goto(address)
     page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     page.wait_for_timeout(500)
@@ -72,6 +74,29 @@ def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address:
         beyond = {what: bottom for what, bottom in bottoms(page, FIRST_TASK[name]).items() if bottom > SIZES[name][1]}
         assert not beyond, tab
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    if name == "phone":
+        page.reload()
+        page.wait_for_selector('.stage[data-ready="true"]')
+        assert page.locator(".welcome").is_hidden() and page.locator(".about").is_visible(), "a deed ended the welcome"
+    page.context.close()
+
+
+def test_the_welcome_leads_to_step_by_step_and_stands_in_place_of_the_settings_words(
+    browser: Browser, address: str
+) -> None:
+    page = open_page(browser, address, "desktop")
+    assert page.locator(".about").is_hidden() and page.locator("#model .summary").is_hidden()
+    page.mouse.move(
+        *page.locator(".picture").evaluate("e => [e.getBoundingClientRect().x + 9, e.getBoundingClientRect().y + 9]")
+    )
+    assert page.locator(".welcome").is_visible(), "looking is no deed yet"
+    page.get_by_role("button", name="See it step by step").click()
+    page.locator(".steps .network .current", has_text="Picture").wait_for()
+    page.locator(".steps .part", has_text="Answer").click()
+    page.locator(".steps .network .current", has_text="you are here").wait_for()
+    assert page.locator(".steps .network .current").inner_text().split() == ["Answer", "8", "you", "are", "here"]
+    page.locator(".sections").get_by_role("button", name="Attention").click()
+    assert page.locator(".welcome").is_hidden() and page.locator("#model .summary").is_visible()
     page.context.close()
 
 
@@ -79,11 +104,11 @@ def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address:
 def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_own_card(
     browser: Browser, address: str, name: str
 ) -> None:
-    page = open_page(browser, address, name)
+    page = open_page(browser, address, name, first_visit=False)
     height = SIZES[name][1]
     assert bottoms(page, [".look .picture"])[".look .picture"] <= height
     assert page.locator(".headline").inner_text().startswith("Prediction: 7")
-    places = [page.locator(part).bounding_box()["y"] for part in (".paper", ".picture", "#preset", ".predictions")]
+    places = [page.locator(part).bounding_box()["y"] for part in (".paper", ".picture", ".predictions", "#preset")]
     assert places == sorted(places)
     numbers = page.locator(".caption .value")
     assert numbers.inner_text().endswith("%") and numbers.evaluate(
@@ -98,14 +123,15 @@ def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_
     for section, card in {"Features": ".tokens", "Step by step": ".steps", "Build": ".build"}.items():
         page.locator(".sections").get_by_role("button", name=section, exact=True).tap()
         page.wait_for_selector(f".stage {card}:visible")
-        tops = [page.locator(part).bounding_box()["y"] for part in (".sections", f".stage {card}", "#tabs")]
+        parts = (".sections", f".stage {card}", "#tabs")[: 2 if section == "Build" else 3]  # where a picture matters
+        tops = [page.locator(part).bounding_box()["y"] for part in parts]
         assert tops == sorted(tops) and tops[1] < 200, section
     page.context.close()
 
 
 @pytest.mark.parametrize("name", ["laptop", "phone"])
 def test_more_methods_open_over_the_page_and_close_by_themselves(browser: Browser, address: str, name: str) -> None:
-    page = open_page(browser, address, name)
+    page = open_page(browser, address, name, first_visit=False)
     more, methods = page.locator(".more-methods"), page.locator(".all")
     more.scroll_into_view_if_needed()
     tops = "[...document.querySelectorAll('.controls > :not(.all), .card')].map(e => e.getBoundingClientRect().top)"

@@ -42,14 +42,17 @@ def test_looking_around_sends_no_request(stage: Page) -> None:
     stage.on("request", lambda request: requests.append(request.url) if "heartbeat" not in request.url else None)
     for column in range(COLUMNS):
         stage.mouse.move(*point_at(stage, 1, column))
-    assert subject(stage).startswith("class token "), "pointing reads the map that is there"
+    assert subject(stage).startswith("patch row 2, column 5 "), "pointing shows what the patch attends to"
     expected = 100 * ATTENTION[-1, :, 0, 1 + COLUMNS + 4].mean()
     value = stage.locator("#stage .value").inner_text()
-    assert float(value.split("with ")[1].split()[0]) == pytest.approx(expected, abs=0.06)
+    kept = value.split("class token: ")[1]
+    assert kept.endswith("here") and float(kept.split()[0]) == pytest.approx(expected, abs=0.06)
     stage.get_by_role("button", name="Follow pointer").click()
     for column in range(COLUMNS):
         stage.mouse.move(*point_at(stage, 1, column))
-    assert subject(stage).startswith("patch row 2, column 5 ")
+    assert subject(stage).startswith("class token "), "pointing reads the map that is there"
+    value = stage.locator("#stage .value").inner_text()
+    assert float(value.split("with ")[1].split()[0]) == pytest.approx(expected, abs=0.06)
     stage.get_by_role("radio", name="attended to by").check()
     assert "attends to" not in " ".join(stage.locator(".about .hint").all_inner_texts())
     stage.get_by_label("Opacity").fill("30")
@@ -156,7 +159,7 @@ def test_a_click_on_a_class_shows_the_evidence_for_it_and_requests_it_once(stage
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for seven')")
     assert scene(stage)[-1] == 7 * 14 and one.get_attribute("aria-pressed") == "false"
     stage.mouse.move(*point_at(stage, 0, 4))
-    assert stage.locator("#stage .value").inner_text() == "evidence against seven: 7.00"
+    assert stage.locator("#stage .value").inner_text() == "evidence against seven: 7.00\u00a0logits"
     one.click()
     stage.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('for one')")
     method_button(stage, "Attention").check()

@@ -132,6 +132,8 @@ def test_a_question_hides_the_answer_until_it_is_answered(page: Page, address: s
     go_to(page, 7)
     rows = figure(page).locator(".rows")
     assert "veiled" in (rows.get_attribute("class") or "") and rows.get_attribute("aria-hidden") == "true"
+    bars = "bars => bars.map((bar) => [getComputedStyle(bar).backgroundColor, bar.clientWidth].join())"
+    assert len(set(rows.locator(".track i").evaluate_all(bars))) == 1, "neither colour nor length tells the answer"
     page.locator(".steps .option").first.click()
     page.locator(".steps .why", has_text="It leads").wait_for()
     assert "veiled" not in (rows.get_attribute("class") or "")
@@ -150,11 +152,12 @@ def test_the_marked_patch_is_where_the_class_token_looks(page: Page, address: st
     open_tour(page, address)
     go_to(page, 4)
     page.get_by_role("button", name="Show me").click()
-    page.locator(".steps .picture-caption", has_text="the class token attends to").wait_for()
+    page.locator(".steps .picture-caption", has_text="class token · block 6, mean of all heads").wait_for()
     attention = vit_demo.explore(example_picture(7), "digits-small").attention()
     row, column = np.unravel_index(attention.argmax(), attention.shape)
     assert page.locator(".steps .option.right").inner_text().endswith(f"row {row + 1}, column {column + 1}")
-    assert tour(page)["block"] == 5
+    page.locator(".steps .tour-picture").hover(position={"x": 340 * (column + 0.5) / 7, "y": 340 * (row + 0.5) / 7})
+    page.locator(".steps .picture-caption", has_text=f"{100 * attention.max():.1f}").wait_for()
 
 
 def test_a_step_whose_numbers_are_late_does_not_take_answers_to_the_question_before(page: Page, address: str) -> None:

@@ -41,8 +41,11 @@ test("until a block's trace is here, its class token is shown", () => {
 });
 
 test("pointing at a patch reads the map; it is the query if that is chosen, and a dropped patch never is", () => {
-  assert.equal(viewOf(result, methods.attention, { ...firstChoices(), block: 5, hovered: 3 }).query, null);
-  const choices = { ...firstChoices(), block: 5, hovered: 3, follows: true };
+  assert.equal(
+    viewOf(result, methods.attention, { ...firstChoices(), block: 5, hovered: 3, follows: false }).query,
+    null,
+  );
+  const choices = { ...firstChoices(), block: 5, hovered: 3 }; // on a mouse, pointing shows
   assert.equal(viewOf(result, methods.attention, choices).query, 3);
   assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 8 }).query, 8);
   assert.equal(viewOf(result, methods.attention, { ...choices, pinned: 9 }).query, null);
@@ -105,8 +108,11 @@ test("another class is compared with, unless the map is about none, the model la
   assert.equal(viewOf(result, methods.rollout, choices).against, null);
   const view = viewOf(result, methods.attnlrp, choices);
   assert.match(methods.attnlrp.subject(result, view), /^for \*seven rather than one\* · AttnLRP/);
-  assert.equal(methods.attnlrp.reading(result, view, 0, 2), "evidence for *seven rather than one*: *2.00*");
-  assert.equal(methods.occlusion.reading(result, view, 0, -2), "evidence for *one rather than seven*: *2.00*");
+  assert.equal(methods.attnlrp.reading(result, view, 0, 2), "evidence for *seven rather than one*: *2.00\u00a0logits*");
+  assert.equal(
+    methods.occlusion.reading(result, view, 0, -2),
+    "evidence for *one rather than seven*: *2.00\u00a0logits*",
+  );
 
   const settle = (part, after = result) => {
     const settled = { ...firstChoices(), ...part };

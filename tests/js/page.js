@@ -23,4 +23,5 @@ export const page = {
   examples: [{ name: "lion" }, { name: "tower" }],
   customModels: true,
 };
-page.first = firstState(page);
+page.start = firstState(page);
+page.first = page.start;

@@ -28,7 +28,7 @@ const result = decodeResult(fixture.payload);
 const shared = decodeNumbers(fixture.steps.shared);
 const block = decodeNumbers(fixture.steps.block);
 const facts = factsOf(result, shared);
-const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false };
+const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false, answer: false };
 const WORDS_A_MINUTE = 200;
 const steps = Array.from({ length: NUM_STEPS }, (_, step) => step);
 
@@ -175,7 +175,7 @@ test("choices that do not exist in a result are replaced", () => {
   assert.deepEqual({ ...settled, patch: 0 }, { ...FIRST, patch: 0, block: 3, fromClassToken: true });
   assert.ok(result.tokenOf[settled.patch] >= 0, "patch 0 is dropped");
   assert.ok(shared.contrast[settled.patch] > 0, "there is ink in the patch");
-  const kept = { step: 4, patch: 9, block: 1, head: 2, filter: 3, fromClassToken: false };
+  const kept = { step: 4, patch: 9, block: 1, head: 2, filter: 3, fromClassToken: false, answer: true };
   assert.deepEqual(settleTour(kept, result, shared), kept);
   assert.equal(
     settleTour({ ...FIRST, fromClassToken: true }, { ...result, hasClassToken: false }, shared).fromClassToken,

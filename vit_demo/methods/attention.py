@@ -11,10 +11,11 @@ from vit_demo.trace import Recording
 @register(
     "attention",
     title="Attention",
+    use="To see what one token attends to, in one block and one head.",
     class_specific=False,
     cost="trace",
     unit="share of attention",
-    recommended="What it attends to",
+    recommended="Attention",
     options=[BLOCK, HEAD, QUERY, DIRECTION],
 )
 def attention(

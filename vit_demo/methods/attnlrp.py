@@ -24,7 +24,15 @@ where 0.02 and 0.1 did as well; at 0 the maps of a ViT are mostly noise."""
 _SAME_SIGN = GAMMA / (2 + GAMMA)
 
 
-@register("attnlrp", title="AttnLRP", class_specific=True, cost="backward", unit="logit", signed=True)
+@register(
+    "attnlrp",
+    title="AttnLRP",
+    use="To see evidence for and against a class, traced back layer by layer.",
+    class_specific=True,
+    cost="backward",
+    unit="logit",
+    signed=True,
+)
 def attnlrp(
     model: TracedViT, images: Tensor, target: Target = None, *, against: Target = None, **options: Unpack[PassOptions]
 ) -> Tensor:

@@ -11,7 +11,14 @@ from vit_demo.trace import PassOptions, TracedViT
 from vit_demo.trace.recording import to_grid
 
 
-@register("grad_cam", title="Grad-CAM", class_specific=True, cost="backward", unit="logit")
+@register(
+    "grad_cam",
+    title="Grad-CAM",
+    use="To compare with what is known of convolutional networks.",
+    class_specific=True,
+    cost="backward",
+    unit="logit",
+)
 def grad_cam(
     model: TracedViT, images: Tensor, target: Target = None, *, against: Target = None, **options: Unpack[PassOptions]
 ) -> Tensor:

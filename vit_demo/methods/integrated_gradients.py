@@ -19,6 +19,7 @@ BACKWARD_MEMORY = 8
 @register(
     "integrated_gradients",
     title="Integrated gradients",
+    use="Where contributions should add up to the difference from a grey picture.",
     class_specific=True,
     cost="many passes",
     unit="logit",

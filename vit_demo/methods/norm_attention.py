@@ -15,6 +15,7 @@ from vit_demo.trace.recording import to_grid
 @register(
     "norm_attention",
     title="Norm-based",
+    use="To see what patches hand over, not only how much attention they get.",
     class_specific=False,
     cost="forward",
     unit="length of a vector",

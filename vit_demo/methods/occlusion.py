@@ -16,6 +16,7 @@ from vit_demo.trace.recording import scatter_to_grid
 @register(
     "occlusion",
     title="Occlusion",
+    use="To see what the prediction loses without one patch, the plainest question.",
     class_specific=True,
     cost="many passes",
     unit="log-probability",

@@ -90,6 +90,7 @@ class Method:
         cost: See ``Cost``.
         unit: Of the values; ``units.FLOORS`` says from where on they matter.
         signed: Whether values below 0 mean the opposite of those above, so that both get a colour.
+        use: When to choose it, in one sentence.
         recommended: The plain words under which the page offers it first; empty for most methods.
         options: What can be chosen beside the class.
         description: One sentence: the first of the function's docstring.
@@ -105,6 +106,7 @@ class Method:
     cost: Cost
     unit: str
     signed: bool
+    use: str
     recommended: str
     options: tuple[Option, ...]
     description: str
@@ -174,7 +176,7 @@ class Method:
 
     def to_dict(self) -> dict[str, Any]:
         """What people and programs choose by, as plain values for JSON."""
-        names = ("name", "title", "class_specific", "cost", "unit", "signed", "recommended", "description")
+        names = ("name", "title", "class_specific", "cost", "unit", "signed", "use", "recommended", "description")
         values = {name: getattr(self, name) for name in names}
         return values | {"floor": self.floor.to_dict(), "options": [one.to_dict() for one in self.options]}
 
@@ -194,6 +196,7 @@ def register(
     cost: Cost,
     unit: str,
     signed: bool = False,
+    use: str = "",
     recommended: str = "",
     options: Sequence[Option] = (),
     docs: str | None = None,
@@ -221,6 +224,7 @@ def register(
             cost=cost,
             unit=unit,
             signed=signed,
+            use=use,
             recommended=recommended,
             options=tuple(replace(option, default=_default(option, parameters)) for option in options),
             description=" ".join((inspect.getdoc(function) or title).split("\n\n")[0].split()),

@@ -41,6 +41,7 @@ Gradients = tuple[Tensor, ...] | None
 @register(
     "relevance",
     title="Relevance",
+    use="To see for a class which attention mattered to it.",
     class_specific=True,
     cost="backward",
     unit="logit",

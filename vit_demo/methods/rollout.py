@@ -8,7 +8,15 @@ from vit_demo.methods.registry import QUERY, register
 from vit_demo.trace import Recording
 
 
-@register("rollout", title="Rollout", class_specific=False, cost="trace", unit="share of the input", options=[QUERY])
+@register(
+    "rollout",
+    title="Rollout",
+    use="To follow attention through all blocks at once.",
+    class_specific=False,
+    cost="trace",
+    unit="share of the input",
+    options=[QUERY],
+)
 @torch.no_grad()
 def rollout(trace: Recording, query: int | None = 0) -> Tensor:
     """How much of each input token reaches one output token, if attention and residual each contribute half.

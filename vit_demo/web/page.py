@@ -32,7 +32,8 @@ HEADER = """
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>
 """
 FOOTER = """
-<footer><a href="./api" target="_blank" rel="noopener">API</a>{source}
+<footer><a href="./lessons" target="_blank" rel="noopener">Lessons</a>
+<a href="./api" target="_blank" rel="noopener">API</a>{source}
 <a href="https://opensource.org/license/mit" target="_blank" rel="noopener">MIT licence</a>
 <span translate="no">vit_demo {version}</span></footer>
 """

@@ -9,6 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from vit_demo import Trace
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
+from vit_demo.web.catalog import menu
 from vit_demo.web.catalog.menu import (
     EVERYDAY_PHOTOS,
     PUBLISHED_TOP1,
@@ -44,6 +45,14 @@ def test_what_the_menu_counts_is_what_the_network_does(name: str) -> None:
         assert size["accuracy"] is None or f"Right on {size['accuracy']:.1f}" in size["accuracy_text"]
     assert entry["num_blocks"] == len(trace.q) and entry["num_classes"] == len(preset.labels)
     assert entry["on_machine"]
+
+
+def test_offline_only_models_that_are_here_are_offered(monkeypatch) -> None:
+    monkeypatch.setattr(menu, "is_on_machine", lambda preset: False)
+    for offline in (False, True):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+        offered = {entry["name"] for entry in menu.menu_entries()}
+        assert offered == {name for name, preset in PRESETS.items() if not (offline and preset.source == "hub")}
 
 
 def test_the_menu_says_what_an_accuracy_is_about() -> None:

@@ -72,6 +72,22 @@ def test_a_method_links_to_its_first_row_of_the_board():
     assert "faithfulness" not in method_html(method_docs.FEATURES, method_docs.BOARD)
 
 
+def test_the_rank_of_a_method_is_its_row_of_the_board():
+    ranks = method_docs.board_ranks()
+    rows = [
+        line.split("|")[1:11] for line in method_docs.read_document("faithfulness.md").splitlines() if "<a id" in line
+    ]
+    gains = {row[0].split("</a>")[1].strip(): [float(cell.split("±")[0]) for cell in row[1:]] for row in rows}
+    means = {name: sum(gain) / len(gain) for name, gain in gains.items() if name in METHODS}
+    assert ranks == {name: place for place, name in enumerate(sorted(means, key=means.get, reverse=True), 1)}
+    assert set(ranks) == set(METHODS)
+
+
+def test_lessons_have_eight_links_to_this_page():
+    links = re.findall(r'href="([^"]*)"', method_docs.lessons_html())
+    assert len(links) == 8 and all(re.fullmatch(r"\./#[a-z_]+=.+", link) for link in links)
+
+
 def test_anchors_of_the_file_are_rows_on_the_page(monkeypatch):
     table = (
         """| method | gain |\n|---|---|\n| <a id="rollout"></a>rollout | 0.1 |\n| <a id="edges"></a>edges | 0.0 |\n"""

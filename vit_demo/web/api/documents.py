@@ -10,13 +10,13 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from vit_demo.errors import InputError
-from vit_demo.web.catalog.method_docs import BOARD, board_html, read_document, to_html
+from vit_demo.web.catalog.method_docs import BOARD, LESSONS, board_html, lessons_html, read_document, to_html
 
 PAGE = Path(__file__).with_name("document.html")
 
 
 def routes(blocks: gr.Blocks) -> list[Route]:
-    """The routes of two documents as pages, of Gradio's OpenAPI document, and of Gradio's own description.
+    """The routes of three documents as pages, of Gradio's OpenAPI document, and of Gradio's own description.
 
     Args:
         blocks: The page; Gradio would keep the description that it made for the first caller, with its address.
@@ -41,4 +41,5 @@ def routes(blocks: gr.Blocks) -> list[Route]:
     infos = [Route(f"/gradio_api/info{end}", send_info) for end in ("", "/")]
     api = document("/api", "API of vit_demo", lambda: to_html(read_document("api.md")))
     board = document(f"/{BOARD}", "Faithfulness of heatmaps", board_html)
-    return [Route("/openapi.json", RedirectResponse("gradio_api/openapi.json")), api, board, *infos]
+    lessons = document(f"/{LESSONS}", "Lessons with vit_demo", lessons_html)
+    return [Route("/openapi.json", RedirectResponse("gradio_api/openapi.json")), api, board, lessons, *infos]

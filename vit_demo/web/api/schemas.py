@@ -133,6 +133,7 @@ class MethodEntry(TypedDict):
     cost: str
     unit: str
     signed: bool
+    use: str
     recommended: str
     description: str
     floor: dict[str, Any]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from huggingface_hub import constants
+
 from vit_demo.defaults import LARGE_PHOTO_PRESET
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
@@ -79,8 +81,12 @@ def default_photo_preset() -> str:
 
 
 def menu_entries() -> list[dict[str, Any]]:
-    """The presets of the table, as ``model_entry`` describes them, in the order of the menu."""
-    return [model_entry(preset) for preset in PRESETS.values()]
+    """The presets of the table, as ``model_entry`` describes them, in the order of the menu.
+
+    Offline (``HF_HUB_OFFLINE``) only those whose weights are on this machine.
+    """
+    entries = [model_entry(preset) for preset in PRESETS.values()]
+    return [entry for entry in entries if entry["on_machine"] or not constants.HF_HUB_OFFLINE]
 
 
 def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import InputError
-from vit_demo.methods import find_method
+from vit_demo.methods import METHODS, find_method
 from vit_demo.resources import resource_folder
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ FEATURES = "features"
 
 BOARD = "faithfulness"
 """The address of ``board_html``, from the page."""
+
+LESSONS = "lessons"
+"""The address of ``lessons_html``, from the page."""
 
 BOARD_LINK = "How faithful it is, measured beside the others"
 
@@ -49,6 +52,21 @@ def board_html() -> str:
     """The faithfulness benchmark, whose rows can be linked to by the anchors of the file, such as a method's name."""
     html = to_html(read_document("faithfulness.md"))
     return re.sub(r"<tr>(\s*<td>)&lt;a id=&quot;([\w-]+)&quot;&gt;&lt;/a&gt;", r'<tr id="\2">\1', html)
+
+
+@cache
+def board_ranks() -> dict[str, int]:
+    """The place of each registered method among them in the benchmark's table, from 1; empty without the document."""
+    try:
+        rows = re.findall(r'^\| <a id="(\w+)"></a>', read_document("faithfulness.md"), re.MULTILINE)
+    except InputError:
+        return {}
+    return dict(zip((row for row in rows if row in METHODS), range(1, len(rows) + 1), strict=False))
+
+
+def lessons_html() -> str:
+    """Tasks with links that open the page of this server."""
+    return to_html(read_document("lessons.md")).replace("http://127.0.0.1:7860/", "./")
 
 
 def method_html(method: str, board: str = "") -> str:

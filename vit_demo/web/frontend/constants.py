@@ -6,6 +6,7 @@ from typing import Any
 from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
 from vit_demo.methods import Method
 from vit_demo.render import colours
+from vit_demo.web.catalog.method_docs import board_ranks
 
 COLOURS = {
     "body_background_fill": ("#f7f7f8", "#0f1013"),
@@ -39,7 +40,13 @@ def constants() -> dict[str, Any]:
 
 def method_entries(methods: Iterable[Method]) -> list[dict[str, Any]]:
     """Explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
+    ranks = board_ranks()
     return [
-        {**method.to_dict(), "many_passes": method.is_slow, "compares_classes": method.compares_classes}
+        {
+            **method.to_dict(),
+            "many_passes": method.is_slow,
+            "compares_classes": method.compares_classes,
+            "rank": [ranks[method.name], len(ranks)] if method.name in ranks else None,
+        }
         for method in methods
     ]

@@ -72,6 +72,7 @@ export interface MethodEntry {
   cost: string;
   unit: string;
   signed: boolean;
+  use: string;
   recommended: string;
   description: string;
   floor: Record<string, any>;

@@ -24,9 +24,10 @@ export function mount({ element, server, upload, ...given }) {
   const find = (selector) => element.querySelector(selector);
   const models = new Map(given.models.map((model) => [model.name, model]));
 
+  const page = { models, defaults, examples, customModels };
+  page.start = firstState(page); // what a link is about is the same for everyone
   const remembered = models.get(readSetting(PHOTO_MODEL));
   if (remembered?.on_machine) defaults.photos = remembered.name;
-  const page = { models, defaults, examples, customModels };
   page.first = firstState(page);
   menuModels.publish(models);
 
@@ -55,7 +56,7 @@ export function mount({ element, server, upload, ...given }) {
   });
   const ofDigit = { onPicture: (picture) => pageState.chooseTask("digits", { picture }), say: pad.say };
   createModelView(find("#model-view"));
-  createShare(element, pageState, models);
+  createShare(element, pageState, page);
   acceptGlobalDrop(element, find(".veil"), (file, target) =>
     find("#pad").contains(target) ? photo.take(file, ofDigit) : photo.take(file),
   );
@@ -136,12 +137,12 @@ const WITHOUT = {
   second: english("Link copied, without the second picture: a link can hold only example pictures."),
 };
 
-function createShare(element, pageState, models) {
+function createShare(element, pageState, page) {
   const message = element.querySelector(".shared");
 
   async function share() {
     const state = pageState.get();
-    const { href } = new URL(`#${encodeLink(state, models)}`, location.href);
+    const { href } = new URL(`#${encodeLink(state, page)}`, location.href);
     const isCopied = await copyText(href);
     if (!isCopied) message.textContent = href;
     else message.textContent = WITHOUT[leftOut(state)] ?? COPIED;

@@ -1,7 +1,7 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
 import { createRadios, make, makeOptions, setText } from "../shared/dom.js";
-import { currentLanguage, english, formatCount, formatDecimals, formatInteger, translate } from "../shared/language.js";
+import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
 import { sizeOf } from "../shared/link.js";
 import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
@@ -228,8 +228,9 @@ const MOST_WITHOUT_SCROLLING = 5;
 /** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
 const ROWS = [
   [english("map"), ({ side }) => `${side}²`],
-  [english("tokens"), ({ tokens }) => formatCount(tokens)],
-  [english("operations"), ({ operations }) => formatCount(operations, 2)],
+  [english("tokens"), ({ tokens }) => formatInteger(tokens)],
+  // The columns are too narrow for a unit.
+  [english("operations, M"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
 ];
 const RIGHT = english("right, %");
 

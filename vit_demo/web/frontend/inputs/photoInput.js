@@ -1,7 +1,7 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
-import { documentEvents, make, setText } from "../shared/dom.js";
+import { documentEvents, make, rove, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
@@ -140,6 +140,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
       button.setAttribute("aria-pressed", String(examples[i].name === picture?.example));
       if (examples[i] === example) reveal(button);
     });
+    rove(find("#photos"));
   }
 
   /** Moves the strip of examples, but not the page, until a button is in sight. */

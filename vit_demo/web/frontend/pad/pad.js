@@ -1,7 +1,7 @@
 // @ts-check
 // The pad: one drawing, its history and the tools.
 
-import { make } from "../shared/dom.js";
+import { make, rove } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
@@ -39,6 +39,7 @@ export function createPad(element, { digits, photos, onFile, onChange }) {
     element.querySelectorAll(".example").forEach((button, digit) => {
       button.setAttribute("aria-label", translate("Example {digit}", { digit }));
     });
+    for (const group of [".tools", ".digits"]) rove(find(group));
   }
 
   function put(next) {

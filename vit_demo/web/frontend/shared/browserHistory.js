@@ -21,8 +21,8 @@ export function syncHistory(element, pageState, page, linked, browser = window) 
   function write(state, how) {
     clearTimeout(timer);
     timer = 0;
-    const fragment = `#${encodeLink(state, page.models)}`;
-    history[how === PUSH ? "pushState" : "replaceState"](encodeEntry(state, page.models), "", fragment);
+    const fragment = `#${encodeLink(state, page)}`;
+    history[how === PUSH ? "pushState" : "replaceState"](encodeEntry(state, page), "", fragment);
     // A page in a frame of Hugging Face cannot change the address that the visitor sees, but Hugging Face can.
     if (browser.parent !== browser) browser.parent.postMessage({ hash: fragment }, SPACES);
   }
@@ -57,8 +57,8 @@ export function syncHistory(element, pageState, page, linked, browser = window) 
 }
 
 /** A step of the history: a link for each tab, and the upload, which no link holds. */
-export function encodeEntry(state, models) {
-  const links = Object.fromEntries(TASKS.map((task) => [task, encodeLink({ ...state, task }, models)]));
+export function encodeEntry(state, page) {
+  const links = Object.fromEntries(TASKS.map((task) => [task, `tab=${task}&${encodeLink({ ...state, task }, page)}`]));
   const uploads = Object.fromEntries(TASKS.map((task) => [task, state[task].picture?.upload && state[task].picture]));
   return { task: state.task, links, uploads };
 }

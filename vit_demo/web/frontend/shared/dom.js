@@ -74,6 +74,31 @@ export async function copyText(text) {
 export const track = (share) =>
   make("span", { className: "track" }, make("i", { style: `width: ${100 * Math.max(0, share)}%` }));
 
+/**
+ * Makes the buttons in a host one stop of the Tab key: the pressed one, or the first that can be used. Arrow keys, Home and
+ * End move between them, up and down by a row of `columns`. Called again when another one is pressed.
+ */
+export function rove(host, columns = 1) {
+  const usable = () => [...host.querySelectorAll("button:enabled:not([hidden])")];
+  const stop = usable().find((button) => button.ariaPressed === "true") ?? usable()[0];
+  for (const button of host.querySelectorAll("button")) button.tabIndex = button === stop ? 0 : -1;
+  host.onkeydown = (event) => {
+    const all = usable();
+    const at = all.indexOf(event.target);
+    const steps = {
+      ArrowRight: at + 1,
+      ArrowDown: at + columns,
+      ArrowLeft: at - 1,
+      ArrowUp: at - columns,
+      Home: 0,
+      End: -1,
+    };
+    if (at < 0 || !(event.key in steps)) return;
+    event.preventDefault();
+    all.at(steps[event.key] % all.length).focus();
+  };
+}
+
 /** The options of a select from [value, words]. */
 export const makeOptions = (options) => options.map(([value, textContent]) => make("option", { value, textContent }));
 

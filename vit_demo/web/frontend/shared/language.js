@@ -40,6 +40,9 @@ export function translate(text, values = null) {
   return found ?? matched(text) ?? text.split(SENTENCE_END).map(ofServer).join(" ");
 }
 
+/** The name of a class in the page's language, if its catalogue has it. */
+export const translateName = (name) => catalogue.get(name) ?? name;
+
 const ofServer = (sentence) => catalogue.get(sentence) ?? matched(sentence) ?? sentence;
 
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);

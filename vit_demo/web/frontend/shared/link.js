@@ -2,10 +2,14 @@
 // The state of the page as the fragment of its address, and back. Whatever comes from an address is checked here.
 
 import { decodeStrokes, encodeStrokes, PENS } from "../pad/strokes.js";
+import { english } from "./language.js";
 import { TASKS } from "./pageState.js";
 
 export const FITS = ["crop", "squash", "keep"];
 
+const NOT_IN_IT = english(
+  "The picture of this link is not in it: links never hold a visitor’s own photos. Choose one, or draw a digit.",
+);
 const WIDTHS = Object.values(PENS);
 const REPOSITORY = /^[A-Za-z0-9_][\w.-]{0,95}\/[A-Za-z0-9_][\w.-]{0,95}(@[\w.-]{1,100})?$/;
 
@@ -21,19 +25,21 @@ export function firstState({ models, defaults, examples }) {
 }
 
 /**
- * The fragment for a state, without "#". A photo of the visitor's own is left out, and so is a drawing that is too long;
- * `leftOut(state)` tells which.
+ * The fragment for a state, without "#": what differs from `page.start`. A photo of the visitor's own is left out, and so
+ * is a drawing that is too long; `leftOut(state)` tells which.
  */
-export function encodeLink(state, models) {
+export function encodeLink(state, { models, start }) {
   const { task, view } = state;
   const { picture, preset, patchSize, fit } = state[task];
+  const first = start[task];
   const model = models.get(preset);
+  const isFirst = JSON.stringify(picture) === JSON.stringify(first.picture);
   const fields = {
-    tab: task,
-    model: preset,
-    patch_size: patchSize,
-    fit: task === "photos" && fit !== "crop" ? fit : null,
-    ...pictureFields(picture),
+    tab: task === TASKS[0] ? null : task,
+    model: preset === first.preset ? null : preset,
+    patch_size: patchSize === model?.default_patch_size ? null : patchSize,
+    fit: fit === first.fit ? null : fit,
+    ...(isFirst ? {} : pictureFields(picture)),
     ...encodeView(view, model?.num_blocks),
   };
   const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
@@ -45,7 +51,9 @@ const readable = (value) => encodeURIComponent(value).replace(/%(2F|3A|2C|40)/g,
 
 function pictureFields(picture) {
   if (!picture || picture.refused) return { picture: "none" };
-  if (picture.strokes) return { strokes: encodeStrokes(picture.strokes, WIDTHS) };
+  const strokes = picture.strokes && encodeStrokes(picture.strokes, WIDTHS);
+  if (picture.upload || strokes === null) return { picture: "own" };
+  if (strokes) return { strokes };
   return { digit: picture.digit, photo: picture.example };
 }
 
@@ -61,7 +69,7 @@ export function leftOut(/** @type {import("./pageState.js").State} */ state) {
 }
 
 /**
- * The state that a fragment describes, or null for one that describes none; `page` is {models, defaults, examples,
+ * The state that a fragment describes, or null for one that describes none; `page` is {models, start, examples,
  * customModels}. What is missing or makes no sense is as when the page opens. `model` beside the state is the name of a
  * model that is not on the menu yet, or whose weights are to be downloaded first, with the patch size for it.
  *
@@ -69,16 +77,16 @@ export function leftOut(/** @type {import("./pageState.js").State} */ state) {
  */
 export function decodeLink(fragment, page) {
   const fields = new URLSearchParams(fragment.replace(/^#/, "").slice(0, 4000));
-  const name = fields.get("tab") ?? (fields.has("section") ? TASKS[0] : null); // #section=steps is easy to remember
+  const name = fields.get("tab") ?? (NAMES.some((each) => fields.has(each)) ? TASKS[0] : null);
   const task = TASKS.find((each) => each === name);
   if (!task) return null;
-  const state = firstState(page);
+  const state = page.start;
   /** @type {any} */
   const tab = { ...state[task], ...decodePicture(fields, task, page) };
   const fit = FITS.find((each) => each === fields.get("fit"));
   if (task === "photos" && fit) tab.fit = fit;
   const size = integer(fields.get("patch_size"), 1, 10_000);
-  const wanted = fields.get("model") ?? "";
+  const wanted = fields.get("model") ?? state[task].preset;
   const known = page.models.get(wanted);
   /** @type {{name: string, patchSize: number | null} | null} */
   let model = null;
@@ -91,6 +99,7 @@ export function decodeLink(fragment, page) {
 
 function decodePicture(fields, task, { examples }) {
   if (fields.get("picture") === "none") return { picture: null };
+  if (fields.get("picture") === "own") return { picture: { refused: NOT_IN_IT } };
   if (task === "photos") {
     const example = examples.find(({ name }) => name === fields.get("photo"));
     return example ? { picture: { example: example.name } } : {};
@@ -178,6 +187,9 @@ const FIELDS = [
   ["columns", "", "compare", null, { write: encodeColumns, read: decodeColumns }],
   ["network", "", "network", null, { write: encodeNetwork, read: decodeNetwork }],
 ];
+
+/** The names of which one is enough to tell a link: #section=steps is easy to remember. */
+const NAMES = ["model", "patch_size", "digit", "strokes", "picture", ...FIELDS.map(([field]) => field)];
 
 const partOf = (view, part) => (part ? view[part] : view);
 

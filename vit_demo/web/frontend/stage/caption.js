@@ -91,7 +91,7 @@ export function createCaption(element, onChange) {
         : translate("The attention of this patch is loading.");
       return `${state} ${translate("Shown: {query}.", { query: defaultQueryName(result, view.block) })}`;
     }
-    if (choices.hovered === null) return summary(method, map, result, view);
+    if (choices.hovered === null || choices.hovered === view.query) return summary(method, map, result, view);
     if (result.tokenOf[choices.hovered] < 0) return english("this patch is removed");
     return method.reading(result, view, choices.hovered, map[choices.hovered]);
   }
@@ -114,18 +114,27 @@ export function createCaption(element, onChange) {
 /** Where the map is strong; if no value reaches the floor of its unit, that nothing stands out. */
 function summary(method, map, result, view) {
   const style = method.style(result);
-  const values = { peak: method.format(peakOf(map)), floor: method.format(style.floor) };
+  const values = { peak: method.written(peakOf(map)), floor: method.written(style.floor) };
   if (!isFaint(map, style)) return placesText(method, map, result) + restText(method, map, result, view);
   return method.isShare
     ? translate("nothing stands out: no patch gets more than an even share ({floor})", values)
     : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);
 }
 
-/** Of a map whose values are shares of one whole, the part that is on no patch. */
-function restText({ isShare, format }, map, { numTokens, numPatches, dropped, hasClassToken }, { direction }) {
+/**
+ * Of a map whose values are shares of one whole, the part that is on no patch; of a patch's own map, what the default
+ * query's, which is shown while nobody points, gives to this patch.
+ */
+function restText(method, map, result, view) {
+  const { isShare, written } = method;
+  const { numTokens, numPatches, dropped, hasClassToken } = result;
+  if (view.query !== null) {
+    const value = written(method.map(result, { ...view, query: null })[view.query]);
+    return ` · ${translate("{query}: *{value}* here", { query: defaultQueryName(result, view.block), value })}`;
+  }
   const numPrefix = numTokens - numPatches + dropped.length;
-  if (!isShare || direction === "to" || !numPrefix) return "";
-  const values = { rest: format(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
+  if (!isShare || view.direction === "to" || !numPrefix) return "";
+  const values = { rest: written(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
   if (!hasClassToken) return ` · ${translate("registers: {rest}", values)}`;
   return ` · ${numPrefix > 1 ? translate("class token and registers: {rest}", values) : translate("class token: {rest}", values)}`;
 }
@@ -139,8 +148,8 @@ function createLegend(element) {
     if (!map) return clear();
     const style = method.style(result);
     const end = scaleEnd(map, style);
-    setText(high, method.format(end));
-    setText(low, style.signed ? method.format(-end) : "0");
+    setText(high, style.signed ? translate("for {value}", { value: method.written(end) }) : method.written(end));
+    setText(low, style.signed ? translate("against {value}", { value: method.written(-end) }) : "0");
     bar.classList.toggle("signed", style.signed);
     const key = `${opacity} ${style.signed} ${result.pixelated}`;
     if (key !== painted) bar.style.background = heatGradient(opacity, { ...style, paper: result.pixelated });

@@ -9,7 +9,8 @@ export const firstChoices = () => ({
   ...FIRST_VIEW,
   hovered: null, // a patch
   dropping: false, // whether a click drops a patch
-  follows: false, // whether the map is about the patch under the pointer; else pointing reads the map
+  // Whether the map is about the patch under the pointer; else pointing reads the map. A finger must scroll, too.
+  follows: globalThis.matchMedia?.("(hover: hover)").matches ?? true,
 });
 
 /** Whether a choice is a step of the browser's history; sliders, numbers and the pointer change the step they are in. */
@@ -53,9 +54,9 @@ export const viewIn = (choices) =>
   Object.fromEntries(VIEW_FIELDS.filter((name) => name in choices).map((name) => [name, choices[name]]));
 
 /** What a method can show of the choices now: until a block's trace is here, its class token. */
-export function viewOf(result, { comparesClasses }, choices) {
+export function viewOf(result, { comparesClasses, uses }, choices) {
   const { block, head, direction, dropping, follows, pinned, hovered, label } = choices;
-  const patch = dropping ? null : (pinned ?? (follows ? hovered : null));
+  const patch = dropping || !uses.includes("patch") ? null : (pinned ?? (follows ? hovered : null));
   const query = patch === null || result.tokenOf[patch] < 0 ? null : patch; // a dropped patch has no attention
   const view = { block, head, direction, query, label, against: comparesClasses ? choices.against : null };
   const isComplete = hasMap(result, view) || result.traces.has(block);

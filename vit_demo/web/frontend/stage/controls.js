@@ -3,7 +3,7 @@
 import { choice, documentEvents, MOST_SEGMENTS, make, segmentChoice, setText, slider } from "../shared/dom.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
 import { percent } from "./format.js";
-import { recommendedMethods } from "./methods.js";
+import { rankOf, recommendedMethods } from "./methods.js";
 
 /** Why a control has no effect on the maps of a method. */
 const REASONS = {
@@ -92,7 +92,7 @@ const NO_CLASSES = english("This model has no classifier head, so no map can be 
  */
 function createMethodChoice(host, list, methods, { group, sectionNames, onChange, retry }) {
   const choose = (method) => onChange({ method });
-  const recommended = recommendedMethods(methods).map((name) => [name, methods[name].label]);
+  const recommended = recommendedMethods(methods).map((name) => [name, methods[name].recommended]);
   const plainHost = make("div", { className: "plain" });
   const more = make("button", { type: "button", className: "quiet more-methods" });
   const plain = segmentChoice(plainHost, english("Show"), group("recommended"), recommended, choose);
@@ -106,9 +106,11 @@ function createMethodChoice(host, list, methods, { group, sectionNames, onChange
     input.addEventListener("change", () => choose(name));
     const scope = method.classSpecific ? english("for a class") : english("same for every class");
     const about = make("small", {}, scope, " · ", method.cost);
-    const words = make("span", {}, make("b", { textContent: method.label }), about);
+    const rank = make("small");
+    const use = make("small", { textContent: method.use });
+    const words = make("span", {}, make("b", { textContent: method.label }), use, about, rank);
     const face = make("label", { className: "method" }, input, words);
-    return { name, method, input, face };
+    return { name, method, input, face, rank };
   });
   list.setAttribute("role", "radiogroup");
   list.setAttribute("aria-label", english("All methods"));
@@ -130,13 +132,14 @@ function createMethodChoice(host, list, methods, { group, sectionNames, onChange
     setText(more, isPlain ? english("More") : translate("More: {method}", { method: translate(label) }));
     more.classList.toggle("chosen", !isPlain);
     const hasClasses = Boolean(result?.predictions.length);
-    for (const { name, method, input, face } of rows) {
+    for (const { name, method, input, face, rank } of rows) {
+      setText(rank, rankOf(method));
       input.checked = name === choices.method;
       input.disabled = !result || (method.classSpecific && !hasClasses);
       face.title = result && input.disabled ? NO_CLASSES : "";
     }
     for (const input of plainHost.querySelectorAll("input")) {
-      const { classSpecific, recommended: words } = methods[input.dataset.value];
+      const { classSpecific, label: words } = methods[input.dataset.value];
       input.disabled = !result || (classSpecific && !hasClasses);
       input.parentElement.title = result && input.disabled ? NO_CLASSES : words;
     }

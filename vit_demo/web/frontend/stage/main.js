@@ -13,7 +13,7 @@ import { describeMethods } from "./methods.js";
 import { createCurves, mapFields, servedMap } from "./onDemand.js";
 import { listenToPatches } from "./pictureCanvas.js";
 import { openResult } from "./result.js";
-import { createSections, createStatus, FIRST_SECTION } from "./sections.js";
+import { createSections, createStatus, createWelcome, FIRST_SECTION } from "./sections.js";
 import {
   change,
   clickPatch,
@@ -46,6 +46,10 @@ export async function mount({ element, props, server, watch, upload, ...given })
   find(".smooth").addEventListener("click", () => change(stage, { smooth: !choices.smooth }));
   find(".follow").addEventListener("click", () => change(stage, { follows: !choices.follows, pinned: null }));
   find(".restore").addEventListener("click", () => parts.dropping.restoreAll());
+  find(".enlarge").hidden = !document.fullscreenEnabled;
+  find(".enlarge").addEventListener("click", () =>
+    document.fullscreenElement ? document.exitFullscreen() : find(".seen").requestFullscreen(),
+  );
   find(".back").addEventListener("click", () => {
     pin(stage, null);
     stage.canvas.focus({ preventScroll: true });
@@ -102,8 +106,13 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     sectionNames,
   });
   const views = createViews(host, viewModules, context);
-  const cards = [[find(".look"), [FIRST_SECTION]], ...views.map(({ card, sections }) => [card, sections])];
+  const cards = [
+    [find(".look"), [FIRST_SECTION]],
+    [find(".welcome"), [FIRST_SECTION]],
+    ...views.map(({ card, sections }) => [card, sections]),
+  ];
   const sections = createSections(find(".sections"), cards, (section) => onChange({ section }));
+  if (sections.isOffered("steps")) createWelcome(find(".welcome"), () => onChange({ section: "steps" }));
   return {
     replies: createReplyCache(request, () => onChange({})),
     dropping,
@@ -176,7 +185,7 @@ function showResult(stage, next, before = stage.shape) {
   for (const each of parts.views) each.show?.(next, parts.dropping.whole());
   render(stage);
   publishInput(stage);
-  Object.assign(host.dataset, { run: next.run, top1: next.predictions[0]?.label ?? "", ready: "true" });
+  Object.assign(host.dataset, { run: next.run, top1: next.predictions[0]?.name ?? "", ready: "true" });
   shownResult.publish(next);
 }
 

@@ -42,7 +42,9 @@ const ofClass = (what, sentence, reading, ofScore = sentence) => ({
 });
 
 const evidenceReading = (result, view, _patch, value) =>
-  translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: formatNumber(value) });
+  translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: logits(value) });
+
+const logits = (value) => translate("{value}\u00a0logits", { value: formatNumber(value) });
 
 const ENTRIES = {
   attention: {
@@ -163,7 +165,7 @@ function contributionReading(result, view, _patch, value) {
   const other = againstOf(result, view);
   const isForOther = other && value < 0;
   const about = isForOther ? { label: other.index, against: targetOf(result, view.label).index } : view;
-  const values = { name: className(result, about), value: formatNumber(Math.abs(value)) };
+  const values = { name: className(result, about), value: logits(Math.abs(value)) };
   if (other) return translate("evidence for *{name}*: *{value}*", values);
   return value < 0
     ? translate("evidence against *{name}*: *{value}*", values)
@@ -200,12 +202,15 @@ function describe(method) {
   };
   return {
     ...entry,
+    written: unit === "logit" ? logits : entry.format, // with its unit, where the value stands alone
     classSpecific,
     comparesClasses: Boolean(method.compares_classes),
     unit,
     manyPasses: method.many_passes,
     recommended: method.recommended,
     cost: entry.cost ?? COSTS[method.cost] ?? method.cost,
+    use: method.use,
+    rank: method.rank, // [place, of how many] in the benchmark of faithfulness, or null
     faintReason: floor.reason,
     isShare: floor.per_token,
     uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],
@@ -220,6 +225,10 @@ function controlOf({ name, kind }) {
   if (kind === "head") return ["head"];
   return name === "direction" ? ["direction"] : [];
 }
+
+/** How faithful a method was measured beside the others, in words; "" if it was not. */
+export const rankOf = ({ rank }) =>
+  rank ? translate("faithfulness: {place} of {all}", { place: rank[0], all: rank[1] }) : "";
 
 /** The names of the methods that are offered first, under plain words. */
 export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);

@@ -99,13 +99,15 @@ const NO_BRUSH = { isOn: () => false };
  * Calls `hover(patch | null)`, `click(patch)`, `move([down, right])`, `press()` and `leave()` for what the visitor does
  * on the canvas; `getGrid()` returns {rows, columns}, or null while there is nothing to point at. `brush` is
  * {isOn(), start(patch), over(patch), end()}: while it is on, a pressed pointer brushes over patches and clicks none.
+ * `isFollowed()` tells whether a finger points, too.
  */
-export function listenToPatches(canvas, getGrid, { hover, click, move, press, leave, brush = NO_BRUSH }) {
+export function listenToPatches(canvas, getGrid, actions) {
+  const { hover, click, move, press, leave, brush = NO_BRUSH, isFollowed = () => false } = actions;
   let brushed = null; // the last patch under a pressed brush
   const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
   canvas.addEventListener("pointermove", (event) => {
     // A finger that scrolls past is not pointing at anything; a tap arrives as a click.
-    if (event.pointerType !== "touch" && getGrid()) hover(patchUnder(event));
+    if ((event.pointerType !== "touch" || isFollowed()) && getGrid()) hover(patchUnder(event));
     const patch = brushed === null ? null : patchUnder(event);
     if (patch !== null && patch !== brushed) brush.over(patch);
     if (patch !== null) brushed = patch;

@@ -1,6 +1,7 @@
 // @ts-check
 // A result: the payload of one forward pass, decoded, with everything that can be drawn without another request.
 
+import { translateName } from "../shared/language.js";
 import { inkOnPaper } from "./heatmapColours.js";
 
 /**
@@ -56,7 +57,12 @@ export function decodeResult(payload) {
 /** @param {import("../types").PredictionsPayload} predictions */
 function decodePredictions({ indices, probabilities, scores, labels }) {
   const [index, probability] = [decodeUint16(indices), decodeFloat32(probabilities)];
-  return labels.map((label, i) => ({ index: index[i], label, probability: probability[i], scores }));
+  return labels.map((name, i) => ({
+    ...{ index: index[i], name, probability: probability[i], scores },
+    get label() {
+      return translateName(name);
+    },
+  }));
 }
 
 /** The index of each patch's token; -1 for a dropped patch. */

@@ -1,8 +1,8 @@
 // The sections of the stage: each card belongs to one or several, and one section is open at a time.
 
-import { make, setText } from "../shared/dom.js";
+import { documentEvents, make, setText } from "../shared/dom.js";
 import { english } from "../shared/language.js";
-import { resultStatus, retryResult } from "../shared/pageState.js";
+import { readSetting, resultStatus, retryResult, storeSetting } from "../shared/pageState.js";
 
 /** The sections in their order, as [name, title]. One without a card of its own is not offered. */
 const SECTIONS = [
@@ -50,6 +50,23 @@ export function createSections(bar, cards, onChoose) {
   const isOffered = (name) => offered.some(([each]) => each === name);
 
   return { open, isOffered };
+}
+
+const VISITED = "vit_demo-visited"; // in the browser's storage
+
+/** Greets a first visitor in `card` until the first deed: what one sees, what to do, and the way to the tour. */
+export function createWelcome(card, onTour) {
+  card.hidden = readSetting(VISITED) !== null;
+  if (card.hidden) return;
+  function leave({ target, type }) {
+    const isDeed = target.closest(".inputs, .stage") && (type !== "keydown" || target.matches("canvas"));
+    if (!isDeed || (card.contains(target) && !target.matches("button"))) return;
+    storeSetting(VISITED, "yes");
+    card.hidden = true;
+  }
+  card.querySelector("button").addEventListener("click", onTour);
+  // A stroke of a finger is no click, and a choice with the keyboard no touch of the pointer.
+  for (const name of ["click", "pointerup", "input", "keydown"]) documentEvents(card)(name, leave);
 }
 
 // Whether the result on the stage is the one that was requested last, and what to do if it is not.

@@ -103,12 +103,14 @@ function updateButtons(stage, entry) {
   find(".drop").setAttribute("aria-pressed", String(choices.dropping));
   find(".smooth").setAttribute("aria-pressed", String(choices.smooth));
   find(".follow").setAttribute("aria-pressed", String(choices.follows));
+  stage.host.classList.toggle("following", isFollowing(stage));
   find(".follow").disabled = !usesPatch(stage) || choices.dropping;
   find(".restore").disabled = !parts.dropping.dropped().size;
   stage.host.classList.toggle("dropping", choices.dropping);
 }
 
 const usesPatch = ({ methods, choices }) => methods[choices.method].uses.includes("patch");
+const isFollowing = (stage) => stage.choices.follows && usesPatch(stage) && !stage.choices.dropping;
 
 export function pickHead(stage, block, head) {
   change(stage, { method: "attention", direction: "from", pinned: null, block, head });
@@ -165,6 +167,7 @@ export function patchActions(stage) {
   return {
     hover: (patch) => patch !== choices.hovered && change(stage, { hovered: patch }),
     click: (patch) => clickPatch(stage, patch),
+    isFollowed: () => isFollowing(stage),
     move(step) {
       const { result, parts } = stage;
       const from = choices.pinned ?? choices.hovered;

@@ -7,17 +7,28 @@ import { TERMS } from "./texts.js";
 /** All terms with their explanations, as a list of definitions. */
 export function createTermList(host) {
   host.replaceChildren(
-    ...TERMS.flatMap(([words, explanation]) => {
-      const [word] = translate(words).split("|");
-      return [make("dt", { textContent: word }), make("dd", { textContent: translate(explanation) })];
-    }),
+    ...TERMS.map(partsOf).flatMap(({ words, explanation }) => [
+      make("dt", { textContent: words.split("|")[0] }),
+      make("dd", { textContent: explanation }),
+    ]),
   );
 }
+
+/** A term in the page's language. */
+function partsOf(term) {
+  const [, words, explanation] = /^(.+?): (.*)$/s.exec(translate(term));
+  return { words, explanation };
+}
+
+/** "class token" is looked for before "token". */
+const LONGEST_FIRST = [...TERMS].sort((one, other) => other.search(/[|:]/) - one.search(/[|:]/));
 
 /** Sets text as `setText` does, and makes the first of each term a button with its explanation. */
 export function setExplainedText(node, text, tooltip) {
   if (!setText(node, text)) return;
-  for (const [words, explanation] of TERMS) explainFirst(node, patternOf(translate(words)), explanation, tooltip);
+  for (const { words, explanation } of LONGEST_FIRST.map(partsOf)) {
+    explainFirst(node, patternOf(words), explanation, tooltip);
+  }
 }
 
 /** Whole words, where a script has spaces between them. */
@@ -30,7 +41,8 @@ function explainFirst(node, pattern, explanation, tooltip) {
     if (!found || part.parentElement.matches(".term")) continue;
     const rest = part.splitText(found.index);
     rest.splitText(found[0].length);
-    const term = make("button", { type: "button", className: "term", textContent: found[0] });
+    // Not a button, before and after which a line may break: the comma stays with its word.
+    const term = make("span", { role: "button", tabIndex: 0, className: "term", textContent: found[0] });
     rest.replaceWith(term);
     tooltip.attach(term, explanation);
     return;

@@ -6,6 +6,7 @@ import { createTermList, createTooltip, setExplainedText } from "../../../shared
 import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { isFaint } from "../../heatmapColours.js";
+import { rankOf } from "../../methods.js";
 
 export const order = 20;
 export const offline = true;
@@ -14,7 +15,7 @@ export const html = `
   <section class="card about">
     <h2>What you are looking at</h2>
     <p class="sentence"></p>
-    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span></p>
+    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span><span class="pill rank"></span></p>
     <p class="hint mouse"></p>
     <p class="hint touch"></p>
     <div class="further">
@@ -38,7 +39,7 @@ export function create(card, { request }) {
     createTermList(find(".terms dl")); // in the language of now
     if (result) return;
     setText(find(".sentence"), english("Nothing yet. The colours will show what the model attends to."));
-    for (const name of [".dependence", ".cost"]) setText(find(name), "");
+    for (const name of [".dependence", ".cost", ".rank"]) setText(find(name), "");
   }
 
   function draw({ result, method, view, map, choices, chosenMethod }) {
@@ -48,7 +49,8 @@ export function create(card, { request }) {
     const dependence = method.classSpecific ? english("depends on the class") : english("the same for every class");
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
-    const { mouse, touch } = hints(choices, chosenMethod, result);
+    setText(find(".rank"), rankOf(method));
+    const { mouse, touch } = hints(choices, chosenMethod);
     setText(find(".hint.mouse"), mouse);
     setText(find(".hint.touch"), touch);
     docs.setMethod(choices.method);
@@ -58,7 +60,7 @@ export function create(card, { request }) {
 }
 
 /** What pointing at a patch does now, for a mouse and for a finger. */
-function hints({ dropping }, { uses }, { hasClassToken }) {
+function hints({ dropping }, { uses }) {
   if (dropping) {
     return {
       mouse: english(
@@ -73,19 +75,10 @@ function hints({ dropping }, { uses }, { hasClassToken }) {
       touch: english("Tap a patch to read its value."),
     };
   }
-  return hasClassToken
-    ? {
-        mouse: english(
-          "Point at a patch to read its value; click it, or use the arrow keys, for its own map. Esc returns to the class token.",
-        ),
-        touch: english("Tap a patch for its own map. Tap it again to return to the class token."),
-      }
-    : {
-        mouse: english(
-          "Point at a patch to read its value; click it, or use the arrow keys, for its own map. Esc returns to all tokens.",
-        ),
-        touch: english("Tap a patch for its own map. Tap it again to return to all tokens."),
-      };
+  return {
+    mouse: english("Point at a patch for its own map; click it, or use the arrow keys, to keep that. Esc goes back."),
+    touch: english("Tap a patch for its own map. Tap it again to go back."),
+  };
 }
 
 /** Loads the section about a method when it is opened, and again when a request failed. */

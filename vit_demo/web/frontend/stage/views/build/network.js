@@ -30,7 +30,7 @@ export function networkOf({ start, fields }, { defaults, networks }) {
 }
 
 /**
- * What is wrong with a network, in one sentence; "" if nothing is.
+ * What is wrong with a network, as the field to change and one sentence; null if nothing is.
  * `config` has the fields of Python's ViTConfig; `patchSize` is the one at which the network runs.
  */
 export function problemOf(config, patchSize) {
@@ -38,36 +38,43 @@ export function problemOf(config, patchSize) {
     const value = field === "patch_size" ? patchSize : config[field];
     if (!Number.isInteger(value) || value < least || value > most) {
       const values = { name: translate(title), least, most: formatInteger(most) };
-      return translate("{name}: enter a whole number from {least} to {most}.", values);
+      return [field, translate("{name}: enter a whole number from {least} to {most}.", values)];
     }
   }
   const { image_size: size, embed_dim: width, num_heads: heads, pool, class_token: classToken } = config;
   if (size % patchSize) {
     const values = { size, patchSize };
-    return translate("{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}.", values);
+    const words = translate(
+      "{size} pixels cannot be cut into patches of {patchSize}: choose a divisor of {size}.",
+      values,
+    );
+    return ["patch_size", words];
   }
   if (size % config.patch_size) {
-    return translate(
+    const words = translate(
       "The stored kernel of {kernel} pixels does not divide an image of {size}: change the image size.",
       { kernel: config.patch_size, size },
     );
+    return ["image_size", words];
   }
   if (width % heads) {
     const values = { width, heads };
-    return translate(
+    const words = translate(
       "A width of {width} cannot be shared equally by {heads} heads: choose a multiple of {heads}.",
       values,
     );
+    return ["embed_dim", words];
   }
   if (pool.startsWith("cls") && !classToken) {
-    return translate("The head cannot read a class token where there is none: add one.");
+    return ["class_token", translate("The head cannot read a class token where there is none: add one.")];
   }
   if (pool === "cls+next" && !config.num_registers) {
-    return translate(
+    const words = translate(
       "The head cannot read the token after the class token where there are no registers: choose another pooling.",
     );
+    return ["pool", words];
   }
-  return "";
+  return null;
 }
 
 /** The fields of a network that other counts need. */

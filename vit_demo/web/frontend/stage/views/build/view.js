@@ -16,10 +16,7 @@ export const html = `
     <p class="intro">Start from a network you know, change a number, and see what it costs. Nothing is trained here: the
       counts follow from the shape alone.</p>
     <div class="columns">
-      <div>
-        <form class="fields" autocomplete="off"></form>
-        <p class="problem" role="alert"></p>
-      </div>
+      <form class="fields" autocomplete="off"></form>
       <div class="outcome">
         <dl class="totals"></dl>
         <ol class="stages"></ol>
@@ -68,9 +65,8 @@ export function create(card, { change, startingPoints }) {
   function show(network) {
     shown = network;
     const { config, patchSize } = networkOf(network, startingPoints);
-    form.show(network, { config, patchSize });
     const problem = problemOf(config, patchSize);
-    setText(find(".problem"), problem);
+    form.show(network, { config, patchSize }, problem);
     card.classList.toggle("invalid", Boolean(problem));
     find(".copy").disabled = Boolean(problem);
     setText(find(".code .news"), "");
@@ -154,7 +150,8 @@ const CHOICES = [
 
 /**
  * Fills a form. `onChange(network)` is called with {start, fields}: the title of a starting point, and the fields by name
- * that the visitor has changed. `show(network, {config, patchSize})` writes them into the fields.
+ * that the visitor has changed. `show(network, {config, patchSize}, problem)` writes them into the fields, and what is wrong
+ * with one of them below it.
  */
 function createForm(form, networks, onChange) {
   let current = /** @type {any} */ (null); // the network that is shown
@@ -176,8 +173,21 @@ function createForm(form, networks, onChange) {
     ...CHOICES.map(([, title], i) => field(selects[i], title)),
   );
 
-  function show(network, { config, patchSize }) {
+  const message = make("p", { className: "problem", id: `problem-${Math.random().toString(36).slice(2)}` });
+  message.setAttribute("role", "alert");
+
+  function show(network, { config, patchSize }, problem) {
     current = network;
+    const [name, words] = problem ?? ["", ""];
+    for (const control of [...inputs, ...selects]) {
+      control.ariaInvalid = null;
+      control.removeAttribute("aria-describedby");
+      if (control.name !== name) continue;
+      control.ariaInvalid = "true";
+      control.setAttribute("aria-describedby", message.id);
+      control.closest(".field").append(message);
+    }
+    setText(message, words);
     start.value = network.start;
     for (const input of inputs) {
       const value = input.name === "patch_size" ? patchSize : config[input.name];
@@ -201,4 +211,4 @@ function groups(networks) {
 }
 
 const field = (control, title, unit = "") =>
-  make("label", { className: "field" }, make("span", {}, title, make("small", {}, unit)), control);
+  make("div", { className: "field" }, make("label", {}, make("span", {}, title, make("small", {}, unit)), control));

@@ -40,7 +40,7 @@ const faithfulnessLine = ({ baseline, deletion, insertion }) => {
 };
 
 /** What the visitor has measured of this map, for each replacement of removed patches. */
-function measuredOf(saved) {
+export function measuredOf(saved) {
   const { result, view, curves } = saved;
   if (!result.predictions.length) return [];
   const { index: label } = testedClass(result, saved.method, view.label);
@@ -50,8 +50,8 @@ function measuredOf(saved) {
 /** The fields of a map as they are in a request, and its classes by name. */
 export function fieldsOf({ result, view, methods, name }) {
   const fields = mapFields(methods, result, { ...view, method: name, pinned: view.query });
-  const target = methods[name].classSpecific ? targetOf(result, view.label).label : null;
-  return { fields, target, against: againstOf(result, view)?.label };
+  const target = methods[name].classSpecific ? targetOf(result, view.label).name : null;
+  return { fields, target, against: againstOf(result, view)?.name };
 }
 
 /**
@@ -85,7 +85,7 @@ export function valuesOf(saved, exact) {
     unit: method.unit,
     class_specific: method.classSpecific,
     ...(faithfulness.length ? { faithfulness } : {}),
-    predictions: result.predictions.map(({ label, probability }) => ({ label, probability })),
+    predictions: result.predictions.map(({ name: label, probability }) => ({ label, probability })),
     counting: COUNTING,
     rows: result.rows,
     columns: result.columns,

@@ -13,7 +13,7 @@ const LINE = 30; // pixels of a line of its caption
 const MARGIN = 20;
 const CLASSES = 5; // in the table of a report
 const BAR = 12; // pixels of the height of the colour bar
-const FONT = "system-ui, -apple-system, sans-serif";
+export const FONT = "system-ui, -apple-system, sans-serif";
 
 const sizeOf = ({ size: [width, height] }) => {
   const scale = SIDE / Math.max(width, height);

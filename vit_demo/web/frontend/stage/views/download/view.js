@@ -4,9 +4,10 @@
 import { copyText, make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { decodeFloat32 } from "../../result.js";
-import { commandOf, fieldsOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
+import { commandOf, fieldsOf, measuredOf, nameOf, nameOfInput, pythonOf, valuesOf } from "./description.js";
 import { npz } from "./npz.js";
 import { pngOf, reportOf, svgOf } from "./pictures.js";
+import { curvesCsv, figureSvg, headsCsv } from "./tables.js";
 
 export const order = 55;
 
@@ -19,6 +20,9 @@ const FILES = [
   ["report", english("HTML report"), english("with prediction and code; it loads nothing")],
   ["json", "JSON", english("the map’s values, the method, the class and the model")],
   ["npz", "NPZ", english("the map and the probabilities of all classes, for NumPy")],
+  ["heads", english("All heads, CSV"), english("attention of every block and head, from the class token")],
+  ["curves", english("Curves, CSV"), english("deletion and insertion, and random orders")],
+  ["figure", english("One figure, SVG"), english("all heads, and the curves that were measured")],
   ["input", english("Input picture"), english("what the model saw, pixel by pixel")],
 ];
 
@@ -73,6 +77,13 @@ export function create(card, { request, methods, curves }) {
       const exact = await exactValues(map);
       save(map, npz(arraysOf(map, exact)), "npz", "application/octet-stream", Boolean(exact));
     },
+    heads: (map) => save(map, headsCsv(map.result), "heads.csv", "text/csv"),
+    curves(map) {
+      const measured = measuredOf(map);
+      if (measured.length) save(map, curvesCsv(measured), "curves.csv", "text/csv");
+      else setText(hint, english("Nothing was measured of this heatmap yet: test it first."));
+    },
+    figure: (map) => save(map, figureSvg(map, measuredOf(map)), "figure.svg", "image/svg+xml"),
     async input(map) {
       const reply = await request({ kind: "input", source: map.result.source });
       if (reply?.result) saveAs(reply.result.image, nameOfInput(map));
@@ -155,6 +166,6 @@ function arraysOf({ result, map }, exact) {
   return {
     map: { values: exact ?? map, shape: [result.rows, result.columns] },
     probabilities: { values: Float32Array.from(classes, ({ probability }) => probability), shape },
-    labels: { values: classes.map(({ label }) => label), shape },
+    labels: { values: classes.map(({ name }) => name), shape },
   };
 }

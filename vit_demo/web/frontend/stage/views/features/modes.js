@@ -1,7 +1,7 @@
 // @ts-check
 // What each mode of the features shows of the tokens: a colour for every token, its legend, and its words.
 
-import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { blockName, formatNumber, formatProbability, formatShare, queryName } from "../../format.js";
 import { heatColour } from "../../heatmapColours.js";
 import { similarities } from "./tokens.js";
@@ -232,7 +232,7 @@ function classLegend({ classes, count, names }) {
   for (let at = 0; at < classes.length; at += perToken) counts.set(classes[at], (counts.get(classes[at]) ?? 0) + 1);
   const ranked = [...counts].sort(([a, many], [b, more]) => more - many || a - b);
   const legend = ranked.slice(0, NAMED_CLASSES).map(([index, number], place) => {
-    return { index, name: names[index], count: number, colour: PALETTE[place] };
+    return { index, name: translateName(names[index]), count: number, colour: PALETTE[place] };
   });
   const others = ranked.slice(NAMED_CLASSES).reduce((sum, [, number]) => sum + number, 0);
   return others ? [...legend, { index: null, name: english("other"), count: others, colour: OTHER }] : legend;
@@ -253,6 +253,6 @@ export function classesOf({ classes, probabilities, count, names }, token) {
   const perToken = classes.length / count;
   return Array.from({ length: perToken }, (_, i) => {
     const at = token * perToken + i;
-    return { name: names[classes[at]], probability: probabilities[at] };
+    return { name: translateName(names[classes[at]]), probability: probabilities[at] };
   });
 }

@@ -1,11 +1,10 @@
 // Every block and head at once: small maps of what the query attends to, one pixel a patch, enlarged by CSS.
 
-import { make, segmentChoice, setText } from "../../../shared/dom.js";
+import { make, rove, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatShare, isPooling, queryName } from "../../format.js";
 import { heatCanvas, peakOf } from "../../heatmapColours.js";
-import { ARROW_STEPS } from "../../pictureCanvas.js";
 import { attentionMap, decodeMaps, mapsOfLevels } from "../../result.js";
 
 const HEADS_SHOWN = 4;
@@ -30,7 +29,7 @@ const SCALES = [
 
 export function create(card, { request, pickHead, methods }) {
   const grid = card.querySelector(".cells");
-  const more = card.querySelector(".more");
+  const [more, scroller] = [".more", ".scroller"].map((selector) => card.querySelector(selector));
   let cells = []; // cells[head][block]
   let shape = "";
   let marked = "";
@@ -66,19 +65,9 @@ export function create(card, { request, pickHead, methods }) {
   }
 
   function cell(block, head) {
-    const button = make("button", { type: "button", className: "cell", tabIndex: -1 }, make("canvas"), make("span"));
+    const button = make("button", { type: "button", className: "cell" }, make("canvas"), make("span"));
     button.addEventListener("click", () => pickHead(block, head));
-    button.addEventListener("keydown", (event) => move(event, block, head));
     return button;
-  }
-
-  /** Arrow keys move over the cells, so that the grid is one stop of the Tab key and not 144. */
-  function move(event, block, head) {
-    if (!(event.key in ARROW_STEPS)) return;
-    event.preventDefault();
-    const [down, right] = ARROW_STEPS[event.key];
-    const next = cells[head + down]?.[block + right];
-    if (next && !next.hidden) next.focus();
   }
 
   function fold() {
@@ -174,8 +163,11 @@ export function create(card, { request, pickHead, methods }) {
     eachCell((button, b, h) => {
       const isShown = usesBlock && b === block && (head < 0 || h === head);
       button.setAttribute("aria-pressed", String(isShown));
-      button.tabIndex = b === block && h === Math.max(0, head) ? 0 : -1;
     });
+    rove(grid, cells[0].length);
+    // On a phone the last blocks are beside the screen.
+    const shownCell = cells[Math.max(0, head)][block];
+    scroller.scrollLeft = shownCell.offsetLeft + shownCell.offsetWidth - scroller.clientWidth;
   }
 
   more.addEventListener("click", () => {

@@ -1,7 +1,7 @@
 // The logit lens: the prediction before the first block and after each, requested when it is opened.
 
 import { make, setText } from "../../../shared/dom.js";
-import { english, translate } from "../../../shared/language.js";
+import { english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { barOf, formatProbability } from "../../format.js";
 
@@ -41,6 +41,7 @@ export function create(panel, { request }) {
 }
 
 function row({ label, probability }, block, { predictions }) {
+  const name = translateName(label);
   const bar = make("i");
   const [{ scores }] = predictions;
   bar.style.setProperty("--probability", barOf(probability, scores));
@@ -48,10 +49,10 @@ function row({ label, probability }, block, { predictions }) {
     "li",
     {},
     make("small", { textContent: block ? translate("block {block}", { block }) : english("input") }),
-    make("span", { className: "label", translate: false, textContent: label, title: label }),
+    make("span", { className: "label", translate: false, textContent: name, title: name }),
     make("div", { className: "track" }, bar),
     make("span", { className: "number", textContent: formatProbability(probability, scores) }),
   );
-  item.classList.toggle("agrees", label === predictions[0].label);
+  item.classList.toggle("agrees", label === predictions[0].name);
   return item;
 }

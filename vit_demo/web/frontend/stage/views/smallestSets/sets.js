@@ -1,6 +1,6 @@
 // The sets of patches that are enough for a class, and that it needs: how they are requested, and in words.
 
-import { translate } from "../../../shared/language.js";
+import { translate, translateName } from "../../../shared/language.js";
 import { formatProbability } from "../../format.js";
 
 /** What is looked for, one after the other: what comes after the first set that is enough has no patch of it. */
@@ -44,7 +44,7 @@ export function captionOf(set, result, target) {
     name: target.label,
     probability: patches && formatProbability(set.probability, target.scores),
     whole: formatProbability(target.probability, target.scores),
-    prediction,
+    prediction: prediction && translateName(prediction),
   };
   const text = set.wanted === "enough" ? enoughText(set, values) : neededText(set, values, isPredicted, target.scores);
   const isCertain = !patches || set.is_minimal;

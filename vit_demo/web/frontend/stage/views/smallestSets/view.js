@@ -38,7 +38,8 @@ const whatItDoes = (name, scores) =>
 
 /** Why nothing is searched for a class: of a tiny probability single patches keep any share. "" if it can be searched. */
 function refusalOf({ result, target }) {
-  if (target === result.predictions[0] || target.scores === "none" || target.probability >= constants.improbable) return "";
+  if (target === result.predictions[0] || target.scores === "none" || target.probability >= constants.improbable)
+    return "";
   const [probability, least] = [formatProbability(target.probability), percent(100 * constants.improbable)];
   const values = { name: target.label, probability, least };
   return translate(

@@ -2,7 +2,7 @@
 // Steps 4 to 6: one head, all heads, and the MLP, for one token in one block.
 
 import { make, makeOptions, track } from "../../../shared/dom.js";
-import { english, formatDecimals, translate } from "../../../shared/language.js";
+import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { barOf, formatProbability, formatShare, percent, placeOf, relation, scoreOf } from "../../format.js";
 import { heatCanvas } from "../../heatmapColours.js";
 import { arithmetic, bracketed, captioned, choiceButton, hint, largest, moreTerms, short } from "./painting.js";
@@ -169,7 +169,7 @@ function barRow(name, label, share, words, isFirst) {
     "li",
     { className: isFirst ? "agrees" : "" },
     make("small", {}, name),
-    make("span", { className: "label", translate: false, title: label }, label),
+    make("span", { className: "label", translate: false, title: translateName(label) }, translateName(label)),
     track(share),
     make("span", { className: "number" }, words),
   );

@@ -1,8 +1,8 @@
 // "Predict, then reveal": a question with its options, and what the visitor answered for each picture.
 
 import { make, setText } from "../../../shared/dom.js";
-import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { formatProbability, formatShare, isPooling, placeOf, scoreOf } from "../../format.js";
+import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
+import { formatProbability, formatShare, isPooling, placeOf, queryName, scoreOf } from "../../format.js";
 import { classTokenMap } from "../../result.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
 
@@ -75,7 +75,8 @@ function verdict({ options, answer }, choice) {
 
 /**
  * The question of a step, {prompt, options, answer, why, marks}, or null where it has none. `answer` is the index of the
- * right option; `marks` are the patches that the options are about, as [patch, letter].
+ * right option; `marks` are the patches that the options are about, as [patch, letter], and `map` is the map that the
+ * answer is about, which `about` describes.
  */
 export function questionOf(step, { result, facts, shared, block, tour }) {
   if (step === 0) return halfPatches(facts);
@@ -154,6 +155,11 @@ function strongestPatch(result) {
     answer,
     why: translate("Mean of all heads: {shares}.", { shares }),
     marks: patches.map((patch, i) => [patch, letters[i]]),
+    map,
+    about: translate("*{query}* · block {block}, mean of all heads", {
+      query: queryName(result, null, numBlocks - 1),
+      block: numBlocks,
+    }),
   };
 }
 
@@ -182,7 +188,7 @@ function whenSettled({ blocks, prediction }, { depth_class: depthClass }) {
       : translate("after block {first} to {last}", { first, last: end });
   });
   return {
-    prompt: translate("When does “{prediction}” take the lead for good?", { prediction }),
+    prompt: translate("When does “{prediction}” take the lead for good?", { prediction: translateName(prediction) }),
     options,
     answer: ends.findIndex((end) => settled <= end),
     why:
@@ -210,7 +216,7 @@ function howSimilar({ blocks }, { depth_similarity: similarity }) {
 }
 
 function secondClass({ scores }, { labels, logits, logsumexp }) {
-  const [first, ...others] = labels.classes.slice(0, 4);
+  const [first, ...others] = labels.classes.slice(0, 4).map(translateName);
   const options = [...others].sort((a, b) => a.localeCompare(b, "en"));
   const probability = formatProbability(scoreOf(logits[1], scores, logsumexp[0]), scores);
   return {

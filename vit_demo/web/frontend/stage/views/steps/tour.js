@@ -30,7 +30,7 @@ export function factsOf(result, { network, filters, pooled, alike }) {
     isOfTokens: Boolean(alike),
     mixesHeads: mixes_heads,
     inputSize: input_size,
-    prediction: predictions[0]?.label ?? "",
+    prediction: predictions[0]?.name ?? "", // in English, as the server has it
   };
 }
 
@@ -46,6 +46,7 @@ export function settleTour(tour, result, shared) {
     head: inRange(tour.head, numHeads) ? tour.head : 0,
     filter: inRange(tour.filter, shared.filters?.length ?? 0) ? tour.filter : null,
     fromClassToken: Boolean(tour.fromClassToken) && hasClassToken,
+    answer: Boolean(tour.answer), // whether the map is that of the answer
   };
 }
 

@@ -1,7 +1,7 @@
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
 import { make, setText } from "../../../shared/dom.js";
-import { currentLanguage, english, translate } from "../../../shared/language.js";
+import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
@@ -19,11 +19,7 @@ export const html = `
   <section class="card steps" aria-label="Step by step">
     <div class="top">
       <h2></h2>
-      <nav class="dots" aria-label="Steps"></nav>
-      <div class="walk">
-        <button type="button" class="quiet previous">Back</button>
-        <button type="button" class="quiet next">Next</button>
-      </div>
+      <nav aria-label="Steps"><ol class="network"></ol></nav>
     </div>
     <h3 class="title"></h3>
     <div class="sentences"><p></p></div>
@@ -32,13 +28,27 @@ export const html = `
       <div class="seen"></div>
       <div class="detail">
         <div class="figure"></div>
+        <p class="hint signs"><i></i>above zero<i></i>below zero; the stronger, the further from it</p>
         <div class="quiz"></div>
       </div>
     </div>
     <div class="shapes"></div>
     <div class="code"></div>
+    <div class="walk">
+      <button type="button" class="quiet previous">Back</button>
+      <button type="button" class="quiet next">Next</button>
+    </div>
     <p class="visually-hidden spoken" aria-live="polite"></p>
   </section>`;
+
+/** The network as it is drawn at the head: [name, title, the steps that are about it]. */
+const PARTS = [
+  ["input", english("Picture"), [0]],
+  ["patches", english("Patches"), [1]],
+  ["tokens", english("Tokens"), [2]],
+  ["blocks", english("Blocks"), [3, 4, 5, 6]],
+  ["answer", english("Answer"), [7]],
+];
 
 const KEYS = { ArrowLeft: (step) => step - 1, ArrowRight: (step) => step + 1, Home: () => 0, End: () => NUM_STEPS - 1 };
 const TYPING = "input, select, textarea, canvas, [contenteditable], pre";
@@ -49,16 +59,22 @@ export function create(card, { request, change, stepCode }) {
   const paint = createPainter(card);
   const quiz = createQuiz(find(".quiz"), revealAnswer);
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
-  const dots = Array.from({ length: NUM_STEPS }, (_, step) => {
-    return make("button", { type: "button", onclick: () => go(step) }, String(step + 1));
+  const stepButton = (step, properties, ...face) =>
+    make("button", { type: "button", onclick: () => go(step), ...properties }, ...face);
+  const parts = PARTS.map(([name, title, steps]) => {
+    const art = make("i", { className: `art-${name}`, ariaHidden: "true" });
+    const face = stepButton(steps[0], { className: "part" }, art, make("span", { textContent: title }));
+    const dots = make("div", { className: "dots" }, ...steps.map((step) => stepButton(step, {}, String(step + 1))));
+    return make("li", {}, face, dots, make("small", { textContent: english("you are here") }));
   });
-  find(".dots").append(...dots);
+  find(".network").append(...parts);
+  const dots = [...card.querySelectorAll(".dots button")];
   let tour = null; // the choices of the page, settled
   let written = ""; // the figure that is on the page
 
   function choose(part) {
     replies.retry();
-    tour = { ...tour, ...part }; // at once, so that keys pressed before the next frame count
+    tour = { ...tour, answer: false, ...part }; // at once, so that keys pressed before the next frame count
     change({ tour });
   }
 
@@ -68,9 +84,9 @@ export function create(card, { request, change, stepCode }) {
     if (card.getBoundingClientRect().top < 0) card.scrollIntoView({ block: "start" });
   }
 
-  /** The answer about the class token's attention is seen in its own map. */
-  function revealAnswer(result, step) {
-    if (step === 3 && result.hasClassToken) choose({ fromClassToken: true, block: result.numBlocks - 1 });
+  /** An answer about attention is seen in its own map, until something else is chosen. */
+  function revealAnswer(_, step) {
+    if (step === 3) choose({ answer: true });
     else change({});
   }
 
@@ -127,7 +143,12 @@ export function create(card, { request, change, stepCode }) {
       dot.classList.toggle("done", i < step);
       dot.ariaLabel = translate("Step {step}: {title}", { step: i + 1, title: titleOf(i) });
       dot.ariaCurrent = i === step ? "step" : null;
+      dot.tabIndex = i === step ? 0 : -1; // the arrow keys walk from there
     });
+    parts.forEach((part, i) => {
+      part.classList.toggle("current", PARTS[i][2].includes(step));
+    });
+    card.querySelector(".art-blocks").textContent = `×\u00a0${facts.blocks}`;
     find(".previous").disabled = step === 0;
     setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
     writeShapes(find(".shapes"), [before, after]);
@@ -147,7 +168,7 @@ export function create(card, { request, change, stepCode }) {
     const view = {
       result,
       chosen: usesPatch && !(block && fromClassToken) ? patch : null,
-      marks: (!revealed && question?.marks) || [],
+      marks: question?.marks ?? [],
       mapOf: () => null,
       caption: (hovered) => (usesPatch ? place(hovered ?? patch) : ""),
     };
@@ -158,6 +179,11 @@ export function create(card, { request, change, stepCode }) {
         translate("Similarity of positions to *{place}*, from 0 (weakest colour) to 1 (strongest).", {
           place: placeOf(result, hovered ?? patch),
         });
+    } else if (step === 3 && revealed && tour.answer && question?.map) {
+      view.chosen = null;
+      view.mapOf = () => question.map;
+      view.caption = (hovered) =>
+        hovered === null ? question.about : `${placeOf(result, hovered)}: *${formatShare(question.map[hovered])}*`;
     } else if (step === 3 || step === 4) {
       const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : block.weights[token]));
       view.mapOf = () => map;
@@ -176,7 +202,7 @@ export function create(card, { request, change, stepCode }) {
     } else if (step === 5 && fromClassToken) {
       view.caption = () => english("Token: *the class token*");
     } else if (step > 5) {
-      const prediction = translate("Prediction: *{label}*", { label: facts.prediction });
+      const prediction = translate("Prediction: *{label}*", { label: translateName(facts.prediction) });
       view.caption = () => (facts.hasClasses && revealed ? prediction : "");
     }
     picture.show(view);
@@ -185,6 +211,7 @@ export function create(card, { request, change, stepCode }) {
   function show(result) {
     tour = null;
     written = "";
+    card.style.setProperty("--picture", result ? `url("${result.pictureUrl}")` : "none");
     card.classList.toggle("empty", !result);
     card.classList.remove("refused");
     if (!result) setText(find(".title"), english("Draw a digit or choose a photo to start."));
