@@ -35,8 +35,9 @@ def test_behind_a_proxy_visitors_are_told_apart_and_cannot_pretend(monkeypatch):
 
 @pytest.mark.parametrize(
     "written",
-    ["203.0.113.7", "::ffff:203.0.113.7", "::FFFF:cb00:7107", " 203.0.113.7 ", "203.0.113.7:4711", "[::ffff:203.0.113.7]",
-     "[::ffff:203.0.113.7]:4711", "::ffff:203.0.113.7%eth0", '"203.0.113.7"', "203.0.113.8, 203.0.113.7"],
+    ["203.0.113.7", "::ffff:203.0.113.7", "::FFFF:cb00:7107", " 203.0.113.7 ", "203.0.113.7:4711",
+     "[::ffff:203.0.113.7]", "[::ffff:203.0.113.7]:4711", "::ffff:203.0.113.7%eth0", '"203.0.113.7"',
+     "203.0.113.8, 203.0.113.7"],
 )  # fmt: skip
 def test_an_address_is_the_same_however_it_is_written(written, monkeypatch):
     monkeypatch.setenv("VIT_DEMO_PROXY", "1")

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import gradio.routes
 import pytest
 from fastapi.testclient import TestClient
 from gradio.route_utils import FileUploadProgress
@@ -197,3 +198,21 @@ def test_uploads_are_deleted_with_the_lifespan_of_an_application():
         (uploads.folder() / "photo.png").write_text("a face")
         (uploads.folder() / "a").mkdir(exist_ok=True)
     assert [path.name for path in uploads.folder().iterdir()] == [uploads.LOCK]
+
+
+@pytest.mark.parametrize("end", [b"", b"\r\n--b", b"\r\n--b\r\n", b"\r\n--b\r\nContent-Disposition: form-data"])
+def test_an_upload_without_its_end_is_refused_and_leaves_nothing(page, end):
+    def files() -> set[Path]:
+        return {path for path in uploads.folder().rglob("*") if path.is_file()}
+
+    before = files()
+    part = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a.png"\r\n\r\n'
+    kind = "multipart/form-data; boundary=b"
+    for body in (part + png() + end, part + png() + b"\r\n" + part + png() + end):
+        status, _, reply = request(page, "POST", "/gradio_api/upload", body, Content_Type=kind)
+        assert status == 400 and b"has no end" in reply
+    assert files() == before
+
+
+def test_gradio_leaves_no_folder_outside_that_of_uploads(page):
+    assert str(uploads.folder()) == gradio.routes.DEFAULT_TEMP_DIR, "where it makes the folder vibe_edit_history"

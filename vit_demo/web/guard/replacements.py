@@ -10,6 +10,9 @@ import gradio.routes
 from gradio import component_meta
 from gradio.route_utils import GradioMultiPartParser
 from gradio.state_holder import SessionState, StateHolder
+from starlette.formparsers import MultiPartException
+
+from vit_demo.web.guard import uploads
 
 component_meta.create_or_modify_pyi = lambda *_: None  # otherwise Gradio writes stub files into this package
 
@@ -19,6 +22,7 @@ _pages: WeakSet[gr.Blocks] = WeakSet()
 def install(page: gr.Blocks) -> None:
     """Replaces Gradio's collections for a page, before its application is created; pages of others keep theirs."""
     _pages.add(page)
+    gradio.routes.DEFAULT_TEMP_DIR = str(uploads.folder())  # or a folder of it would stay in the temporary folder
     gradio.routes.StateHolder = OneState  # type: ignore[misc]
     gradio.route_utils.GradioMultiPartParser = FilesOnly  # type: ignore[misc]
 
@@ -38,11 +42,19 @@ class FilesOnly(GradioMultiPartParser):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options | {"max_fields": 0})
+        self._has_ended = False
+
+    def on_end(self) -> None:
+        """Gradio's callback for the last boundary."""
+        self._has_ended = True
 
     async def parse(self) -> Any:
         """Gradio's method; of an upload that fails, also of a full disk, nothing is left."""
         try:
-            return await super().parse()
+            form = await super().parse()
+            if not self._has_ended:
+                raise MultiPartException("The upload has no end: send it again.")
+            return form
         except BaseException:
             for file in self._files_to_close_on_error:
                 file.close()

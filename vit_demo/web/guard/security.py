@@ -77,10 +77,18 @@ FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 class SafeBlocks(gr.Blocks):
     """``gr.Blocks`` with an error message for inputs that Gradio cannot read."""
 
-    async def preprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, with ``gr.Error`` for an event that has too few, too many or other inputs than declared."""
+    async def preprocess_data(self, block_fn: Any, inputs: list[Any], *arguments: Any, **options: Any) -> list[Any]:
+        """Gradio's method, where inputs that are left out at the end take their defaults.
+
+        ``gr.Error`` for an event with too many inputs, without one that has no default, or with others than declared.
+        """
         try:
-            return await super().preprocess_data(*arguments, **options)
+            declared = block_fn.inputs
+            if len(inputs) > len(declared):
+                raise ValueError("too many inputs")
+            # An endpoint without a default says so itself, where it checks the value.
+            left_out = [one.value for one in declared[len(inputs) :]]
+            return await super().preprocess_data(block_fn, [*inputs, *left_out], *arguments, **options)
         except gr.Error:
             raise
         except Exception as error:
