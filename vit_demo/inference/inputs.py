@@ -14,6 +14,7 @@ from torch import Tensor
 from vit_demo import images
 from vit_demo.defaults import FITS, Fit
 from vit_demo.errors import PresetError
+from vit_demo.inference.limits import pool_of
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
@@ -57,10 +58,13 @@ class Source:
     reference: str = field(default="", compare=False)
     is_decoded: Callable[[], bool] | None = field(default=None, compare=False)
 
-    def pool(self, preset: Preset) -> str:
-        """The worker pool for a pass on this picture: nothing else waits for a file that must be decoded first."""
-        if self.is_decoded is None:
-            return preset.task
+    def pool(self, preset: Preset, *, slow: bool = False) -> str:
+        """The worker pool for one pass on this picture, or for many if they are ``slow``.
+
+        Nothing else waits for a file that must be decoded first.
+        """
+        if slow or self.is_decoded is None or not preset.trusted:
+            return pool_of(preset, slow=slow)
         return "photos" if self.is_decoded() else "files"
 
     @classmethod

@@ -39,10 +39,11 @@ POOLS = {
     "photos": Pool(workers=2, waiting=64, niceness=10),
     "files": Pool(workers=2, waiting=32, niceness=10),
     "slow": Pool(workers=2, waiting=16, niceness=15),
+    "visitors": Pool(workers=2, waiting=32, niceness=15),
     "downloads": Pool(workers=4, waiting=32, niceness=5),
 }
 """One pass of a digits model, one pass of a photo model, one on a picture file that must be decoded first, work of many
-passes, and downloads."""
+passes, whatever needs a model that a visitor brought, and downloads."""
 
 SMALL_JOB = 16 << 20
 """Bytes up to which a job does not count, so that no digit waits for the memory of others."""
@@ -68,6 +69,11 @@ def result_bytes(device: torch.device) -> int:
     if device.type != "cuda":
         return RESULT_BYTES
     return min(20 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
+
+
+def pool_of(preset: Preset, *, slow: bool = False) -> str:
+    """The pool for work on a model; nothing waits for one that a visitor brought but others of its kind."""
+    return ("slow" if slow else preset.task) if preset.trusted else "visitors"
 
 
 def forward_bytes(preset: Preset, patch_size: int) -> int:
