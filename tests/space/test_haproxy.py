@@ -119,7 +119,8 @@ def test_headers_that_never_end_are_given_up_and_connections_that_are_idle_ended
             pass
 
 
-HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\nX-Forwarded-Host: evil\r\nX-Forwarded-For: ::ffff:192.0.2.1\r\nForwarded: for=x\r\n"
+FORGED = b"X-Forwarded-Host: evil\r\nX-Forwarded-For: ::ffff:192.0.2.1\r\nForwarded: for=x\r\n"
+HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\n" + FORGED
 
 
 @pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])

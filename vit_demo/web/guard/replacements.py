@@ -24,7 +24,7 @@ def install(page: gr.Blocks) -> None:
     _pages.add(page)
     gradio.routes.DEFAULT_TEMP_DIR = str(uploads.folder())  # or a folder of it would stay in the temporary folder
     gradio.routes.StateHolder = OneState  # type: ignore[misc]
-    gradio.route_utils.GradioMultiPartParser = FilesOnly  # type: ignore[misc]
+    gradio.route_utils.GradioMultiPartParser = OneFile  # type: ignore[misc]
 
 
 class OneState(StateHolder):
@@ -37,11 +37,11 @@ class OneState(StateHolder):
         return super().__getitem__("" if self.blocks in _pages else session_id)
 
 
-class FilesOnly(GradioMultiPartParser):
-    """Gradio's parser of uploads, which refuses parts that are no files: it would keep them in memory."""
+class OneFile(GradioMultiPartParser):
+    """Gradio's parser of uploads, for one file: it would keep other parts in memory, and has no limit for many."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options | {"max_fields": 0})
+        super().__init__(*arguments, **options | {"max_fields": 0, "max_files": 1})
         self._has_ended = False
 
     def on_end(self) -> None:

@@ -21,14 +21,14 @@ from vit_demo.web import settings
 from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
 from vit_demo.web.guard.headers import check_address, clean_headers, client_address
-from vit_demo.web.guard.quota import FileCounter, Pace, Quota
+from vit_demo.web.guard.quota import Pace
 from vit_demo.web.guard.visitor import ask_for, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
-"""Uploads of one address in one hour."""
+"""Uploads of one address at once, and within an hour after that."""
 
 UPLOAD_FILE_BYTES = 50_000
-"""What each file of an upload counts beside its bytes, because it takes a folder of its own."""
+"""What an upload counts beside its bytes, because its file takes a folder of its own."""
 
 REQUESTS_PER_SECOND = 100
 """Requests with a body that begin in a second, of one address; further ones wait their turn."""
@@ -111,7 +111,7 @@ class Guard:
     def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app
         self._checks = EventChecks(page)
-        self._quota = Quota(UPLOAD_QUOTA_BYTES)
+        self._uploads = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
         self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self._pages = Pace(PAGES_PER_SECOND, PAGES_AT_ONCE)
         self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
@@ -210,7 +210,7 @@ class Guard:
         return replay
 
     def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
-        """The body of an upload, whose length and number of files count against the quota of its sender."""
+        """The body of an upload, whose length counts against the quota of its sender."""
         length = bodies.content_length(scope)
         if not length:
             raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
@@ -220,9 +220,9 @@ class Guard:
             raise bodies.RequestRefused(
                 413, f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
             )
-        self._quota.spend(address, length)
+        self._uploads.wait(address, length + UPLOAD_FILE_BYTES)
         scope["query_string"] = b""  # Gradio would remember an upload_id until somebody asks for its progress
-        started, arrived, files = asyncio.get_running_loop().time(), 0, FileCounter()
+        started, arrived = asyncio.get_running_loop().time(), 0
 
         async def receive_in_time() -> Message:
             nonlocal arrived
@@ -231,9 +231,7 @@ class Guard:
                     message = await receive()
             except TimeoutError as error:
                 raise bodies.RequestRefused(408, bodies.TOO_SLOW) from error
-            piece = message.get("body", b"")
-            arrived += len(piece)
-            self._quota.spend(address, UPLOAD_FILE_BYTES * files.count(piece))
+            arrived += len(message.get("body", b""))
             return message
 
         return receive_in_time
@@ -248,6 +246,7 @@ def stream_name(scope: Scope, path: str) -> str:
     return path.rstrip("/").rpartition("/")[2][:64] if path.startswith("/call/") else ""
 
 
+UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
 NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
 
 
