@@ -23,18 +23,10 @@ from vit_demo.errors import InputError
 from vit_demo.inference import forward
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
+from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset, pool_of
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import (
-    MODEL_BYTES,
-    POOLS,
-    PREPARED_BYTES,
-    forward_bytes,
-    job_bytes,
-    pool_of,
-    result_bytes,
-)
+from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.resources import release_memory
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, find_preset

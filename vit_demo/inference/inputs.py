@@ -14,7 +14,6 @@ from torch import Tensor
 from vit_demo import images
 from vit_demo.defaults import FITS, Fit
 from vit_demo.errors import PresetError
-from vit_demo.inference.limits import pool_of
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
@@ -39,6 +38,11 @@ DISPLAY_SIZE = 448
 
 THUMBNAIL_SIZE = 192
 """Longest side, in pixels, of the small copy of the whole photo."""
+
+
+def pool_of(preset: Preset, *, slow: bool = False) -> str:
+    """The pool for work on a model; nothing waits for one that a visitor brought but others of its kind."""
+    return ("slow" if slow else preset.task) if preset.trusted else "visitors"
 
 
 @dataclass(frozen=True)

@@ -71,11 +71,6 @@ def result_bytes(device: torch.device) -> int:
     return min(20 * RESULT_BYTES, torch.cuda.get_device_properties(device).total_memory // 8)
 
 
-def pool_of(preset: Preset, *, slow: bool = False) -> str:
-    """The pool for work on a model; nothing waits for one that a visitor brought but others of its kind."""
-    return ("slow" if slow else preset.task) if preset.trusted else "visitors"
-
-
 def forward_bytes(preset: Preset, patch_size: int) -> int:
     """Estimated memory of one pass beside the weights: a dozen activations, and q, k and v of every block."""
     config = preset.config

@@ -4,7 +4,7 @@ import logging
 import traceback
 from typing import Any
 
-MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 1000, 8000
+MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 300, 8000
 """Characters of a message, and of the end of a traceback."""
 
 
