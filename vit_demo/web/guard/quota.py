@@ -1,5 +1,6 @@
 """How much each address may send in a time, counted in requests or in bytes."""
 
+import math
 import time
 from collections.abc import Callable
 
@@ -36,7 +37,7 @@ class Pace:
     def wait(self, address: str, count: int = 1) -> float:
         """How many seconds a request must wait that counts so much; ``RequestRefused`` if that is too long."""
         now = self._clock()
-        until = max(self._used.get(address, 0.0), now - self._burst * self._step) + count * self._step
+        until = max(self._used.get(address, -math.inf), now - self._burst * self._step) + count * self._step
         if until - now > self._longest:
             raise RequestRefused(429, self._refusal)
         self._used[address] = until
