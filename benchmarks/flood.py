@@ -1,7 +1,7 @@
-"""What one visitor waits for while another floods the server.
+"""What one visitor waits for while others flood the server.
 
-Each way to flood runs for some seconds in a process of its own, from one address. From another a visitor draws, and
-requests slow maps of photos. Both addresses are those that a reverse proxy would report (``VIT_DEMO_PROXY=1``).
+Each way to flood runs for some seconds in a process of its own, from a few addresses. From another a visitor draws, and
+requests slow maps of photos. The addresses are those that a reverse proxy would report (``VIT_DEMO_PROXY=1``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import json
 import os
 import secrets
 import statistics
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from io import BytesIO
@@ -31,7 +33,7 @@ from benchmarks.load import Record, Visitor, drawings, loaded_server
 from benchmarks.server import Server
 from vit_demo.web.requests.payload import data_url
 
-FLOODER, VISITOR = {"X-Forwarded-For": "203.0.113.1"}, {"X-Forwarded-For": "198.51.100.1"}
+VISITOR = {"X-Forwarded-For": "198.51.100.1"}
 HEAD = """\
 | flood | requests per s | refused | drawing ms: alone | flooded | times | slow map ms: alone | flooded | times | lost |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
@@ -39,6 +41,11 @@ REST_SECONDS = 20
 """Time after which the server should be as before: streams that nobody opened end after ten."""
 
 Send = Callable[[httpx.AsyncClient, int], Awaitable[httpx.Response]]
+
+
+def encode(file: bytes) -> str:
+    """A file as Base64."""
+    return base64.b64encode(file).decode()
 
 
 def slow_jpeg() -> bytes:
@@ -81,6 +88,28 @@ async def request(data: Callable[[int], Any], stage: int, client: httpx.AsyncCli
     return await client.post("/gradio_api/component_server", json=body)
 
 
+async def send_raw(text: Callable[[int], bytes], seconds: float, client: httpx.AsyncClient, n: int) -> httpx.Response:
+    """Sends bytes over a connection of its own, and reads until it ends or for some seconds."""
+    reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
+    reply = b""
+    try:
+        writer.write(text(n).replace(b"FLOODER", flooder(n, client.headers["addresses"]).encode()))
+        async with asyncio.timeout(seconds):
+            await writer.drain()
+            while piece := await reader.read(4096):
+                reply += piece
+    except (TimeoutError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+    return httpx.Response(int(reply[9:12] or 400))
+
+
+def flooder(n: int, addresses: str) -> str:
+    """One of the addresses, in turn."""
+    return f"203.0.113.{1 + n % int(addresses)}"
+
+
 async def open_page(client: httpx.AsyncClient, _: int) -> httpx.Response:
     """The page, without its scripts and styles."""
     return await client.get("/")
@@ -105,9 +134,23 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
     large = {"preset": "digits-small", "patch_size": 4, "fit": "crop"}
     canvas = base64.b64decode(large_drawing().partition(",")[2])
 
+    start = "HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: FLOODER\r\n"
+    join, page = f"POST /gradio_api/queue/join {start}", f"GET /healthz {start}\r\n".encode()
+    slow = f"{join}Content-Length: 1000000\r\n\r\n{{".encode()
+    chunks = f"{join}Transfer-Encoding: chunked\r\n\r\n".encode() + b"1\r\n \r\n" * 170_000
+
+    def tool(n: int) -> str:
+        return json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "x" * 900_000}})
+
+    def many_chunks(n: int) -> dict[str, Any]:
+        file = (
+            canvas[:33] + (struct.pack(">I4sI", 0, b"abCd", zlib.crc32(b"abCd")) * 55_000) + canvas[33:] + b"%08d" % n
+        )
+        return {"kind": "result", "source": {**large, "drawing": f"data:image/png;base64,{encode(file)}"}}
+
     def drawing(n: int) -> dict[str, Any]:
         # Bytes after the end of the picture, so that no result is in a cache.
-        url = f"data:image/png;base64,{base64.b64encode(canvas + b'%08d' % n).decode()}"
+        url = f"data:image/png;base64,{encode(canvas + b'%08d' % n)}"
         return {"kind": "result", "source": {**large, "drawing": url}}
 
     return {
@@ -118,13 +161,19 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
         "sessions": (partial(post, "/gradio_api/queue/join", session), 8, 0.0),
         "downloads that are left": (partial(request, model, stage), 3, 0.3),
         "the page": (open_page, 8, 0.0),
+        "slow bodies": (partial(send_raw, lambda n: slow, 15), 64, 0.0),
+        "chunks of one byte": (partial(send_raw, lambda n: chunks, 15), 8, 0.0),
+        "pipelined requests": (partial(send_raw, lambda n: page * 3000, 5), 8, 0.0),
+        "mapped addresses": (partial(post, "/gradio_api/queue/join", session), 64, 0.0),
+        "names of tools": (partial(post, "/gradio_api/mcp/", tool), 4, 0.0),
+        "drawings of many chunks": (partial(request, many_chunks, stage), 8, 0.02),
     }  # fmt: skip
 
 
-async def flood(url: str, stage: int, digits: Sequence[str], way: str, seconds: float) -> list[int]:
+async def flood(url: str, stage: int, digits: Sequence[str], way: str, seconds: float, addresses: int = 4) -> list[int]:
     """Floods a server; returns how many requests were sent and how many of them refused."""
     send, connections, pause = ways(stage, digits)[way]
-    counts, numbers, until = [0, 0], itertools.count(), time.monotonic() + seconds
+    counts, numbers, turns, until = [0, 0], itertools.count(), itertools.count(), time.monotonic() + seconds
 
     async def go_on(client: httpx.AsyncClient) -> None:
         while time.monotonic() < until:
@@ -136,7 +185,14 @@ async def flood(url: str, stage: int, digits: Sequence[str], way: str, seconds: 
             counts[0] += 1
             await asyncio.sleep(pause)
 
-    async with httpx.AsyncClient(base_url=url, timeout=60, headers=FLOODER) as client:
+    async def as_one(request: httpx.Request) -> None:
+        request.headers["x-forwarded-for"] = "::ffff:" * (way == "mapped addresses") + flooder(
+            next(turns), headers["addresses"]
+        )
+
+    headers = {"addresses": str(addresses), "accept": "application/json, text/event-stream"}
+    hooks = {"request": [as_one]}
+    async with httpx.AsyncClient(base_url=url, timeout=60, headers=headers, event_hooks=hooks) as client:
         await asyncio.gather(*(go_on(client) for _ in range(connections)))
     return counts
 
@@ -172,25 +228,26 @@ async def compare(
     digits: Sequence[str],
     draw: Callable[[], Awaitable[Any]],
     slow: Callable[[], Awaitable[Any]],
-    seconds: float,
+    options: argparse.Namespace,
 ) -> list[str]:
     """Prints a row for each way to flood; returns the errors that the other visitor got."""
-    stage = server.component("stage")
+    stage, seconds = server.component("stage"), options.seconds
+    chosen = options.ways or list(ways(stage, digits))
     await waits(draw, slow, 5)
-    for way in ways(stage, digits):  # fills the caches, and starts the threads that stay
+    for way in chosen:  # fills the caches, and starts the threads that stay
         await flood(server.url, stage, digits, way, 2)
     await asyncio.sleep(REST_SECONDS)
     before = resources(server)
     print(f"\nBefore: {before}\n\n{HEAD}")
     errors: list[str] = []
-    for way in ways(stage, digits):
+    for way in chosen:
         alone = await waits(draw, slow, seconds / 2)  # each time anew: the speed of a shared machine changes
-        arguments = [server.url, str(stage), way, str(seconds), *digits]
+        arguments = [server.url, str(stage), way, str(seconds), str(options.addresses), *digits]
         command = [sys.executable, "-m", "benchmarks.flood", *arguments]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as flooder:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
             await asyncio.sleep(3)  # until it has begun
             drawing, map_, lost = await waits(draw, slow, seconds - 3)
-            sent, refused = json.loads((await asyncio.to_thread(flooder.communicate))[0])
+            sent, refused = json.loads((await asyncio.to_thread(process.communicate))[0])
         errors += [*alone[2], *lost]
         both = ((alone[0], drawing), (alone[1], map_))
         waited = " | ".join(f"{1000 * one:.0f} | {1000 * two:.0f} | {two / one:.1f}" for one, two in both)
@@ -200,9 +257,9 @@ async def compare(
     return errors
 
 
-async def run(server: Server, seconds: float) -> list[str]:
+async def run(server: Server, options: argparse.Namespace) -> list[str]:
     """Compares a visitor who draws and requests slow maps of a photo, alone and beside each flood."""
-    digits, number = iter(drawings(int(30 * seconds))), itertools.count()
+    digits, number = iter(drawings(int(60 * options.seconds))), itertools.count()
     async with httpx.AsyncClient(base_url=server.url, timeout=240, headers=VISITOR) as client:
         visitor = Visitor(server, client, Record())
         result = await visitor.explain(await visitor.upload(1200), 10)
@@ -219,20 +276,22 @@ async def run(server: Server, seconds: float) -> list[str]:
             sent = {"kind": "map", "method": "local_surrogate", "source": source}
             await visitor.timed("slow map", {**sent, "label": next(number) % 50})
 
-        return await compare(server, [drawing for _, drawing in drawings(20)], draw, slow, seconds)
+        return await compare(server, [drawing for _, drawing in drawings(20)], draw, slow, options)
 
 
 def main() -> None:
     """Prints a row for each way to flood."""
-    parser = argparse.ArgumentParser(description="What a visitor waits for while another floods the server.")
+    parser = argparse.ArgumentParser(description="What a visitor waits for while others flood the server.")
     parser.add_argument("--seconds", type=float, default=30, help="of each flood (%(default)s)")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--addresses", type=int, default=4, metavar="N", help="from so many (%(default)s)")
+    parser.add_argument("--ways", nargs="*", metavar="WAY", help="only these, such as 'slow bodies'")
+    options = parser.parse_args()
     with loaded_server() as server:
-        errors = asyncio.run(run(server, seconds))
+        errors = asyncio.run(run(server, options))
     for message in sorted(set(errors))[:5]:
         print(f"  {message}")
 
 
 if __name__ == "__main__":  # the flooder, in a process of its own
-    url, component, chosen, duration, *pictures = sys.argv[1:]
-    print(json.dumps(asyncio.run(flood(url, int(component), pictures, chosen, float(duration)))))
+    url, component, chosen, duration, count, *pictures = sys.argv[1:]
+    print(json.dumps(asyncio.run(flood(url, int(component), pictures, chosen, float(duration), int(count)))))

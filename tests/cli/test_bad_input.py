@@ -146,11 +146,15 @@ def test_a_pattern_that_matches_too_many_files_is_refused(tmp_path, monkeypatch,
 @pytest.mark.skipif(sys.platform == "win32", reason="such names are refused there")
 def test_no_escape_sequence_of_a_file_name_reaches_the_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    names = ["\x1b]0;title\x07.png", "\x9b31m.png"]
+    names = ["\x1b]0;title\x07.png", "\x9b31m.png", "a\nfile.png", "a\rline\t.png"]
     (tmp_path / names[0]).write_bytes(b"no picture")
-    example_picture(3).save(names[1])
+    for name in names[1:]:
+        example_picture(3).save(name)
     main(["explain", *names, "--preset", "digits-tiny"])
     output = capsys.readouterr()
     shown = output.out + output.err
     assert r"\x1b]0;title\x07" in shown and r"\x9b31m" in shown
-    assert not {"\x1b", "\x07", "\x9b"} & set(shown)
+    assert not {"\x1b", "\x07", "\x9b", "\r", "\t"} & set(shown)
+    assert r"a\x0afile.png" in shown and "\nfile.png" not in shown
+    assert main(["explain", "no\nsuch.png", "--preset", "digits-tiny"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

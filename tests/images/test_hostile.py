@@ -1,9 +1,13 @@
 """Hostile files take little memory and time, and give a picture or one message."""
 
+import base64
 import io
+import socket
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,7 +17,7 @@ import pytest
 from PIL import Image
 
 from vit_demo.errors import ImageError
-from vit_demo.images import MAX_SIDE, decode_image, read_image, reading
+from vit_demo.images import MAX_SIDE, decode_drawing, decode_image, read_image, reading
 from vit_demo.images.decoder import NOT_A_PICTURE, TOO_COMPLEX, decode
 
 from . import bombs
@@ -92,12 +96,11 @@ def test_large_photos_are_read_with_little_memory(tmp_path: Path):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: bombs.jpeg_of_scans(400, 300),
         lambda: bombs.gif_of_comments(50_000),
         lambda: bombs.text_ppm(2_500),
         lambda: bombs.tiff(100, 100, values=3_000, size=1_000_000),
     ],
-    ids=["jpeg-scans", "gif-comments", "text-ppm", "tiff-directory"],
+    ids=["gif-comments", "text-ppm", "tiff-directory"],
 )
 def test_slow_files_are_refused(make: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch):
     sooner = reading._START.replace("main()\n", "main.__globals__['MAX_CPU_SECONDS'] = 1.0\nmain()\n")
@@ -110,15 +113,9 @@ def test_slow_files_are_refused(make: Callable[[], bytes], monkeypatch: pytest.M
     assert time.perf_counter() - started < 15  # the limit is 1 s of a CPU that others may use as well; was minutes
 
 
-@pytest.mark.parametrize("scans", [12, 100])
+@pytest.mark.parametrize("scans", [12, 300])
 def test_progressive_jpegs_of_an_ordinary_number_of_scans_are_read(scans: int):
     assert decode_image(bombs.jpeg_of_scans(64, scans)).size == (64, 64)
-
-
-def test_scans_are_not_confused_with_what_follows_the_picture():
-    """Phones append a video to a photo, whose bytes may look like any marker."""
-    photo = bombs.encoded(Image.new("RGB", (64, 64)), "JPEG", exif=b"Exif\0\0" + b"\xff\xda" * 500)
-    assert decode_image(photo + b"\xff\xda" * 500).size == (64, 64)
 
 
 def test_bytes_are_never_a_path(tmp_path: Path):
@@ -228,3 +225,39 @@ def test_strips_leave_no_seams():
     assert np.array_equal(read_image(image), Image.alpha_composite(paper, image).convert("RGB"))
     deep = rng.integers(0, 65536, (1500, 1000)).astype(np.uint16)
     assert np.array_equal(np.asarray(read_image(Image.fromarray(deep)))[..., 0], (deep * (255 / 65535)).round())
+
+
+def test_a_decoder_that_is_killed_does_not_call_the_picture_damaged(monkeypatch: pytest.MonkeyPatch):
+    """As the kernel does where memory is short."""
+    monkeypatch.setattr(reading, "_START", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(ImageError, match="too much time or memory"):
+        decode_image(bombs.png(8, 8, bombs.RGB))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="has no namespaces")
+def test_a_decoder_has_no_network():
+    allowed = subprocess.run(["unshare", "--user", "--net", "true"], stderr=subprocess.DEVNULL, check=False)
+    if allowed.returncode:
+        pytest.skip("the kernel does not allow it")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connect = f"import socket; socket.create_connection({server.getsockname()}, 5)"
+        start = reading._START.replace("main()\n", f"main.__globals__['_set_resource_limits'](); {connect}\n")
+        arguments = [sys.executable, "-c", start, str(reading._HERE.parent), str(reading._HERE)]
+        ended = subprocess.run(arguments, env=reading._environment(), capture_output=True, text=True, check=False)
+    assert "Network is unreachable" in ended.stderr
+
+
+def test_a_drawing_has_no_more_chunks_than_any_browser_writes():
+    drawing = bombs.png(28, 28, bombs.GREY)
+    chunk = struct.pack(">I4s", 0, b"abCd") + struct.pack(">I", zlib.crc32(b"abCd"))
+
+    def of_chunks(count: int) -> str:
+        data = drawing[:33] + chunk * count + drawing[33:]  # after the header
+        return "data:image/png;base64," + base64.b64encode(data).decode()
+
+    assert decode_drawing(of_chunks(900)).size == (28, 28)
+    opened = []
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(ImageError, match="draw again"):
+        patch.setattr(Image, "open", lambda *_, **__: opened.append(1))
+        decode_drawing(of_chunks(55_000))
+    assert not opened, "it is not parsed"

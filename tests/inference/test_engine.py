@@ -15,6 +15,7 @@ from vit_demo.images import preprocess
 from vit_demo.inference import engine as module
 from vit_demo.inference import forward
 from vit_demo.inference.engine import Engine, _engines, get_engine
+from vit_demo.inference.inputs import Source
 from vit_demo.inference.limits import forward_bytes
 from vit_demo.weights import PRESETS
 
@@ -203,6 +204,18 @@ def test_slow_work_counts_as_more_memory(tiny, monkeypatch, slow, passes):
     engine.run_on_model(PRESETS["photos-tiny"], 8, print, slow=slow)
     pool = "slow" if slow else "photos"
     assert seen == [(pool, passes * forward_bytes(PRESETS["photos-tiny"], 8))]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_models_that_visitors_bring_have_a_pool_of_their_own(tiny, monkeypatch, slow):
+    engine, _, _ = tiny
+    brought, pools = replace(PRESETS["photos-tiny"], trusted=False), []
+    monkeypatch.setattr(engine.jobs, "run", lambda key, work, pool, nbytes=0: pools.append(pool))
+    engine.run_on_model(brought, 8, print, slow=slow)
+    engine.model(brought, 8)
+    file = Source(("file", 1), lambda: None, is_decoded=lambda: False)
+    engine.explore_source(file, brought, 8)
+    assert pools == ["visitors"] * 3
 
 
 def test_a_device_has_one_engine_however_it_is_named(monkeypatch):

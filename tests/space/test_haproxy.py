@@ -6,6 +6,7 @@ import socket
 import subprocess
 import threading
 import time
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -30,12 +31,17 @@ class Replies(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.server.posts.append(sorted(name.lower() for name in self.headers))
+        self.do_GET()
+
     def log_message(self, *_: object) -> None: ...
 
 
 def serve(name: str) -> ThreadingHTTPServer:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Replies)
-    server.name = name
+    server.name, server.posts = name, []
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     return server
 
@@ -111,3 +117,44 @@ def test_headers_that_never_end_are_given_up_and_connections_that_are_idle_ended
         assert b" 200 " in idle.recv(1000)
         while idle.recv(1000):  # whatever is left of the reply, and then its end
             pass
+
+
+FORGED = b"X-Forwarded-Host: evil\r\nX-Forwarded-For: ::ffff:192.0.2.1\r\nForwarded: for=x\r\n"
+HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\n" + FORGED
+
+
+@pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
+def test_bodies_that_are_slow_or_in_chunks_reach_no_server(proxy, name):
+    servers = serve("one"), serve("two")
+    address = urlsplit(proxy(name, *servers))
+    endings = []
+    for rest in (b"Content-Length: 1000000\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n\r\n"):
+        with socket.create_connection((address.hostname, address.port), timeout=10) as sender:
+            sender.sendall(HEAD + rest)
+            endings.append(sender.recv(12)[9:])
+    assert endings == [b"408", b"411"]
+    assert not [one.posts for one in servers if one.posts]
+    with socket.create_connection((address.hostname, address.port), timeout=10) as sender:
+        sender.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
+        reply = sender.recv(1000)
+        assert reply[9:12] == b"200" and reply.endswith(b"127.0.0.1"), "the address that HAProxy sees"
+    [names] = [one.posts[0] for one in servers if one.posts]
+    assert [one for one in names if "forwarded" in one] == ["x-forwarded-for"], "what a visitor says is dropped"
+
+
+@pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
+def test_an_address_has_a_limit_of_connections(proxy, name):
+    address = urlsplit(proxy(name, serve("one"), serve("two")))
+    with ExitStack() as stack:
+        opened, statuses = [], []
+        for _ in range(130):
+            with suppress(OSError):  # it may be refused at once
+                opened.append(socket.create_connection((address.hostname, address.port), timeout=5))
+                stack.enter_context(opened[-1])
+        for one in opened:
+            try:
+                one.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                statuses.append(one.recv(12)[9:])
+            except OSError:
+                statuses.append(b"")
+    assert statuses.count(b"200") == 100

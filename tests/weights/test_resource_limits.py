@@ -80,9 +80,19 @@ def test_estimates_are_those_of_the_network(patch_size, projection):
     assert limits.trace_bytes(config, patch_size) == sum(tensor.nbytes for tensor in kept)
 
 
+def test_many_heads_of_few_channels_count_what_their_scores_take():
+    """They took a minute of two cores, at a seventh of the multiplications that are allowed."""
+    shape = {"image_size": 60, "patch_size": 1, "embed_dim": 64, "depth": 64, "num_classes": 2}
+    few, many = (vit_demo.model.ViTConfig(**shape, num_heads=heads) for heads in (1, 64))
+    assert limits.forward_flops(few, 1) == limits.forward_flops(many, 1) < limits.MAX_FORWARD_FLOPS
+    assert limits.is_affordable(few, 1)
+    with pytest.raises(PresetError, match="too much time or memory"):
+        limits.check_for_visitors(many, 10)
+
+
 def test_the_largest_patches_and_networks_are_still_allowed(monkeypatch):
     config = vit_demo.model.ViTConfig(image_size=96, patch_size=limits.MAX_VISITOR_PATCH, embed_dim=64, num_heads=4)
-    monkeypatch.setattr(limits, "MAX_FORWARD_FLOPS", limits.forward_flops(config, config.patch_size))
+    monkeypatch.setattr(limits, "MAX_FORWARD_FLOPS", limits.forward_cost(config, config.patch_size))
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", limits.trace_bytes(config, config.patch_size))
     limits.check_for_visitors(config, limits.MAX_PARAMETERS)
     with pytest.raises(PresetError, match="too much time or memory"):

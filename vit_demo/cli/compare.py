@@ -85,10 +85,10 @@ def run(options: argparse.Namespace) -> None:
             pairs = zip(methods, values, strict=True)
             named = {method.name: {"unit": method.unit, "values": output.json_values(one)} for method, one in pairs}
             entries.append({**output.prediction_json(result), "maps": named})
-        output.print_line(json.dumps(entries))
+        output.print_lines(json.dumps(entries))
     else:
-        output.print_line(_table(results, methods, maps))
-    output.print_line(str(path), sys.stderr if options.json else sys.stdout)
+        output.print_lines(*_table(results, methods, maps).split("\n"))
+    output.print_lines(str(path), file=sys.stderr if options.json else sys.stdout)
 
 
 def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None) -> list[int]:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from vit_demo.cli.output import print_line
+from vit_demo.cli.output import print_lines
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.defaults import METHOD_NAMES
 
@@ -41,4 +41,4 @@ def run(options: argparse.Namespace) -> None:
             if action.metavar in _FOLDERS + _FILES:
                 kind = shtab.DIRECTORY if action.metavar in _FOLDERS else shtab.FILE
                 action.complete = kind
-    print_line(shtab.complete(parser, options.shell))
+    print_lines(*shtab.complete(parser, options.shell).splitlines())

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from vit_demo.cli.output import make_folder, print_line
+from vit_demo.cli.output import make_folder, print_lines
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.cli.train import bundled_preset
 from vit_demo.resources import resource_folder
@@ -54,4 +54,4 @@ def run(options: argparse.Namespace) -> None:
             path = options.plot / f"{preset.name}-{name}-{patch_size}.png"
             plot_predictions(preset, name, patch_size, predictions[patch_size], path)
     report = make_report(preset, results, outliers, patch_size)
-    print_line(json.dumps(report) if options.json else format_report(preset, report))
+    print_lines(*(json.dumps(report) if options.json else format_report(preset, report)).split("\n"))

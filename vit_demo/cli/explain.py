@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> bool:
             explained = Explained(picture, result, maps, label)
             paths = write_pictures(explained, out, options.query) if out is not None else []
             if options.json:
-                output.print_line(json.dumps(to_json(explained, paths)), goes_on=goes_on)
+                output.print_lines(json.dumps(to_json(explained, paths)), goes_on=goes_on)
             else:
                 print_text(explained, paths, with_name=len(pictures) > 1)
             known[result.preset.name] = result.preset.few_labels
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> bool:
     if options.html:
         # A file name may hold bytes that are no text.
         output.write_file(options.html, report.html().encode(errors="backslashreplace"))
-        output.print_line(str(options.html), sys.stderr if options.json else sys.stdout)
+        output.print_lines(str(options.html), file=sys.stderr if options.json else sys.stdout)
     return failed
 
 
@@ -121,7 +121,7 @@ def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> N
     if with_name:
         lines.insert(0, f"{explained.picture.name}")
         lines.append("")
-    output.print_line("\n".join(lines), goes_on=True)
+    output.print_lines(*lines, goes_on=True)
 
 
 def print_known(known: dict[str, tuple[str, ...]]) -> None:
@@ -129,7 +129,7 @@ def print_known(known: dict[str, tuple[str, ...]]) -> None:
     for name, labels in known.items():
         if labels:
             sentence = f"{name} knows {len(labels)} classes and takes anything else for one of them: "
-            output.print_line(textwrap.fill(f"{sentence}{', '.join(labels)}.", 120), goes_on=True)
+            output.print_lines(*textwrap.wrap(f"{sentence}{', '.join(labels)}.", 120), goes_on=True)
 
 
 def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
@@ -157,6 +157,6 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
 def report_failure(picture: Picture, error: InputError, as_json: bool, *, alone: bool, goes_on: bool) -> None:
     """Prints why a picture could not be used; with ``--json`` in the output, too."""
     where = "" if alone else f"{picture.name}: "
-    output.print_line(f"vit_demo: {where}{error}", sys.stderr)
+    output.print_lines(f"vit_demo: {where}{error}", file=sys.stderr)
     if as_json:
-        output.print_line(json.dumps({"image": picture.name, "error": str(error)}), goes_on=goes_on)
+        output.print_lines(json.dumps({"image": picture.name, "error": str(error)}), goes_on=goes_on)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 def printable(text: str) -> str:
     """A text whose control characters, by which a file's name could command the terminal, are written out."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) -> None:
-    """Prints a line, to stdout by default, without disturbing a progress bar.
+def print_lines(*lines: str, file: TextIO | None = None, goes_on: bool = False) -> None:
+    """Prints lines, to stdout by default, without disturbing a progress bar.
 
     If nobody reads the output any more, the program ends, unless it ``goes_on`` with more than to print. If the output
     cannot be written, as on a full disk, it raises ``InputError``.
@@ -37,7 +37,7 @@ def print_line(text: str, file: TextIO | None = None, *, goes_on: bool = False) 
     stream = file or sys.stdout
     try:
         with tqdm.external_write_mode(stream):
-            print(printable(text), file=stream, flush=True)
+            print(*map(printable, lines), sep="\n", file=stream, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for later lines, and the flush when Python ends
         if not isinstance(error, BrokenPipeError):
@@ -97,6 +97,6 @@ def map_progress(bar: tqdm, name: str, position: int) -> Callable[[int, int], No
         bar.n = place
         bar.refresh()
 
-    bar.set_description_str(Path(name).name[:40], refresh=False)
+    bar.set_description_str(printable(Path(name).name[:40]), refresh=False)
     move_to(position)
     return lambda done, total: move_to(position + done / max(1, total))

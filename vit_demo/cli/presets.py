@@ -2,7 +2,7 @@
 
 import argparse
 
-from vit_demo.cli.output import print_line
+from vit_demo.cli.output import print_lines
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.weights import PRESETS
 
@@ -17,6 +17,6 @@ def run(_: argparse.Namespace) -> None:
     for preset in PRESETS.values():
         sizes = ", ".join(f"({p})" if p == preset.default_patch_size else str(p) for p in preset.patch_sizes)
         source = "bundled" if preset.source == "bundled" else preset.repo
-        print_line(
+        print_lines(
             f"{preset.name:16} {preset.num_parameters:>10,} parameters  patch {sizes:40} {preset.title:48} {source}"
         )

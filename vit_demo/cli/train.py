@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from vit_demo.cli.output import print_line
+from vit_demo.cli.output import print_lines
 from vit_demo.cli.parser import Commands, add_command
 from vit_demo.errors import PresetError
 from vit_demo.weights import PRESETS, Preset
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
         epochs=options.epochs,
         resume=options.resume,
     )
-    print_line("\n".join(f"wrote {path}" for path in paths))
+    print_lines(*(f"wrote {path}" for path in paths))
 
 
 def bundled_preset(name: str) -> Preset:

@@ -1,8 +1,8 @@
 """The program of the decoding process: an image file on stdin, upright RGB pixels or an error message on stdout.
 
 It runs under resource limits of the kernel, because a decoder cannot be interrupted from within, and a file of a few
-kilobytes can make some decoders allocate gigabytes or run for minutes. `reading` starts it. The limits on pixels and
-scans refuse most decompression bombs before that, with a message that gives the reason.
+kilobytes can make some decoders allocate gigabytes or run for minutes. `reading` starts it. The limits on pixels
+refuse most decompression bombs before that, with a message that gives the reason.
 """
 
 import io
@@ -28,9 +28,6 @@ MAX_COLOUR_PIXELS = 37_500_000
 MOST_PIXELS = {"WEBP": 25_000_000, "HEIF": 50_000_000}
 """The same of formats whose decoder holds four copies of the picture, or two; phones take 48 million in HEIF."""
 
-MAX_JPEG_SCANS = 100
-"""Scans of a JPEG. A progressive one has about ten, and each of them covers the whole picture."""
-
 MAX_DECODER_MEMORY = 640_000_000
 """Address space of the decoding process, in bytes."""
 
@@ -46,10 +43,10 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")
 NOT_A_PICTURE = "This file cannot be read as a picture: save it as PNG, JPEG or WebP."
 TOO_COMPLEX = "The picture takes too much time or memory to decode: save it as an ordinary PNG or JPEG and send that."
 
-OK, REFUSED = b"pixels", b"refused"
-
-# A JPEG marker, except those that occur within a scan: FF 00 is a value, FF D0 to FF D7 are restarts.
 _MARKER = re.compile(rb"\xff+([^\x00\xff\xd0-\xd7])", re.DOTALL)
+_NEW_USER, _NEW_NETWORK = 0x1000_0000, 0x4000_0000  # CLONE_NEWUSER, CLONE_NEWNET
+
+OK, REFUSED = b"pixels", b"refused"
 
 
 def main() -> None:
@@ -74,17 +71,13 @@ def decode(data: bytes) -> Image.Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of sizes that our own limits check, and of odd metadata
         image = _open(data)
-        if image.format in ("JPEG", "MPO"):
-            scans, is_complete = _count_scans(data)
-            if scans > MAX_JPEG_SCANS:
-                raise ImageError(TOO_COMPLEX)
-            if not is_complete:
-                # If only the last marker is missing, it does not matter which bits would follow.
-                ends = (data.rstrip(b"\xff") + more + b"\xff\xd9" for more in (b"", b"\x55" * 64, b"\xaa" * 64))
-                first, *others = (to_rgb(_open(end)) for end in ends)
-                if others != [first, first]:
-                    raise ImageError(DAMAGED)
-                return first
+        if image.format in ("JPEG", "MPO") and not _is_complete(data):
+            # If only the last marker is missing, it does not matter which bits would follow.
+            ends = (data.rstrip(b"\xff") + more + b"\xff\xd9" for more in (b"", b"\x55" * 64, b"\xaa" * 64))
+            first, *others = (to_rgb(_open(end)) for end in ends)
+            if others != [first, first]:
+                raise ImageError(DAMAGED)
+            return first
         return to_rgb(image, low=_low_bytes(data, image))
 
 
@@ -147,18 +140,19 @@ def _added_formats(data: bytes) -> tuple[str, ...]:
     return ("HEIF",)
 
 
-def _count_scans(jpeg: bytes) -> tuple[int, bool]:
-    """Scans of a JPEG, up to one more than are allowed, and whether the marker of its end was found."""
-    position, scans = 2, 0
-    while (marker := _MARKER.search(jpeg, position)) and marker[1] != b"\xd9" and scans <= MAX_JPEG_SCANS:
-        position = marker.end()
-        scans += marker[1] == b"\xda"  # start of scan
-        position += int.from_bytes(jpeg[position : position + 2])  # length of the segment
-    return scans, marker is not None
+def _is_complete(jpeg: bytes) -> bool:
+    """Whether the marker of a JPEG's end is found."""
+    position = 2
+    while (marker := _MARKER.search(jpeg, position)) and marker[1] != b"\xd9":
+        position = marker.end() + int.from_bytes(jpeg[marker.end() : marker.end() + 2])  # length of the segment
+    return marker is not None
 
 
 def _set_resource_limits(seconds: float) -> None:
-    """Makes the kernel end this process when it exceeds its memory or CPU time; Windows has no such limits."""
+    """Makes the kernel end this process when it exceeds its memory or CPU time; Windows has no such limits.
+
+    On Linux it also loses the network, unless the kernel lets no unprivileged process have one of its own.
+    """
     if sys.platform != "win32":
         import resource
         import signal
@@ -168,3 +162,8 @@ def _set_resource_limits(seconds: float) -> None:
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(kind, (limit, limit))
         signal.setitimer(signal.ITIMER_PROF, seconds)
+    if sys.platform == "linux":
+        import ctypes
+
+        unshare = ctypes.CDLL(None).unshare  # not 0 if it is not allowed; root needs no namespace of users
+        _ = unshare(_NEW_NETWORK) and unshare(_NEW_USER | _NEW_NETWORK)

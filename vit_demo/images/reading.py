@@ -37,6 +37,9 @@ MAX_DRAWING_CHARACTERS = 1_000_000
 MAX_DRAWING_SIDE = 2048
 """Longest side of a drawing's canvas, in pixels."""
 
+MAX_DRAWING_CHUNKS = 1000
+"""Chunks of this PNG; browsers write at most a few for every 10 kB, and each takes Pillow as long as many bytes."""
+
 _HERE = Path(__file__).parent
 
 # Empty packages replace vit_demo and vit_demo.images, whose own __init__ would import torch, which takes seconds.
@@ -95,8 +98,9 @@ def decode_in_process(data: bytes) -> Image.Image:
         width, height = (int(word) for word in head.split()[1:])
         if 1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE and len(pixels) == width * height * 3:
             return Image.frombytes("RGB", (width, height), pixels)
-    out_of_time = sys.platform != "win32" and done.returncode == -signal.SIGPROF
-    raise ImageError(TOO_COMPLEX if out_of_time else DAMAGED)
+    # By the timer, or by the kernel where memory is short.
+    killed = sys.platform != "win32" and done.returncode in (-signal.SIGPROF, -signal.SIGKILL)
+    raise ImageError(TOO_COMPLEX if killed else DAMAGED)
 
 
 def _environment() -> dict[str, str]:
@@ -139,6 +143,11 @@ def decode_drawing(url: str) -> Image.Image:
         data = base64.b64decode(url[len(_DRAWING) :], validate=True)
     except ValueError as error:
         raise ImageError(_BAD_DRAWING) from error
+    position = 8
+    for _ in range(MAX_DRAWING_CHUNKS):
+        position += 12 + int.from_bytes(data[position : position + 4])
+    if position < len(data):
+        raise ImageError(_BAD_DRAWING)
     with decoding_slot(drawing=True):
         try:
             image = Image.open(io.BytesIO(data), formats=("PNG",))

@@ -24,7 +24,7 @@ from vit_demo.errors import InputError
 from vit_demo.inference import forward
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset
+from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset, pool_of
 from vit_demo.inference.job import Job, report
 from vit_demo.inference.jobs import JobRunner
 from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
@@ -164,7 +164,7 @@ class Engine:
             except InputError as error:
                 logging.getLogger(__name__).error("The preset %s cannot be used: %s", name, error)
 
-        return self.jobs.submit(("warm up", name), work, preset.task)
+        return self.jobs.submit(("warm up", name), work, pool_of(preset))
 
     def model(self, preset: Preset, patch_size: int) -> TracedViT:
         """The network for a patch size, on this engine's device, loaded once."""
@@ -174,7 +174,7 @@ class Engine:
                 release_memory()  # of the models that the last one evicted
             return load_model(preset, patch_size).to(self.device)
 
-        return self.cached(self._models, self._model_key(preset, patch_size), load, preset.task)
+        return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset))
 
     def run_on_model(
         self,
@@ -211,7 +211,7 @@ class Engine:
             return execute(preset, patch_size, function, arguments, options)
 
         nbytes = job_bytes(preset, patch_size, slow=slow)
-        return self.jobs.run(None, work, "slow" if slow else preset.task, nbytes)
+        return self.jobs.run(None, work, pool_of(preset, slow=slow), nbytes)
 
     def _execute(
         self, preset: Preset, patch_size: int, function: Callable[..., T], arguments: tuple, options: dict[str, Any]

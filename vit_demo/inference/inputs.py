@@ -40,6 +40,11 @@ THUMBNAIL_SIZE = 192
 """Longest side, in pixels, of the small copy of the whole photo."""
 
 
+def pool_of(preset: Preset, *, slow: bool = False) -> str:
+    """The pool for work on a model; nothing waits for one that a visitor brought but others of its kind."""
+    return ("slow" if slow else preset.task) if preset.trusted else "visitors"
+
+
 @dataclass(frozen=True)
 class Source:
     """A picture that can be read again if its result has to be computed again.
@@ -57,10 +62,13 @@ class Source:
     reference: str = field(default="", compare=False)
     is_decoded: Callable[[], bool] | None = field(default=None, compare=False)
 
-    def pool(self, preset: Preset) -> str:
-        """The worker pool for a pass on this picture: nothing else waits for a file that must be decoded first."""
-        if self.is_decoded is None:
-            return preset.task
+    def pool(self, preset: Preset, *, slow: bool = False) -> str:
+        """The worker pool for one pass on this picture, or for many if they are ``slow``.
+
+        Nothing else waits for a file that must be decoded first.
+        """
+        if slow or self.is_decoded is None or not preset.trusted:
+            return pool_of(preset, slow=slow)
         return "photos" if self.is_decoded() else "files"
 
     @classmethod

@@ -39,10 +39,11 @@ POOLS = {
     "photos": Pool(workers=2, waiting=64, niceness=10),
     "files": Pool(workers=2, waiting=32, niceness=10),
     "slow": Pool(workers=2, waiting=16, niceness=15),
+    "visitors": Pool(workers=2, waiting=32, niceness=15),
     "downloads": Pool(workers=4, waiting=32, niceness=5),
 }
 """One pass of a digits model, one pass of a photo model, one on a picture file that must be decoded first, work of many
-passes, and downloads."""
+passes, whatever needs a model that a visitor brought, and downloads."""
 
 SMALL_JOB = 16 << 20
 """Bytes up to which a job does not count, so that no digit waits for the memory of others."""

@@ -32,8 +32,9 @@ from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
 from vit_demo.web.frontend import head, modules
 from vit_demo.web.frontend.assets import read_styles
-from vit_demo.web.guard import replacements, session_queues, uploads
+from vit_demo.web.guard import log, replacements, session_queues, uploads
 from vit_demo.web.guard.compression import Compression
+from vit_demo.web.guard.protocol import Protocol
 from vit_demo.web.guard.security import Guard
 from vit_demo.web.page import build_page
 
@@ -82,7 +83,10 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         empty.close()
     page = app.state.page
     # The guard reads X-Forwarded-For where a proxy is announced; uvicorn would believe any local process.
-    server = Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
+    config = uvicorn.Config(
+        app, loop="asyncio", http=Protocol, log_level="warning", proxy_headers=False, server_header=False
+    )
+    server = Server(config)
     server.run = partial(server.run, [listening])  # type: ignore[method-assign]
     server.run_in_thread()
     # What Gradio's own `launch` sets, so that `page.close()` stops the server.
@@ -104,6 +108,7 @@ def asgi_app() -> FastAPI:
     It has one process' uploads and queue, so it must not be copied into several workers.
     """
     uploads.folder()  # before any component reads Gradio's setting
+    log.install()
     with suppress(OSError, AttributeError):  # other C libraries have no such function
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)

@@ -24,13 +24,13 @@ def is_allowed_repository(name: str) -> bool:
     return custom_models_allowed() and _REPOSITORY.fullmatch(name) is not None
 
 
-def behind_proxy() -> bool:
-    """Whether a reverse proxy adds each visitor's address to ``X-Forwarded-For``: ``VIT_DEMO_PROXY``, 1 or 0.
+def num_proxies() -> int:
+    """How many reverse proxies in a row add the address of their client to ``X-Forwarded-For``: ``VIT_DEMO_PROXY``.
 
-    By default only on a Hugging Face Space.
+    By default one on a Hugging Face Space, and none elsewhere.
     """
-    chosen = os.environ.get("VIT_DEMO_PROXY")
-    return chosen.strip() == "1" if chosen else "SPACE_ID" in os.environ
+    chosen = os.environ.get("VIT_DEMO_PROXY", "").strip()
+    return int(chosen) if chosen.isdecimal() else int("SPACE_ID" in os.environ)
 
 
 def allowed_origins() -> frozenset[str]:

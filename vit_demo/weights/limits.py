@@ -44,7 +44,9 @@ MAX_VISITOR_PATCH = 48
 MAX_PARAMETERS = 700_000_000
 """ViT-H has 632 million."""
 MAX_FORWARD_FLOPS = 1.3e12
-"""Multiplications and additions of one forward pass; DINOv2-L at 518 px takes 1.0e12."""
+"""Multiplications and additions of one forward pass, or what takes as long; DINOv2-L at 518 px takes 1.1e12."""
+FLOPS_OF_A_SCORE = 200
+"""How many take as long as the softmax of one attention score, which counts where many heads have few channels."""
 MAX_TRACE_BYTES = 600 << 20
 """Queries, keys, values and tokens of all blocks; DINOv2-L at 518 px takes 515 MiB."""
 
@@ -95,7 +97,13 @@ def check_for_visitors(config: ViTConfig, num_parameters: int, *, has_mask: bool
 def is_affordable(config: ViTConfig, patch_size: int, *, has_mask: bool = False) -> bool:
     """Whether one forward pass at a patch size stays within ``MAX_FORWARD_FLOPS`` and ``MAX_TRACE_BYTES``."""
     nbytes = trace_bytes(config, patch_size) + (mask_bytes(config, patch_size) if has_mask else 0)
-    return forward_flops(config, patch_size) <= MAX_FORWARD_FLOPS and nbytes <= MAX_TRACE_BYTES
+    return forward_cost(config, patch_size) <= MAX_FORWARD_FLOPS and nbytes <= MAX_TRACE_BYTES
+
+
+def forward_cost(config: ViTConfig, patch_size: int) -> int:
+    """As ``forward_flops``, with the softmax of heads x tokens x tokens scores in every block."""
+    scores = config.depth * config.num_heads * num_tokens(config, patch_size) ** 2
+    return forward_flops(config, patch_size) + FLOPS_OF_A_SCORE * scores
 
 
 def forward_flops(config: ViTConfig, patch_size: int) -> int:

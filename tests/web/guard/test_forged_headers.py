@@ -21,7 +21,8 @@ def component_call(page, **headers: str) -> tuple[int, bytes]:
 
 
 @pytest.mark.parametrize("name", ["X_Forwarded_Host", "X_Gradio_Server", "Host"])
-def test_no_header_decides_where_the_api_is_for_others(page, name):
+def test_no_header_decides_where_the_api_is_for_others(page, name, monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
     forged = "http://evil.example" if name == "X_Gradio_Server" else "evil.example"
     assert request(page, "GET", "/gradio_api/info", **{name: forged})[0] == 200
     for path in ("/gradio_api/info", "/"):
@@ -32,10 +33,8 @@ def test_no_header_decides_where_the_api_is_for_others(page, name):
 @pytest.mark.parametrize(
     ("path", "headers", "expected"),
     [
-        ("/config", {"X_Forwarded_Host": "a:b"}, 400),
         ("/config", {"Host": "a b"}, 400),
         ("/", {"X_Gradio_Server": "http://a:b"}, 200),
-        ("/gradio_api/mcp/", {"X_Forwarded_Host": "["}, 400),
         ("/?page=nothing", {}, 404),
         ("/assets/" + "a/" * 4000, {}, 404),
         ("/assets/PlotlyPlot-D9Pvz5DK.js", {"Accept_Encoding": "gzip"}, 404),
@@ -129,9 +128,41 @@ def test_an_empty_host_is_none(page, headers):
 
 
 def test_cancelling_fills_no_session_queue(page, empty_session_queues, monkeypatch):
-    monkeypatch.setattr(session_queues, "MAX_SESSION_MESSAGES", 0)
+    monkeypatch.setattr(session_queues, "MAX_SESSION_BYTES", 0)
     body = {"session_hash": "canceller", "fn_index": 0, "event_id": "a"}
     event = {"data": [], "fn_index": number_of(page, "presets"), "session_hash": "canceller"}
     request(page, "POST", "/gradio_api/queue/join", event)
     status, _, reply = request(page, "POST", "/gradio_api/cancel", body)
     assert status == 429 and b"Collect the results" in reply
+
+
+FORWARDED = {"X_Forwarded_Host": "other.example", "X_Forwarded_Proto": "https", "X_Forwarded_Prefix": "/x"}
+
+
+def test_forwarded_headers_count_only_where_a_proxy_is_announced(page, monkeypatch):
+    plain = request(page, "GET", "/config")[2]
+    assert request(page, "GET", "/config", Forwarded="host=other.example", **FORWARDED)[2] == plain
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    assert b"https://other.example" in request(page, "GET", "/config", **FORWARDED)[2]
+
+
+@pytest.mark.parametrize("forged", ["a:b", "["])
+def test_a_forwarded_host_that_is_none_is_refused(page, forged, monkeypatch, capfd):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    for path in ("/config", "/gradio_api/mcp/"):
+        assert request(page, "GET", path, X_Forwarded_Host=forged)[0] == 400
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.com"])
+def test_a_name_that_another_site_lets_point_to_this_machine_is_refused(page, host, monkeypatch):
+    for path in ("/", "/config", "/healthz"):
+        status, _, reply = request(page, "GET", path, Host=host)
+        assert status == 421 and b"Open this page at localhost" in reply
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+    assert request(page, "GET", "/healthz", Host=host)[0] == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "page.localhost:7", "127.0.0.1", "[::1]:80", "laptop"])
+def test_names_of_this_machine_are_answered(page, host):
+    assert request(page, "GET", "/healthz", Host=host)[0] == 200

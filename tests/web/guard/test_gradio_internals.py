@@ -31,7 +31,7 @@ from ..http_requests import event, request, upload
 ROOT = Path(__file__).parents[3]
 GRADIOS = {
     mcp.ToolServer: GradioMCPServer,
-    replacements.FilesOnly: GradioMultiPartParser,
+    replacements.OneFile: GradioMultiPartParser,
     replacements.OneState: StateHolder,
     SafeBlocks: gr.Blocks,
 }

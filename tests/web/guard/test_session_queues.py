@@ -8,13 +8,12 @@ import time
 from gradio.server_messages import ProcessCompletedMessage
 
 from vit_demo.web.guard import session_queues, visitor
-from vit_demo.web.guard.session_queues import MAX_SESSION_MESSAGES, MAX_UNCOLLECTED_MESSAGES, SessionQueues
+from vit_demo.web.guard.session_queues import MESSAGE_BYTES, SESSION_BYTES, SessionQueues
 
 
-def test_results_that_nobody_collects_are_bounded_in_bytes(monkeypatch):
-    assert session_queues.MAX_SESSION_BYTES <= 16_000_000 and session_queues.MAX_UNCOLLECTED_BYTES <= 64_000_000
-    monkeypatch.setattr(session_queues, "MAX_SESSION_BYTES", 1000)
-    monkeypatch.setattr(session_queues, "MAX_UNCOLLECTED_BYTES", 2500)
+def test_results_that_nobody_collects_are_bounded(monkeypatch):
+    monkeypatch.setattr(session_queues, "MAX_SESSION_BYTES", SESSION_BYTES + 2 * MESSAGE_BYTES)
+    monkeypatch.setattr(session_queues, "MAX_UNCOLLECTED_BYTES", 3 * (SESSION_BYTES + MESSAGE_BYTES))
     queues = SessionQueues({})
 
     def add(session: str, size: int) -> None:
@@ -22,16 +21,16 @@ def test_results_that_nobody_collects_are_bounded_in_bytes(monkeypatch):
         output = {"data": [{"tokens": "x" * size, "scores": [0.5] * 4}]}
         queues[session].put_nowait(ProcessCompletedMessage(output=output, success=True))
 
-    add("one", 900)
-    assert queues.has_room("one") and queues.has_room(None)
-    add("one", 900)
-    assert not queues.has_room("one") and queues.has_room("two")
-    queues["one"].get_nowait()
-    assert queues.has_room("one"), "what was collected no longer counts"
-    queues["one"].get_nowait()
-    assert queues["one"].bytes == 0
+    for size, fits in ((MESSAGE_BYTES, 0), (8, 1)):  # one large result, or the number of small ones
+        add("one", size)
+        assert queues.has_room("one") == bool(fits) and queues.has_room("two") and queues.has_room(None)
+        add("one", size)
+        assert not queues.has_room("one"), size
+        queues["one"].get_nowait()
+        queues["one"].get_nowait()
+        assert queues.has_room("one") and queues["one"].bytes == SESSION_BYTES, "what was collected no longer counts"
     for session in ("one", "two", "three"):
-        add(session, 900)
+        add(session, 8)
     assert queues.has_room("four") and list(queues) == ["two", "three"], "the oldest were dropped"
 
 
@@ -57,7 +56,7 @@ def test_session_queues_forget_what_was_collected_and_what_nobody_collects(monke
 
 
 def test_session_queues_are_bounded_in_number(monkeypatch):
-    monkeypatch.setattr(session_queues, "MAX_SESSIONS", 3)
+    monkeypatch.setattr(session_queues, "MAX_UNCOLLECTED_BYTES", 3 * SESSION_BYTES)
     event_ids: dict[str, set[str]] = {}
     queues = SessionQueues(event_ids)
     for name in "abcde":
@@ -70,4 +69,3 @@ def test_session_queues_are_bounded_in_number(monkeypatch):
         queues["g"] = asyncio.Queue()
         queues["h"] = asyncio.Queue()
         assert "c" in queues, "never one whose stream is open"
-    assert MAX_SESSION_MESSAGES <= MAX_UNCOLLECTED_MESSAGES

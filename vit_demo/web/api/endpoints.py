@@ -123,7 +123,7 @@ class Call:
 
     async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
         """Runs something as a job of its own; ``slow`` if it takes many passes."""
-        pool = "slow" if slow else self.source.pool(self.preset)
+        pool = self.source.pool(self.preset, slow=slow)
         return await self.engine.jobs.run_async(None, work, pool, job_bytes(self.preset, self.patch_size, slow=slow))
 
 

@@ -20,7 +20,7 @@ from gradio.mcp import GradioMCPServer
 from vit_demo.errors import InputError
 from vit_demo.version import __version__
 from vit_demo.web.guard.bodies import MAX_EVENT_BYTES
-from vit_demo.web.guard.headers import client_address, is_local, on_behalf_of
+from vit_demo.web.guard.headers import client_address, on_behalf_of
 from vit_demo.web.guard.visitor import streams
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class ToolServer(GradioMCPServer):
         assert task is not None and request is not None, "each call of a tool has a task, and comes over HTTP"
         address, call = client_address(request.scope), token_hex(16)
         own = sum(one == address for one in self._calls.values())
-        if len(self._calls) >= MAX_TOOL_CALLS or (own >= MAX_TOOL_CALLS_OF_ONE and not is_local(address)):
+        if len(self._calls) >= MAX_TOOL_CALLS or (address and own >= MAX_TOOL_CALLS_OF_ONE):
             raise InputError("Too many tools are being called: try again in a moment.")
         ended = ExitStack()  # with the task, which is cancelled when the caller leaves
         task.add_done_callback(lambda _: ended.close())

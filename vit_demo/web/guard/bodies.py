@@ -3,19 +3,19 @@
 import asyncio
 import json
 import re
-import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.types import Message, Receive, Scope
+from starlette.types import Receive, Scope
 
 from vit_demo.web.guard import uploads
 
-BODY_TIMEOUT_SECONDS = 60.0
-"""Time within which the whole body of a request must arrive."""
+BODY_SECONDS, UPLOAD_SECONDS = 10.0, 60.0
+"""Time within which the whole body of an event, or of an upload, must arrive."""
+
+PAUSE_SECONDS, LEAST_BYTES_PER_SECOND = 3.0, 10_000
+"""How long a body may pause in all, and the rate at which its bytes must arrive otherwise."""
 
 MAX_EVENT_BYTES = 1_000_000
 """Body of a request that is not an upload."""
@@ -24,65 +24,75 @@ MAX_EVENT_VALUES = 20_000
 """JSON values in such a body."""
 
 MAX_UNFINISHED_BYTES = 64_000_000
-"""Bodies of events that are still arriving, of all visitors together."""
-
-MAX_UNFINISHED_BYTES_OF_ONE = 16_000_000
-"""The same of one address."""
+"""What has arrived of the bodies of events that are not complete, of all visitors together."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """What no text can be encoded with."""
 
 TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less at once."
+TOO_SLOW = "The request took too long to arrive: send it again."
 
 
 class RequestRefused(Exception):
-    """A request that is not passed on to Gradio: the status of the response, and what the sender can do instead."""
+    """A request that is not passed on to Gradio: the status of the response, and what the sender can do instead.
 
-    def __init__(self, status: int, message: str) -> None:
+    ``closes`` says whether the connection is closed as well, because what follows costs more than it is worth.
+    """
+
+    def __init__(self, status: int, message: str, *, closes: bool = False) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.closes = status, closes
 
 
-class UnfinishedBodies:
-    """Counts the bytes of bodies that are still arriving, of all requests together and of each address."""
+class Arrivals:
+    """The bodies of events that are still arriving, in the order in which they began."""
 
     def __init__(self) -> None:
-        self._held: Counter[str] = Counter()
+        self._held: dict[asyncio.Timeout, tuple[str, int]] = {}
 
-    @contextmanager
-    def room(self, address: str, nbytes: int) -> Iterator[None]:
-        """Holds room for a body while it arrives; ``RequestRefused`` if there is none."""
-        is_full = self._held.total() + nbytes > MAX_UNFINISHED_BYTES
-        if is_full or self._held[address] + nbytes > MAX_UNFINISHED_BYTES_OF_ONE:
-            raise RequestRefused(503, "Too many requests are arriving at once: try again in a moment.")
-        self._held[address] += nbytes
+    async def read(self, address: str, receive: Receive) -> bytes:
+        """The whole body of a request that is not an upload.
+
+        ``RequestRefused`` if it is too large, too slow or broken off, or has too many JSON values.
+        """
+        body, values, more, started = bytearray(), 0, True, asyncio.get_running_loop().time()
         try:
-            yield
+            async with asyncio.timeout_at(latest(started, 0, BODY_SECONDS)) as limit:
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise RequestRefused(400, "The request is incomplete: send it again.")
+                    piece = message.get("body", b"")
+                    body += piece
+                    more = message.get("more_body", False)
+                    # Counted before they are parsed, which takes long; those within texts count as well, and are few.
+                    values += sum(map(piece.count, (b",", b"[", b"{")))
+                    if len(body) > MAX_EVENT_BYTES or values > MAX_EVENT_VALUES:
+                        raise RequestRefused(413, TOO_LARGE)
+                    limit.reschedule(latest(started, len(body), BODY_SECONDS))
+                    self._held[limit] = address, len(body)
+                    self._make_room()
+        except TimeoutError as error:
+            raise RequestRefused(408, TOO_SLOW) from error
         finally:
-            self._held[address] -= nbytes
-            if not self._held[address]:
-                del self._held[address]
+            self._held.pop(limit, None)
+        return bytes(body)
+
+    def _make_room(self) -> None:
+        """Ends bodies while all hold too much: of the address that holds most, what has been arriving longest."""
+        while sum(nbytes for _, nbytes in self._held.values()) > MAX_UNFINISHED_BYTES:
+            held = Counter[str]()
+            for address, nbytes in self._held.values():
+                held[address] += nbytes
+            most = max(held, key=held.__getitem__)
+            slowest = next(limit for limit, (address, _) in self._held.items() if address == most)
+            slowest.reschedule(0.0)
+            del self._held[slowest]
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """The whole body of a request that is not an upload.
-
-    ``RequestRefused`` if it is too large, too slow or broken off, or has too many JSON values.
-    """
-    body, values, more = b"", 0, True
-    deadline = time.monotonic() + BODY_TIMEOUT_SECONDS
-    while more:
-        message = await receive_before(receive, deadline)
-        if message["type"] != "http.request":
-            raise RequestRefused(400, "The request is incomplete: send it again.")
-        piece = message.get("body", b"")
-        body += piece
-        more = message.get("more_body", False)
-        # Counted before they are parsed, which takes long; those within texts count as well, and are few.
-        values += sum(map(piece.count, (b",", b"[", b"{")))
-        if len(body) > MAX_EVENT_BYTES or values > MAX_EVENT_VALUES:
-            raise RequestRefused(413, TOO_LARGE)
-    return body
+def latest(started: float, nbytes: int, seconds: float) -> float:
+    """When more of a body must be there than the bytes that are: ``seconds`` after it began, or earlier."""
+    return started + min(seconds, PAUSE_SECONDS + nbytes / LEAST_BYTES_PER_SECOND)
 
 
 def check_body(body: bytes) -> Any:
@@ -111,27 +121,15 @@ def check_body(body: bytes) -> Any:
     return data
 
 
-def event_size(scope: Scope) -> int:
-    """The bytes that the body of an event may have: what it announces, or the limit if it announces nothing.
-
-    ``RequestRefused`` if it announces more.
-    """
-    length = content_length(scope)
-    if length > MAX_EVENT_BYTES:
-        raise RequestRefused(413, TOO_LARGE)
-    return length or MAX_EVENT_BYTES
+def check_framing(scope: Scope, has_body: bool) -> None:
+    """Refuses a body in chunks, each of which costs as much as many bytes, and one where there should be none."""
+    if "transfer-encoding" in Headers(scope=scope):
+        raise RequestRefused(411, "Send a Content-Length: bodies in chunks are not read.", closes=True)
+    if not has_body and content_length(scope):
+        raise RequestRefused(400, "This request has no body: send none.", closes=True)
 
 
 def content_length(scope: Scope) -> int:
-    """The length of a body in bytes; 0 if it is not known, as that of a body in chunks, whatever it claims."""
-    headers = Headers(scope=scope)
-    length = "0" if "transfer-encoding" in headers else headers.get("content-length", "0")
+    """The length of a body in bytes; 0 if it is not known."""
+    length = Headers(scope=scope).get("content-length", "0")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0
-
-
-async def receive_before(receive: Receive, deadline: float) -> Message:
-    """The next message of a body; ``RequestRefused`` if it does not come by a time of ``time.monotonic``."""
-    try:
-        return await asyncio.wait_for(receive(), max(0.0, deadline - time.monotonic()))
-    except TimeoutError as error:
-        raise RequestRefused(408, "The request took too long to arrive: send it again.") from error

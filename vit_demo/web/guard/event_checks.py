@@ -8,7 +8,7 @@ import gradio as gr
 
 from vit_demo.web.guard import session_queues
 from vit_demo.web.guard.bodies import RequestRefused
-from vit_demo.web.guard.headers import client_address, is_local
+from vit_demo.web.guard.headers import client_address
 
 MAX_EVENTS_OF_ONE = 16
 """Unfinished events of one address."""
@@ -71,12 +71,13 @@ class EventChecks:
 
     def check_share(self, address: str) -> None:
         """Refuses a further event of an address whose unfinished ones are its share."""
+        if not address:
+            return
         queue = self._page._queue
         running = [event for events in queue.active_jobs if events for event in events]
         waiting = [event for one in queue.event_queue_per_concurrency_id.values() for event in one.queue]
         scopes = [event.request.scope for event in (*running, *waiting) if event.request is not None]
-        is_full = sum(client_address(scope) == address for scope in scopes) >= MAX_EVENTS_OF_ONE
-        if is_full and not is_local(address):
+        if sum(client_address(scope) == address for scope in scopes) >= MAX_EVENTS_OF_ONE:
             raise RequestRefused(429, f"You have {MAX_EVENTS_OF_ONE} unfinished requests: wait for one of them.")
 
     def _check_index(self, path: str, index: Any) -> None:

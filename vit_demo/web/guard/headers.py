@@ -1,7 +1,7 @@
 """Checks of the address and the headers of a request, before Gradio sees them."""
 
 import re
-from ipaddress import IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from secrets import compare_digest, token_hex
 from urllib.parse import parse_qs
 
@@ -75,6 +75,8 @@ def clean_headers(scope: Scope, path: str) -> None:
     """
     headers = Headers(scope=scope)
     dropped = {b"x-gradio-server"}
+    if not settings.num_proxies():
+        dropped |= {name for name, _ in scope["headers"] if name.startswith((b"forwarded", b"x-forwarded-"))}
     if path.startswith("/file"):
         dropped.add(b"accept-encoding")  # uploads of any size would be compressed for each request
     if "range" in headers and not _RANGE.fullmatch(headers["range"]):
@@ -84,9 +86,15 @@ def clean_headers(scope: Scope, path: str) -> None:
         host, port = scope.get("server") or ("localhost", None)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         scope["headers"].append((b"host", address.encode() if port else b"localhost"))
+    headers = Headers(scope=scope)
     hosts = [*headers.getlist("host"), *headers.getlist("x-forwarded-host")]
     if not all(_HOST.fullmatch(host.partition(",")[0].strip()) for host in hosts if host):
         raise RequestRefused(400, "The Host header is not the name of a host.")
+    name, here = headers["host"].partition(":")[0], _parse((scope.get("server") or ("",))[0])
+    is_public = "." in name and not name.endswith(".localhost") and not name.rpartition(".")[2].isdigit()
+    if is_public and here is not None and here.is_loopback and not settings.num_proxies():
+        # A page of another site, whose name its owner lets point to this machine, would read everything here.
+        raise RequestRefused(421, "Open this page at localhost; behind a proxy, start it with VIT_DEMO_PROXY=1.")
     is_change = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
     is_foreign = (
         headers.get("sec-fetch-site") == "cross-site" and headers.get("origin") not in settings.allowed_origins()
@@ -108,22 +116,34 @@ def tool_call(scope: Scope) -> tuple[str, str] | None:
 
 
 def client_address(scope: Scope) -> str:
-    """The address of a request; behind a proxy the last one in the header, the only one that the proxy itself added."""
+    """The visitor who sends a request, as an address of IPv4 or a network of IPv6; "" for a program of this machine.
+
+    Such a program, which may be a proxy that was not announced, stands for many visitors and has no limits of its own.
+    Behind proxies, each of which adds the address that it was called from, the outermost trusted one names the visitor.
+    """
     if (call := tool_call(scope)) is not None:
         return call[1]
-    forwarded = Headers(scope=scope).getlist("x-forwarded-for")
     address, port = scope.get("client") or ("", 0)
-    if forwarded and settings.behind_proxy():
-        address = forwarded[-1].rpartition(",")[2].strip()[:64]
-    elif forwarded and not port:
-        address = "127.0.0.1"  # uvicorn's default puts what the header says in the place of a local client, with port 0
+    if count := settings.num_proxies():
+        forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for")).split(",")
+        address = forwarded[-count:][0].strip() or address
+    found = _parse(address)
+    # uvicorn's default puts what a header says in the place of a local client, with port 0.
+    if not count and (not port or (found is not None and found.is_loopback)):
+        return ""
+    if found is None:
+        return "unknown"
+    # One visitor of IPv6 has a whole network of 2^64 addresses.
+    return str(found) if found.version == 4 else str(IPv6Network((found, 64), strict=False))
+
+
+def _parse(text: str) -> IPv4Address | IPv6Address | None:
+    """The address in a text, which may have brackets, a port or a zone; of IPv4 also if it is written as IPv6."""
+    text = text.strip(' \t"')
+    text = text[1:].partition("]")[0] if text.startswith("[") else text
+    text = text.partition(":")[0] if text.count(":") == 1 else text
     try:
-        # One visitor of IPv6 has a whole network of 2^64 addresses.
-        return str(IPv6Network((address, 64), strict=False))
+        found = ip_address(text.partition("%")[0])
     except ValueError:
-        return address
-
-
-def is_local(address: str) -> bool:
-    """Whether an address is this machine's own, which may stand for many visitors of an unannounced proxy."""
-    return address.startswith("127.") or address == "::/64"
+        return None
+    return getattr(found, "ipv4_mapped", None) or found

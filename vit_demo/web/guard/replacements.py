@@ -10,6 +10,9 @@ import gradio.routes
 from gradio import component_meta
 from gradio.route_utils import GradioMultiPartParser
 from gradio.state_holder import SessionState, StateHolder
+from starlette.formparsers import MultiPartException
+
+from vit_demo.web.guard import uploads
 
 component_meta.create_or_modify_pyi = lambda *_: None  # otherwise Gradio writes stub files into this package
 
@@ -19,8 +22,9 @@ _pages: WeakSet[gr.Blocks] = WeakSet()
 def install(page: gr.Blocks) -> None:
     """Replaces Gradio's collections for a page, before its application is created; pages of others keep theirs."""
     _pages.add(page)
+    gradio.routes.DEFAULT_TEMP_DIR = str(uploads.folder())  # or a folder of it would stay in the temporary folder
     gradio.routes.StateHolder = OneState  # type: ignore[misc]
-    gradio.route_utils.GradioMultiPartParser = FilesOnly  # type: ignore[misc]
+    gradio.route_utils.GradioMultiPartParser = OneFile  # type: ignore[misc]
 
 
 class OneState(StateHolder):
@@ -33,16 +37,24 @@ class OneState(StateHolder):
         return super().__getitem__("" if self.blocks in _pages else session_id)
 
 
-class FilesOnly(GradioMultiPartParser):
-    """Gradio's parser of uploads, which refuses parts that are no files: it would keep them in memory."""
+class OneFile(GradioMultiPartParser):
+    """Gradio's parser of uploads, for one file: it would keep other parts in memory, and has no limit for many."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options | {"max_fields": 0})
+        super().__init__(*arguments, **options | {"max_fields": 0, "max_files": 1})
+        self._has_ended = False
+
+    def on_end(self) -> None:
+        """Gradio's callback for the last boundary."""
+        self._has_ended = True
 
     async def parse(self) -> Any:
         """Gradio's method; of an upload that fails, also of a full disk, nothing is left."""
         try:
-            return await super().parse()
+            form = await super().parse()
+            if not self._has_ended:
+                raise MultiPartException("The upload has no end: send it again.")
+            return form
         except BaseException:
             for file in self._files_to_close_on_error:
                 file.close()

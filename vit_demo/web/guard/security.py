@@ -3,10 +3,11 @@
 import asyncio
 import json
 import re
-import time
-from contextlib import nullcontext
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
 import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,15 +20,15 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
 from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
-from vit_demo.web.guard.headers import check_address, clean_headers, client_address, is_local
-from vit_demo.web.guard.quota import FileCounter, Pace, Quota
+from vit_demo.web.guard.headers import check_address, clean_headers, client_address
+from vit_demo.web.guard.quota import Pace
 from vit_demo.web.guard.visitor import ask_for, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
-"""Uploads of one address in one hour."""
+"""Uploads of one address at once, and within an hour after that."""
 
 UPLOAD_FILE_BYTES = 50_000
-"""What each file of an upload counts beside its bytes, because it takes a folder of its own."""
+"""What an upload counts beside its bytes, because its file takes a folder of its own."""
 
 REQUESTS_PER_SECOND = 100
 """Requests with a body that begin in a second, of one address; further ones wait their turn."""
@@ -43,6 +44,12 @@ PAGES_AT_ONCE = 40
 
 RENDERED_ANEW = re.compile(r"/?|/(config|info|theme\.css|openapi\.json|mcp/schema)/?")
 """The paths of these."""
+
+FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
+"""The same for all other requests without a body, of which a page needs about 130, and how long they wait at most."""
+
+MAX_REQUESTS, MAX_REQUESTS_OF_ONE, MAX_REQUESTS_WHEN_FULL = 600, 200, 8
+"""Requests under way, streams among them: of all, of one address, and of one where there are as many as of all."""
 
 EVENT_ROUTES = ("/queue/join", "/call/")
 """Routes of Gradio that begin an event of the page."""
@@ -60,6 +67,9 @@ PAGE_POLICY = (
     "worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; "
     f"frame-ancestors {FRAME_ANCESTORS}"
 )
+PERMISSIONS = "camera=(self), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), serial=(), hid=()"
+"""What scripts may ask of the browser: a photo, and nothing else."""
+
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """The policy of uploaded files: nothing in them may run."""
 
@@ -67,10 +77,18 @@ FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 class SafeBlocks(gr.Blocks):
     """``gr.Blocks`` with an error message for inputs that Gradio cannot read."""
 
-    async def preprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, with ``gr.Error`` for an event that has too few, too many or other inputs than declared."""
+    async def preprocess_data(self, block_fn: Any, inputs: list[Any], *arguments: Any, **options: Any) -> list[Any]:
+        """Gradio's method, where inputs that are left out at the end take their defaults.
+
+        ``gr.Error`` for an event with too many inputs, without one that has no default, or with others than declared.
+        """
         try:
-            return await super().preprocess_data(*arguments, **options)
+            declared = block_fn.inputs
+            if len(inputs) > len(declared):
+                raise ValueError("too many inputs")
+            # An endpoint without a default says so itself, where it checks the value.
+            left_out = [one.value for one in declared[len(inputs) :]]
+            return await super().preprocess_data(block_fn, [*inputs, *left_out], *arguments, **options)
         except gr.Error:
             raise
         except Exception as error:
@@ -93,29 +111,28 @@ class Guard:
     def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app
         self._checks = EventChecks(page)
-        self._quota = Quota(UPLOAD_QUOTA_BYTES)
+        self._uploads = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
         self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
         self._pages = Pace(PAGES_PER_SECOND, PAGES_AT_ONCE)
-        self._unfinished = bodies.UnfinishedBodies()
+        self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
+        self._arrivals = bodies.Arrivals()
+        self._under_way = Counter[str]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuses a request, or passes it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        path = unquote(scope["path"]).removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
+        path = scope["path"].removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
         origin = Headers(scope=scope).get("origin")
         is_upload = path.rstrip("/") == "/upload"
-        is_forwarded = path.rstrip("/") in ("", "/config") and "x-forwarded-host" in Headers(scope=scope)
         has_failed = False
 
         async def send_guarded(message: Message) -> None:
             nonlocal has_failed
             if message["type"] == "http.response.start":
                 has_failed = is_upload and message["status"] == 500  # the error follows, and its message below
-                _set_headers(MutableHeaders(scope=message), path, origin)
-                if is_forwarded:  # the page and its configuration name the host by which they were asked for
-                    MutableHeaders(scope=message)["cache-control"] = "no-store"
+                _set_headers(MutableHeaders(scope=message), scope, path, origin)
             if not has_failed:
                 await send(message)
 
@@ -124,17 +141,20 @@ class Guard:
             clean_headers(scope, path)
             ask_for(scope)
             has_body = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
-            await self._wait_in_turn(scope, path, has_body)
-            if has_body:
-                receive = await self._bounded(scope, receive, path)
-            name = stream_name(scope, path)
-            with streams.listening(name) if name else nullcontext():
-                await self._app(scope, receive, send_guarded)
+            bodies.check_framing(scope, has_body)
+            with self._counted(client_address(scope)):
+                await self._wait_in_turn(scope, path, has_body)
+                if has_body:
+                    receive = await self._bounded(scope, receive, path)
+                name = stream_name(scope, path)
+                with streams.listening(name) if name else nullcontext():
+                    await self._app(scope, receive, send_guarded)
         except (bodies.RequestRefused, OSError) as error:
             if not isinstance(error, bodies.RequestRefused) and not has_failed:
                 raise
             refusal = error if isinstance(error, bodies.RequestRefused) else bodies.RequestRefused(507, NOT_STORED)
-            response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status)
+            headers = {"connection": "close"} if refusal.closes else {}
+            response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status, headers)
             await response(scope, receive, send_guarded)
         except RuntimeError as error:
             # Gradio's stream of an unknown session: it has sent the client a message and then raised this.
@@ -145,18 +165,33 @@ class Guard:
             pass  # an upload that broke off
 
     async def _wait_in_turn(self, scope: Scope, path: str, has_body: bool) -> None:
-        """Lets the requests of an address that cost more than a file begin no faster than their pace."""
-        address = client_address(scope)
-        if not is_local(address) and (has_body or RENDERED_ANEW.fullmatch(path)):
-            await asyncio.sleep((self._pace if has_body else self._pages).wait(address))
+        """Lets the requests of an address begin no faster than their pace."""
+        if address := client_address(scope):
+            pace = self._pace if has_body else self._pages if RENDERED_ANEW.fullmatch(path) else self._files
+            await asyncio.sleep(pace.wait(address))
+
+    @contextmanager
+    def _counted(self, address: str) -> Iterator[None]:
+        """Counts a request while it is under way, or refuses it if there are too many."""
+        most = MAX_REQUESTS_OF_ONE if self._under_way.total() < MAX_REQUESTS else MAX_REQUESTS_WHEN_FULL
+        if address and self._under_way[address] >= most:
+            raise bodies.RequestRefused(429, "You have too many requests under way: wait for one of them.")
+        self._under_way[address] += 1
+        try:
+            yield
+        finally:
+            self._under_way[address] -= 1
+            if not self._under_way[address]:
+                del self._under_way[address]
 
     async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
         """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
         address = client_address(scope)
         if path.rstrip("/") == "/upload":
             return self._upload(scope, receive, address)
-        with self._unfinished.room(address, bodies.event_size(scope)):
-            body = await bodies.read_body(scope, receive)
+        if bodies.content_length(scope) > bodies.MAX_EVENT_BYTES:
+            raise bodies.RequestRefused(413, bodies.TOO_LARGE)
+        body = await self._arrivals.read(address, receive)
         data = bodies.check_body(body)
         self._checks.check_session(data)
         if path.startswith("/component_server"):
@@ -175,7 +210,7 @@ class Guard:
         return replay
 
     def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
-        """The body of an upload, whose length and number of files count against the quota of its sender."""
+        """The body of an upload, whose length counts against the quota of its sender."""
         length = bodies.content_length(scope)
         if not length:
             raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
@@ -185,14 +220,18 @@ class Guard:
             raise bodies.RequestRefused(
                 413, f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
             )
-        self._quota.spend(address, length)
+        self._uploads.wait(address, length + UPLOAD_FILE_BYTES)
         scope["query_string"] = b""  # Gradio would remember an upload_id until somebody asks for its progress
-        deadline = time.monotonic() + bodies.BODY_TIMEOUT_SECONDS
-        files = FileCounter()
+        started, arrived = asyncio.get_running_loop().time(), 0
 
         async def receive_in_time() -> Message:
-            message = await bodies.receive_before(receive, deadline)
-            self._quota.spend(address, UPLOAD_FILE_BYTES * files.count(message.get("body", b"")))
+            nonlocal arrived
+            try:
+                async with asyncio.timeout_at(bodies.latest(started, arrived, bodies.UPLOAD_SECONDS)):
+                    message = await receive()
+            except TimeoutError as error:
+                raise bodies.RequestRefused(408, bodies.TOO_SLOW) from error
+            arrived += len(message.get("body", b""))
             return message
 
         return receive_in_time
@@ -207,13 +246,19 @@ def stream_name(scope: Scope, path: str) -> str:
     return path.rstrip("/").rpartition("/")[2][:64] if path.startswith("/call/") else ""
 
 
+UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
 NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
 
 
-def _set_headers(headers: MutableHeaders, path: str, origin: str | None) -> None:
+def _set_headers(headers: MutableHeaders, scope: Scope, path: str, origin: str | None) -> None:
     if origin not in settings.allowed_origins():
         for name in ("access-control-allow-origin", "access-control-allow-credentials"):
             del headers[name]
     headers["x-content-type-options"] = "nosniff"
     headers["referrer-policy"] = "strict-origin-when-cross-origin"
+    headers["permissions-policy"] = PERMISSIONS
+    if Headers(scope=scope).get("x-forwarded-proto") == "https":  # which is dropped where no proxy is announced
+        headers["strict-transport-security"] = "max-age=31536000"
+    if path.rstrip("/") in ("", "/config"):  # they name the address by which they were asked for
+        headers["cache-control"] = "private, no-cache"
     headers["content-security-policy"] = FILE_POLICY if path.startswith("/file") else PAGE_POLICY

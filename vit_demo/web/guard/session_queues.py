@@ -14,32 +14,26 @@ import gradio as gr
 
 from vit_demo.web.guard.visitor import streams
 
-MAX_SESSIONS = 2000
-"""Sessions whose messages are kept until they collect them; beyond that the oldest are dropped."""
-
-MAX_SESSION_MESSAGES = 100
-"""Messages of one session that wait to be collected; beyond that its further events are refused."""
-
 MAX_SESSION_BYTES = 16_000_000
-"""Their results in bytes; beyond that its further events are refused as well."""
-
-MAX_UNCOLLECTED_MESSAGES = 500
-"""Messages of all sessions that wait to be collected; beyond that the oldest sessions are dropped."""
+"""What one session may leave to be collected; beyond that its further events are refused."""
 
 MAX_UNCOLLECTED_BYTES = 64_000_000
-"""Their results in bytes; beyond that the oldest sessions are dropped as well."""
+"""What all sessions may hold; beyond that the oldest are dropped."""
+
+SESSION_BYTES, MESSAGE_BYTES = 32_000, 128_000
+"""What each session and each message count, beside the bytes of its result: so 2,000 sessions and 500 messages fit."""
 
 UNCOLLECTED_SECONDS = 300.0
 """Time after which a session that does not collect its messages is dropped."""
 
 
 class SessionQueue(Queue[Any]):
-    """The messages of one session, and about the ``bytes`` of the results among them."""
+    """The messages of one session, and the ``bytes`` that they and the session count."""
 
-    bytes = 0
+    bytes = SESSION_BYTES
 
     def _put(self, item: Any) -> None:
-        size = _size(getattr(item, "output", None))
+        size = MESSAGE_BYTES + _size(getattr(item, "output", None))
         self.bytes += size
         super()._put((item, size))
 
@@ -65,8 +59,7 @@ class SessionQueues(OrderedDict[str, SessionQueue]):
 
     def __setitem__(self, session: str, messages: Queue[Any]) -> None:
         super().__setitem__(session, SessionQueue())  # in the place of Gradio's, which is empty
-        while len(self) > MAX_SESSIONS and (victim := self._idlest(session)) is not None:
-            self._drop(victim)
+        self._make_room(session)
 
     def __missing__(self, session: str) -> SessionQueue:
         """Takes the messages of an event whose session was dropped; nobody reads them."""
@@ -79,17 +72,8 @@ class SessionQueues(OrderedDict[str, SessionQueue]):
 
     def has_room(self, session: str | None) -> bool:
         """Whether a session may begin another event; drops the oldest sessions if all hold too much."""
-        count = sum(messages.qsize() for messages in self.values())
-        size = sum(messages.bytes for messages in self.values())
-        for oldest in list(self):
-            if count <= MAX_UNCOLLECTED_MESSAGES and size <= MAX_UNCOLLECTED_BYTES:
-                break
-            messages = self[oldest]
-            if messages.qsize() and oldest != session and not streams.is_open(oldest):
-                count, size = count - messages.qsize(), size - messages.bytes
-                self._drop(oldest)
-        own = self.get(session) if session is not None else None
-        return own is None or (own.qsize() < MAX_SESSION_MESSAGES and own.bytes < MAX_SESSION_BYTES)
+        self._make_room(session)
+        return session is None or session not in self or self[session].bytes < MAX_SESSION_BYTES
 
     def forget(self) -> None:
         """Drops the sessions that have nothing to collect, and those that did not collect it in time."""
@@ -103,11 +87,17 @@ class SessionQueues(OrderedDict[str, SessionQueue]):
         for session in [session for session in self._event_ids if session not in self]:
             del self._event_ids[session]
 
-    def _idlest(self, new: str) -> str | None:
-        """The oldest session with nothing under way, or else without a stream; None if all others have one."""
-        others = [session for session in self if session != new and not streams.is_open(session)]
-        idle = (session for session in others if not self._event_ids.get(session))
-        return next(idle, others[0] if others else None)
+    def _make_room(self, kept: str | None) -> None:
+        """Drops the oldest others without a stream while all hold too much, first those with nothing under way."""
+        size = sum(messages.bytes for messages in self.values())
+        if size <= MAX_UNCOLLECTED_BYTES:
+            return
+        others = [session for session in self if session != kept and not streams.is_open(session)]
+        for session in sorted(others, key=lambda session: bool(self._event_ids.get(session))):
+            if size <= MAX_UNCOLLECTED_BYTES:
+                break
+            size -= self[session].bytes
+            self._drop(session)
 
     def _drop(self, session: str) -> None:
         del self[session]

@@ -9,7 +9,7 @@ from gradio.context import LocalContext
 from starlette.types import Scope
 
 from vit_demo.inference.job import owner
-from vit_demo.web.guard.headers import client_address, is_local, tool_call
+from vit_demo.web.guard.headers import client_address, tool_call
 
 UNHEARD_SECONDS = 10.0
 """Time after which an event stops whose stream nobody opened, or opened again."""
@@ -22,8 +22,7 @@ def ask_for(scope: Scope | None = None) -> None:
     """
     scope = _scope_of_event() if scope is None else scope
     if scope is not None:
-        address = client_address(scope)
-        owner.set("" if is_local(address) else address)
+        owner.set(client_address(scope))
 
 
 def _scope_of_event() -> Scope | None:

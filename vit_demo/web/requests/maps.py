@@ -66,6 +66,11 @@ class MapRequest:
             parse.optional_integer(fields, "against"),
         )
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether it takes many passes."""
+        return methods.find_method(self.method).is_slow
+
     def options(self, result: Exploration) -> dict[str, Any]:
         """The options of ``Exploration.heatmap``: those that the method has."""
         query = None if self.query is None else divmod(self.query, result.grid[1])
@@ -108,9 +113,5 @@ class RequestedResult:
             result = self.explore()
             return result.heatmap(request.method, **request.options(result))
 
-        return self.engine.cached(_maps, ("map", self.request.key, request), compute, self.pool(request))
-
-    def pool(self, request: MapRequest) -> str:
-        """The worker pool that computes a map."""
-        is_slow = methods.find_method(request.method).is_slow
-        return "slow" if is_slow else self.request.source.pool(self.preset)
+        pool = self.request.source.pool(self.preset, slow=request.is_slow)
+        return self.engine.cached(_maps, ("map", self.request.key, request), compute, pool)

@@ -114,11 +114,10 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     preset = await _find_preset(source.name)
     size = preset.check_patch_size(source.patch_size)
     requested = RequestedResult(engine, preset, source)
-    pool = requested.pool(parsed) if isinstance(parsed, MapRequest) else source.source.pool(preset)
+    slow = KINDS[kind].many_passes or (isinstance(parsed, MapRequest) and parsed.is_slow)
 
     def work() -> bytes:
         _replies.put(key, found := pack({"result": KINDS[kind].compute(requested, parsed)}))
         return found
 
-    pool = "slow" if KINDS[kind].many_passes else pool
-    return engine.jobs.submit(key, work, pool, job_bytes(preset, size, slow=pool == "slow"))
+    return engine.jobs.submit(key, work, source.source.pool(preset, slow=slow), job_bytes(preset, size, slow=slow))

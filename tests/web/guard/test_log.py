@@ -1,0 +1,57 @@
+"""What visitors send is logged as short lines without control characters, whichever library logs it."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+import pytest
+from uvicorn.logging import DefaultFormatter
+
+from vit_demo.web.guard import log
+
+from ..http_requests import request
+
+FORGED = "x\nINFO:     Application startup complete.\r\x1b[2J\u202e\u2028"
+
+
+@pytest.mark.parametrize("formatter", [logging.Formatter("%(levelname)s: %(message)s"), DefaultFormatter()])
+def test_no_text_forges_a_line_or_fills_the_log(page, formatter):
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter)
+    logger = logging.getLogger("some.library")
+    logger.addHandler(handler)
+    try:
+        logger.warning("a tool %s is not listed", FORGED + "a" * 900_000)
+        logger.warning(FORGED)
+        assert stream.getvalue().count("\n") == 2 and len(stream.getvalue()) < 3 * log.MAX_LINE_LENGTH
+        assert r"x\nINFO" in stream.getvalue() and r"\x1b" in stream.getvalue() and r"\u202e" in stream.getvalue()
+        stream.truncate(stream.seek(0))
+        try:
+            raise ValueError(FORGED + "a" * 900_000)
+        except ValueError:
+            logger.exception("it failed")
+        lines = stream.getvalue().splitlines()
+        assert len(stream.getvalue()) < 2 * log.MAX_TRACEBACK_LENGTH
+        assert all(line.startswith("  ") for line in lines[1:]), "none looks like a line of the log"
+    finally:
+        logger.removeHandler(handler)
+
+
+def test_ordinary_lines_are_as_they_were(page, caplog):
+    logging.getLogger("some.library").warning("café %d", 3)
+    assert caplog.messages == ["café 3"]
+
+
+def test_names_of_tools_are_bounded_in_the_log(page, caplog):
+    pytest.importorskip("mcp", reason="needs the extra `mcp`")
+    name = "x\nERROR:    forged " + "a" * 900_000
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+    headers = {"Content_Type": "application/json", "Accept": "application/json, text/event-stream"}
+    for _ in range(3):
+        assert request(page, "POST", "/gradio_api/mcp/", json.dumps(body).encode(), **headers)[0] == 200
+    messages = [record.getMessage() for record in caplog.records if "forged" in record.getMessage()]
+    assert len(messages) == 3 and max(map(len, messages)) <= log.MAX_LINE_LENGTH + 10
+    assert not any("\n" in message for message in messages)

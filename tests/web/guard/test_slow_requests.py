@@ -1,0 +1,210 @@
+"""Bodies that arrive slowly or in tiny pieces, and connections that are only held, keep nobody else waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from contextlib import ExitStack
+from itertools import count
+
+import gradio as gr
+import h11
+import pytest
+
+from vit_demo.web.guard import bodies, protocol, security
+from vit_demo.web.guard.bodies import Arrivals, RequestRefused
+
+from ...asynchronous import until
+from ..http_requests import connect, number_of, request
+
+JOIN = "POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def head(length: int, address: str = "203.0.113.1") -> bytes:
+    return f"{JOIN}X-Forwarded-For: {address}\r\nContent-Length: {length}\r\n\r\n".encode()
+
+
+def join(page, address: str) -> int:
+    body = {"data": [], "fn_index": number_of(page, "presets"), "session_hash": "someone"}
+    return request(page, "POST", "/gradio_api/queue/join", body, X_Forwarded_For=address)[0]
+
+
+@pytest.fixture(autouse=True)
+def behind_a_proxy(monkeypatch):
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+
+
+@pytest.fixture
+def connections(page):
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(connect(page))
+
+
+def test_what_is_announced_takes_no_room(page, connections):
+    for number in range(80):
+        connections().sendall(head(1_000_000, f"203.0.113.{number % 4}") + b"{")
+    assert [join(page, f"203.0.113.{number}") for number in range(5)] == [200] * 5
+
+
+def test_a_body_has_a_least_rate_and_an_end(page, connections, monkeypatch):
+    monkeypatch.setattr(bodies, "PAUSE_SECONDS", 0.3)
+    slow, steady = connections(), connections()
+    slow.sendall(head(1000) + b"{")
+    body = json.dumps({"data": [], "fn_index": number_of(page, "presets"), "session_hash": "x" * 40}).encode()
+    steady.sendall(head(len(body) + 20_000))
+    for _ in range(10):  # slower than the pause in all, but at more than the least rate
+        steady.sendall(b" " * 2000)
+        time.sleep(0.05)
+    steady.sendall(body)
+    assert steady.recv(12) == b"HTTP/1.1 200" and slow.recv(12) == b"HTTP/1.1 408"
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.2)
+    late = connections()
+    late.sendall(head(1_000_000) + b" " * 500_000)
+    assert late.recv(12) == b"HTTP/1.1 408", "however much has arrived"
+
+
+def test_an_upload_has_a_least_rate_too(page, connections, monkeypatch):
+    monkeypatch.setattr(bodies, "PAUSE_SECONDS", 0.2)
+    upload = connections()
+    kind = "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 9000"
+    upload.sendall(f"POST /gradio_api/upload HTTP/1.1\r\nHost: x\r\n{kind}\r\n\r\n--b\r\n".encode())
+    assert upload.recv(12) == b"HTTP/1.1 408"
+
+
+def test_the_slowest_of_who_holds_most_goes_before_a_newcomer(monkeypatch):
+    monkeypatch.setattr(bodies, "MAX_UNFINISHED_BYTES", 100_000)
+    arrivals = Arrivals()
+
+    def sender(*pieces: int):
+        """Sends so many bytes at a time; the end of the body never comes after a 0."""
+        left = iter(pieces)
+
+        async def receive():
+            size = next(left)
+            if not size:
+                await asyncio.sleep(30)
+            return {"type": "http.request", "body": b" " * size, "more_body": size != 1}
+
+        return receive
+
+    async def run():
+        first = [asyncio.create_task(arrivals.read("a", sender(40_000, 0))) for _ in range(2)]
+        modest = asyncio.create_task(arrivals.read("b", sender(10_000, 0)))
+        await asyncio.sleep(0.05)
+        assert len(await arrivals.read("c", sender(20_000, 1))) == 20_001, "the newcomer"
+        done, _ = await asyncio.wait([*first, modest], timeout=0.3)
+        assert done == {first[0]}, "the one that has been arriving longest"
+        with pytest.raises(RequestRefused, match="took too long"):
+            first[0].result()
+        for task in (first[1], modest):
+            task.cancel()
+        await asyncio.gather(*first, modest, return_exceptions=True)
+        assert not arrivals._held, "what has ended is forgotten"
+
+    asyncio.run(run())
+
+
+def test_little_is_parsed_at_once(page, connections, monkeypatch):
+    most = Counter[str]()
+    real = h11.Connection.receive_data
+
+    def receive_data(self, data):
+        most["bytes"] = max(most["bytes"], len(data))
+        return real(self, data)
+
+    monkeypatch.setattr(h11.Connection, "receive_data", receive_data)
+    sender = connections()
+    sender.sendall(head(600_000) + b" " * 600_000)
+    assert sender.recv(12) == b"HTTP/1.1 400"
+    assert 0 < most["bytes"] <= protocol.READ_BYTES
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_chunks_are_refused_and_the_connection_ends(page, connections, method):
+    sender = connections()
+    path = "/gradio_api/queue/join" if method == "POST" else "/healthz"
+    sender.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    reply = b"".join(iter(lambda: sender.recv(4096), b""))  # until it ends
+    assert reply.startswith(b"HTTP/1.1 411") and b"Content-Length" in reply
+
+
+def test_a_request_that_needs_no_body_has_none(page, connections):
+    sender = connections()
+    sender.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{")
+    assert b"".join(iter(lambda: sender.recv(4096), b"")).startswith(b"HTTP/1.1 400")
+    assert request(page, "GET", "/healthz", Content_Length="0")[0] == 200
+
+
+def test_files_have_a_pace_that_other_addresses_do_not_share(page, monkeypatch):
+    monkeypatch.setattr(security, "FILES_PER_SECOND", 0.1)
+    monkeypatch.setattr(security, "FILES_AT_ONCE", 4)
+    monkeypatch.setattr(security, "FILES_WAIT_SECONDS", 0.0)
+
+    async def run():
+        async def app(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        guard, statuses = security.Guard(app, gr.Blocks()), []
+
+        async def send(message):
+            statuses.append(message.get("status"))
+
+        for address in (b"203.0.113.1",) * 5 + (b"203.0.113.2",):
+            headers = [(b"host", b"x"), (b"x-forwarded-for", address)]
+            scope = {"type": "http", "method": "GET", "path": "/healthz", "headers": headers, "query_string": b""}
+            await guard(scope, None, send)
+        return [status for status in statuses if status]
+
+    assert asyncio.run(run()) == [200, 200, 200, 200, 429, 200]
+
+
+def test_requests_under_way_have_a_limit_in_all_and_for_an_address(page, connections, monkeypatch):
+    for name, most in (("MAX_REQUESTS", 6), ("MAX_REQUESTS_OF_ONE", 4), ("MAX_REQUESTS_WHEN_FULL", 1)):
+        monkeypatch.setattr(security, name, most)
+    numbers = count()
+
+    def stream(address: str) -> bytes:
+        opened = connections()
+        path = f"/gradio_api/heartbeat/s{next(numbers)}"
+        opened.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: {address}\r\n\r\n".encode())
+        return opened.recv(12)[-3:]
+
+    assert [stream("203.0.113.1") for _ in range(6)] == [b"200"] * 4 + [b"429"] * 2
+    assert [stream("203.0.113.2") for _ in range(4)] == [b"200"] * 2 + [b"429"] * 2, "now there are six"
+    assert stream("203.0.113.3") == b"200" and stream("203.0.113.3") == b"429", "a newcomer has one"
+
+
+def test_connections_have_a_limit_and_silent_ones_end_first(page, connections, monkeypatch):
+    def is_open(connection) -> bool:
+        connection.settimeout(0.3)
+        try:
+            return connection.recv(1) != b""
+        except TimeoutError:
+            return True
+        except OSError:
+            return False
+
+    until(lambda: not page.server.server_state.connections)  # those of other tests are idle, and end after five seconds
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 4)
+    busy = connections()
+    busy.sendall(head(1_000_000) + b"{" + b" " * 60_000)
+    time.sleep(0.2)
+    silent = [connections() for _ in range(6)]
+    time.sleep(0.2)
+    assert is_open(busy) and sum(map(is_open, silent)) == 3
+    assert request(page, "GET", "/healthz")[0] == 200, "a newcomer is served"
+
+
+def test_connections_of_one_address_have_a_limit(page, connections, monkeypatch):
+    monkeypatch.setattr(protocol, "client_address", lambda scope: "203.0.113.1")
+    monkeypatch.setattr(protocol, "MAX_CONNECTIONS_OF_ONE", 2)
+    opened = [connections() for _ in range(5)]
+    time.sleep(0.3)
+    assert len([one for one in page.server.server_state.connections if one.address]) == 0, "a proxy has its own limits"
+    monkeypatch.setenv("VIT_DEMO_PROXY", "0")
+    opened = [connections() for _ in range(5)]
+    time.sleep(0.3)
+    assert len([one for one in page.server.server_state.connections if one.address]) == 2
+    del opened
