@@ -105,7 +105,7 @@ def clean_headers(scope: Scope, path: str) -> None:
 
 def on_behalf_of(address: str, call: str) -> dict[str, str]:
     """The headers of a request that this process sends to itself for a visitor's call of a tool."""
-    return {_VISITOR_HEADER: f"{_SECRET} {call} {address}"}
+    return {_VISITOR_HEADER: f"{_SECRET} {call} {address}".strip()}
 
 
 def tool_call(scope: Scope) -> tuple[str, str] | None:
