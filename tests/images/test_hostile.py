@@ -241,7 +241,7 @@ def test_a_decoder_has_no_network():
         pytest.skip("the kernel does not allow it")
     with socket.create_server(("127.0.0.1", 0)) as server:
         connect = f"import socket; socket.create_connection({server.getsockname()}, 5)"
-        start = reading._START.replace("main()\n", f"main.__globals__['_set_resource_limits'](); {connect}\n")
+        start = reading._START.replace("main()\n", f"main.__globals__['_set_resource_limits'](2.5); {connect}\n")
         arguments = [sys.executable, "-c", start, str(reading._HERE.parent), str(reading._HERE)]
         ended = subprocess.run(arguments, env=reading._environment(), capture_output=True, text=True, check=False)
     assert "Network is unreachable" in ended.stderr

@@ -94,7 +94,9 @@ def test_custom_models_can_be_disabled(cats, photo, upload, monkeypatch, setting
 
 def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch):
     ex = vit_demo.explore(photo, headless)
-    assert ex.logits.shape == (0,) and ex.top() == [] and not ex.is_confident and ex.rollout().shape == (32, 32)  # of 224 pixels, as DINOv2 is published
+    assert (
+        ex.logits.shape == (0,) and ex.top() == [] and not ex.is_confident and ex.rollout().shape == (32, 32)
+    )  # of 224 pixels, as DINOv2 is published
     assert "assumed" in find_preset(headless).note  # no preprocessor_config.json
     shown = payload(ex, ResultRequest(Source("it", lambda: None), headless, ex.patch_size, "crop"))
     assert shown["predictions"]["labels"] == [] and shown["note"] == "" and shown["num_prefix_tokens"] == 5

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import Pool
+from vit_demo.model.resample import without_autocast
 from vit_demo.trace.proof import prove
 from vit_demo.trace.recording import Recording
 from vit_demo.trace.running import in_eval, keep_order
@@ -57,11 +58,21 @@ def adapt(
     if isinstance(module, ViT):
         return TracedViT.of(module)
     size = (image_size, image_size) if isinstance(image_size, int) else image_size
-    parts = tuple((name, id(one), type(one)) for name, one in module.named_modules())
-    found, key = _found.setdefault(module, {}), (size, patch_size, in_channels, hash(parts))
+    parts: list[Any] = [(name, id(one), type(one)) for name, one in module.named_modules()]
+    parts += [(p.shape, p.dtype, p.data_ptr(), p.is_inference() or p._version) for p in module.parameters()]
+    found, key = _found.setdefault(module, {}), (size, patch_size, in_channels, hash(tuple(parts)))
     if key not in found:
-        with in_eval(module), torch.inference_mode(False):
-            network = _adapt(module, size, patch_size, in_channels)
+        try:
+            device = next((p.device for p in module.parameters()), torch.device("cpu"))
+            with in_eval(module), torch.inference_mode(False), without_autocast(device):
+                network = _adapt(module, size, patch_size, in_channels)
+        except InputError:
+            raise
+        except Exception as error:  # of a network that is no ordinary module, or runs one picture alone
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:150]
+            raise PresetError(
+                f"This network cannot be traced ({reason}): choose a plain Vision Transformer."
+            ) from error
         found[key] = network.config, network.structure
     return TracedViT(module, *found[key])
 

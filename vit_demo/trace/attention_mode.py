@@ -139,7 +139,7 @@ class AttentionMode(TorchFunctionMode):
 
     def _softmax(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> None:
         scores = args[0] if args else kwargs["input"]
-        axis = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        axis = kwargs.get("dim", kwargs.get("axis", args[1] if len(args) > 1 else None))
         if scores.dim() in (3, 4) and isinstance(axis, int):
             self.saw_softmax = True
             self._follower.start(result, scores, axis, self.batch or 1)

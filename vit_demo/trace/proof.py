@@ -10,22 +10,29 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
-from vit_demo.trace.attention_mode import AttentionMode, attention_rows
+from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attention_scores
 from vit_demo.trace.recording import Recording
 from vit_demo.trace.structure import Probe, in_this_thread, input_of, with_input
 from vit_demo.trace.traced_vit import TracedViT
 
 ROUNDING = 64
 """By how many times the precision of its numbers a network may differ from itself."""
+EXACT = ROUNDING * torch.finfo(torch.float32).eps
+"""The same of rows that nothing changed, in any type: the same kernels compute them."""
+ALIKE = 0.7
+"""Least correlation of the tokens that change with the patches that do, where a stem looks beyond a patch."""
+NOT_OF_TOKENS = "Attention was seen in this network, but not between its tokens: choose a plain Vision Transformer."
+NOT_UNDERSTOOD = "Attention was seen in this network, but what it gives is not softmax(q k^T) v of what was seen."
 NOT_IN_ORDER = "The tokens of this network are not in the order of its patches, row by row, so maps would be wrong."
 
 
 @torch.no_grad()
 def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> tuple[int, bool]:
-    """Makes both tests, in four passes, one of them of two pictures.
+    """Makes both tests, in five passes, one of them of two pictures.
 
     Args:
         network: As ``adapt`` found it, prefix tokens first.
@@ -43,41 +50,88 @@ def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> t
     alone, suffix = _check_isolation(network, probe, images)
     queries = _check_replacement(network, images, logits)
     count = max(1, network.config.depth // len(network.structure.blocks))
+    if alone.q[0].shape != queries[0][:1].shape or _differ(alone.q[0], queries[0][:1]) > 16 * _rounding(network):
+        raise PresetError(NOT_UNDERSTOOD)
+    _check_tokens(network, images, logits)
     differences = [_differ(x, y[:1]) for x, y in zip(alone.q[:count], queries[:count], strict=True)]
-    return suffix, max(differences) <= _rounding(network)
+    is_parallel = max(differences) <= _rounding(network)
+    if is_parallel and count > 1 and network.config.num_heads == 1:
+        raise PresetError("The heads of this network are modules of their own: compute them in one attention.")
+    return suffix, is_parallel
+
+
+def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor) -> None:
+    """What the last block returns must be what the head reads, and no block may change its input in place."""
+    recording = Recording(record_tokens=True)
+    network(images, recording)
+    if len({x.data_ptr() for x in recording.tokens}) < len(recording.tokens):
+        raise PresetError("A block of this network changes its tokens in place (x += ...): write x = x + ... instead.")
+    if network.shows_tokens and _differ(network.forward_head(recording.tokens[-1]), logits) > 16 * _rounding(network):
+        raise PresetError(
+            "What the last block of this network returns is not what its head reads: put both in a module."
+        )
 
 
 def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[Recording, int]:
     """Changes one patch of the picture, and in another pass one token at the first place where there are tokens."""
-    other, index = _other(network, images)
+    other, index, is_changed = _other(network, images)
     plain, end = _pass_alone(network, probe, images)
     changed, changed_end = _pass_alone(network, probe, other)
     if plain.tokens[0].shape != end.shape:  # a token was added in between
         raise PresetError(_what_was_seen(probe, network))
     at_entry = (plain.tokens[0] - changed.tokens[0])[0].float().abs().amax(1)  # [N]
-    found = int(at_entry.argmax())
-    _, other_end = _pass_alone(network, probe, images, found)
+    prefix = network.config.num_prefix_tokens
+    fits = [_alike(at_entry, F.pad(is_changed, sides)) for sides in ((prefix, 0), (0, prefix))]
+    in_order, found = max(fits) > ALIKE, index - prefix * (fits[1] > fits[0])
+    also = [] if not prefix else [0] if found == index else [-1]
+    again, other_end = _pass_alone(network, probe, images, [found, *also])
     at_end, at_other_end = ((end - x)[0].float().abs().amax(1) for x in (changed_end, other_end))
-    leaks = torch.cat([at_end[at_entry == 0], at_other_end[:found], at_other_end[found + 1 :]])
-    if leaks.max() > _rounding(network) * max(at_end.max(), at_other_end.max()):
+    at_rest = at_other_end.clone()
+    at_rest[[found, *also]] = 0
+    leaks = torch.cat([at_end[at_entry == 0], at_rest])
+    if leaks.max() > EXACT * max(at_end.max(), at_other_end.max()):
         raise PresetError(_what_was_seen(probe, network))
-    if found not in (index, index - network.config.num_prefix_tokens):
+    for before, after in zip(plain.v, again.v, strict=True):  # each token must have a value of its own
+        moved = (before - after)[0].float().abs().amax((0, 2))
+        rest = moved.clone()
+        rest[[found, *also]] = 0
+        if not moved[found] or rest.max() > EXACT * moved.max():
+            raise PresetError(NOT_OF_TOKENS)
+    for q1, q2, k1, k2 in zip(plain.q, again.q, plain.k, again.k, strict=True):
+        a, b = attention_scores(q1, k1)[0], attention_scores(q2, k2)[0]
+        moved = (a - b).abs().amax(0) > 1e-6 * a.abs().max()
+        others = [i for i in range(len(moved)) if i not in {found, *(j % len(moved) for j in also)}]
+        if moved[others][:, found].any() and not moved[found][others].any():
+            raise PresetError(NOT_OF_TOKENS)
+    if not in_order:
         raise PresetError(NOT_IN_ORDER)
     return plain, index - found
 
 
-def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int]:
-    """The same picture with another patch, and the index of its token."""
+def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int, Tensor]:
+    """The same picture with other patches at half of the places, by chance; the token of one, and which these are."""
     p, (height, width) = network.patch_size, images.shape[2:]
-    row, col = (height // p) // 3, (width // p) - 1  # transposed, it would be another
-    other = images.clone()
-    part = other[:, :, row * p : (row + 1) * p, col * p : (col + 1) * p]
-    part += torch.randn(part.shape, generator=torch.Generator().manual_seed(1)).to(part)
-    return other, network.config.num_prefix_tokens + row * (width // p) + col
+    rows, cols, generator = height // p, width // p, torch.Generator().manual_seed(1)
+    is_changed = torch.rand(rows, cols, generator=generator) < 0.5
+    is_changed[rows // 3, -1], is_changed[-1, 0] = True, rows * cols < 2
+    noise = torch.randn(images.shape[1:], generator=generator)
+    noise[:, : rows * p, : cols * p] *= is_changed.repeat_interleave(p, 0).repeat_interleave(p, 1)
+    noise[:, rows * p :], noise[:, :, cols * p :] = 0, 0
+    index = network.config.num_prefix_tokens + rows // 3 * cols + cols - 1
+    return images + noise.to(images), index, is_changed.flatten().float().to(images.device)
+
+
+def _alike(moved: Tensor, expected: Tensor) -> float:
+    """1 if just the expected tokens were changed; else the correlation, for stems that look beyond a patch."""
+    if bool(((moved > 0) == (expected > 0)).all()):
+        return 1.0
+    if bool((moved == 0).any()) and not bool(moved[expected == 0].all()) and not (moved[expected > 0] > 0).all():
+        return 0.0  # patches are apart, but in another order
+    return float(torch.corrcoef(torch.stack([moved, expected]))[0, 1].nan_to_num())
 
 
 def _pass_alone(
-    network: TracedViT, probe: Probe, images: Tensor, changed: int | None = None
+    network: TracedViT, probe: Probe, images: Tensor, changed: list[int] | None = None
 ) -> tuple[Recording, Tensor]:
     """A pass in which attention is the identity, and the tokens ``[1, N, D]`` at the last place where there are any.
 
@@ -95,7 +149,7 @@ def _pass_alone(
         is_due = False
         given = input_of(args, kwargs)
         x = structure.unpack(given).clone()
-        x[:, changed] += torch.randn(x.shape[2], generator=torch.Generator().manual_seed(2)).to(x)
+        x[:, changed] += torch.randn((len(changed), x.shape[2]), generator=torch.Generator().manual_seed(2)).to(x)
         return with_input(args, kwargs, structure.pack(x, given))
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:
@@ -125,7 +179,7 @@ class _Again(AttentionMode):
         if q.shape[2] == k.shape[2]:
             self.queries.append(q)
         own, again = compute(None), attention_rows(q, k) @ v.float()
-        self.largest = max(self.largest, _differ(own, again) if len(q) == self.batch else 1.0)
+        self.largest = max(self.largest, _differ(own, again) if len(q) == self.batch else float("inf"))
         return again.to(own.dtype)
 
 
@@ -134,9 +188,7 @@ def _check_replacement(network: TracedViT, images: Tensor, logits: Tensor) -> li
     with _Again(2) as again:
         found = network(torch.cat([images, images.flip(3)]))
     if max(again.largest, _differ(found[:1], logits)) > 16 * _rounding(network):
-        raise PresetError(
-            "Attention was seen in this network, but what it gives is not softmax(q k^T) v of what was seen."
-        )
+        raise PresetError(NOT_UNDERSTOOD)
     return again.queries
 
 
@@ -147,7 +199,9 @@ def _differ(x: Tensor, y: Tensor) -> float:
 
 
 def _rounding(network: TracedViT) -> float:
-    return ROUNDING * torch.finfo(network.dtype).eps
+    """Maps are float32, so no network is held to more; of a coarser one, a tenth is the most that is rounding."""
+    eps = torch.finfo(torch.float32).eps
+    return min(ROUNDING * max(eps, torch.finfo(network.dtype).eps), 0.1 / 16)
 
 
 def _what_was_seen(probe: Probe, network: TracedViT) -> str:

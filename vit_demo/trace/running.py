@@ -3,7 +3,7 @@
 import inspect
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -50,9 +50,10 @@ def in_eval(module: nn.Module) -> Iterator[None]:
                     (getattr(one, "config", None), "mask_ratio", 0.0),
                 )
                 for part, name, value in parts:
-                    if getattr(part, name, value) != value:
-                        running.before.append((part, name, getattr(part, name)))
-                        setattr(part, name, value)
+                    if type(before := getattr(part, name, value)) is type(value) and before != value:
+                        with suppress(AttributeError):  # what cannot be set
+                            setattr(part, name, value)
+                            running.before.append((part, name, before))
         running.count += 1
     try:
         yield

@@ -82,6 +82,8 @@ class Structure:
         """The opposite of ``unpack``, in place of the tokens in ``like``."""
         x = x.roll(-self.suffix, 1) if self.suffix else x
         x = x.transpose(0, 1) if self.sequence_first else x
+        if hasattr(like, "_fields"):  # a named tuple
+            return type(like)(x, *like[1:])
         return type(like)((x, *like[1:])) if isinstance(like, tuple | list) else x
 
 

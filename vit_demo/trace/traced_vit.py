@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -183,8 +184,13 @@ class TracedViT(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the network's numbers."""
-        return next((p.dtype for p in self.module.parameters() if p.is_floating_point()), torch.float32)
+        """Of most of the network's weights."""
+        if isinstance(self.module, ViT):
+            return self.module.patch_embed.proj.weight.dtype
+        sizes = Counter[torch.dtype]()
+        for p in self.module.parameters():
+            sizes[p.dtype] += p.numel() * p.is_floating_point()
+        return max(sizes, key=sizes.__getitem__, default=torch.float32)
 
     @property
     def device(self) -> torch.device:

@@ -7,6 +7,7 @@ network.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-SOFTMAX: set[Callable[..., Any]] = {F.softmax, torch.softmax, Tensor.softmax}
+SOFTMAX: set[Callable[..., Any]] = {F.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
 UNCHANGED: set[Callable[..., Any]] = {
     F.dropout, torch.dropout, Tensor.to, Tensor.type_as, Tensor.type, Tensor.float, Tensor.half, Tensor.bfloat16,
     Tensor.double, Tensor.contiguous, Tensor.clone, torch.clone,
@@ -114,9 +115,10 @@ class Follower:
         if func in UNCHANGED and source:
             self._add(replace(source, tensor=result))
         elif func in VIEWS and source:
-            layout = func(source.layout, *args[1:], **{k: v for k, v in kwargs.items() if k != "input"})
-            if layout._is_view():  # a copy has other strides
-                self._add(replace(source, tensor=result, layout=layout))
+            with suppress(RuntimeError):  # of a view that the gaps between its axes do not allow
+                layout = func(source.layout, *args[1:], **{k: v for k, v in kwargs.items() if k != "input"})
+                if layout._is_view():  # a copy has other strides
+                    self._add(replace(source, tensor=result, layout=layout))
         elif func in FACTORS:
             operands = [*args, *kwargs.values()]
             is_first = source is not None
