@@ -1,9 +1,11 @@
 """What the logits of a network become: the one function behind every probability of the package."""
 
-from typing import Literal, get_args
+from __future__ import annotations
 
-from torch import Tensor
-from torch.nn import functional as F
+from typing import TYPE_CHECKING, Literal, get_args
+
+if TYPE_CHECKING:
+    from torch import Tensor  # the command line starts without torch
 
 Scores = Literal["softmax", "sigmoid", "none"]
 """Probabilities of classes of which one is right, of classes of which each may be, or no probabilities."""
@@ -23,7 +25,9 @@ def scores_for(problem_type: str, num_classes: int) -> Scores:
 def to_scores(logits: Tensor, scores: Scores, *, log: bool = False) -> Tensor:
     """The probabilities of logits ``[..., K]``, or their logarithms; with ``"none"`` the logits as they are."""
     if scores == "sigmoid":
-        return F.logsigmoid(logits) if log else logits.sigmoid()
+        from torch.nn.functional import logsigmoid
+
+        return logsigmoid(logits) if log else logits.sigmoid()
     if scores == "softmax":
         return logits.log_softmax(-1) if log else logits.softmax(-1)
     return logits

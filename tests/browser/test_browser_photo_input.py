@@ -47,7 +47,7 @@ def photo_of(name: str) -> str:
 def wait_for_upload(page: Page, name: str) -> None:
     expected = vit_demo.explore(base64.b64decode(photo_of(name)), "photos-tiny").top(1)[0][0]
     page.wait_for_function(
-        f"label => {SOURCE}?.upload && document.querySelector('.stage').dataset.top1 === label", arg=expected
+        f"label => {SOURCE}?.upload && document.querySelector('.stage')?.dataset.top1 === label", arg=expected
     )
     assert page.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
 

@@ -42,7 +42,7 @@ HINT_SCALES = (0.0, 1.0)
 @register(
     "local_surrogate",
     title="Local surrogate",
-    use="Where faithfulness matters most, and some seconds do not.",
+    use="Where faithfulness matters more than speed.",
     class_specific=True,
     cost="many passes",
     unit="standard deviations of the score",
