@@ -61,11 +61,34 @@ def bottoms(page: Page, selectors: list[str]) -> dict[str, float]:
     }
 
 
+def check_that_nothing_moves_under_a_finger(page: Page) -> None:
+    """The welcome, above all else, stays while the pad is drawn on, and goes only after the click of a tap has come."""
+    box = page.locator(".paper").bounding_box()
+    assert box
+    touches = page.context.new_cdp_session(page)
+    for kind, part in {"touchStart": 0.2, "touchMove": 0.8, "touchEnd": None}.items():
+        place = {"x": box["x"] + 0.4 * box["width"], "y": box["y"] + (part or 0) * box["height"]}
+        touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place] if part else []})
+    page.wait_for_timeout(600)
+    assert page.locator(".welcome").is_visible() and page.locator(".paper").bounding_box() == box
+    page.evaluate(
+        "addEventListener('click', ({ target }) => { window.tapped = [target.closest('button')?.ariaLabel, scrollY,"
+        " document.querySelector('.welcome').hidden] }, true)"
+    )
+    page.get_by_role("button", name="Clear", exact=True).tap()
+    page.wait_for_selector(".welcome", state="hidden")
+    assert page.evaluate("window.tapped") == ["Clear", 0, False]
+    page.locator(".digits button").nth(8).tap()
+    page.wait_for_function("document.querySelector('.stage').__stage.current()")
+
+
 @pytest.mark.parametrize("name", SIZES)
 def test_the_first_task_is_in_sight_and_nothing_moves(browser: Browser, address: str, name: str) -> None:
     page = open_page(browser, address, name)
     assert sum(page.evaluate("window.shifts")) < 0.1
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    if name == "phone":
+        check_that_nothing_moves_under_a_finger(page)
     for tab in ("Draw a digit", "Photo"):
         page.get_by_role("tab", name=tab).click()
         digit = "true" if tab.startswith("Draw") else "false"

@@ -102,7 +102,7 @@ function updateButtons(stage, entry) {
   setProgress(find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
   find(".drop").setAttribute("aria-pressed", String(choices.dropping));
   find(".smooth").setAttribute("aria-pressed", String(choices.smooth));
-  find(".follow").setAttribute("aria-pressed", String(choices.follows));
+  find(".follow").setAttribute("aria-pressed", String(choices.follows && !choices.dropping));
   stage.host.classList.toggle("following", isFollowing(stage));
   find(".follow").disabled = !usesPatch(stage) || choices.dropping;
   find(".restore").disabled = !parts.dropping.dropped().size;
