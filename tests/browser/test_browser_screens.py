@@ -75,10 +75,10 @@ def check_that_nothing_moves_under_a_finger(page: Page) -> None:
         "addEventListener('click', ({ target }) => { window.tapped = [target.closest('button')?.ariaLabel, scrollY,"
         " document.querySelector('.welcome').hidden] }, true)"
     )
-    page.get_by_role("button", name="Clear", exact=True).tap()
+    page.get_by_role("button", name="Clear", exact=True).click()
     page.wait_for_selector(".welcome", state="hidden")
     assert page.evaluate("window.tapped") == ["Clear", 0, False]
-    page.locator(".digits button").nth(8).tap()
+    page.locator(".digits button").nth(8).click()
     page.wait_for_function("document.querySelector('.stage').__stage.current()")
 
 

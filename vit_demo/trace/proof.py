@@ -149,7 +149,7 @@ def _pass_alone(
         is_due = False
         given = input_of(args, kwargs)
         x = structure.unpack(given).clone()
-        x[:, changed] += torch.randn((len(changed), x.shape[2]), generator=torch.Generator().manual_seed(2)).to(x)
+        x[:, changed] += torch.randn((len(changed or ()), x.shape[2]), generator=torch.Generator().manual_seed(2)).to(x)
         return with_input(args, kwargs, structure.pack(x, given))
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:

@@ -54,55 +54,27 @@ export function createSections(bar, cards, onChoose) {
 
 const VISITED = "vit_demo-visited"; // in the browser's storage
 
-const AFTER = 300; // milliseconds; the click of a finger comes after it was lifted
-
 /**
  * Greets a first visitor in `card` until the first deed: what one sees, what to do, and the way to the tour.
  *
- * What is below moves when the card goes, so it goes when nothing touches the page and the click of the deed was handled. Of
- * who draws, the strokes are not disturbed: the card stays until another deed.
+ * What is below moves when the card goes, so it goes with the click of the deed, and while one draws it stays.
  */
 export function createWelcome(card, onTour) {
   card.hidden = readSetting(VISITED) !== null;
   if (card.hidden) return;
   const listen = documentEvents(card);
-  const touching = new Set(); // the pointers that are down
-  let timer = 0;
-  let isDue = false;
-
-  function leaveSoon() {
-    clearTimeout(timer);
-    if (isDue && !touching.size) timer = setTimeout(() => Object.assign(card, { hidden: true }), AFTER);
-  }
 
   function deed({ target, type }) {
     const isDeed = target.closest(".inputs, .stage") && (type !== "keydown" || target.matches("canvas"));
     if (!isDeed || (card.contains(target) && !target.matches("button"))) return;
     storeSetting(VISITED, "yes");
-    isDue = !target.closest(".paper");
-    leaveSoon();
-  }
-
-  function press({ target, pointerId, isPrimary }) {
-    if (isPrimary) touching.clear(); // one that ended out of sight
-    touching.add(pointerId);
-    if (target.closest(".paper")) {
-      isDue = false;
-      storeSetting(VISITED, "yes");
-    }
-    leaveSoon();
-  }
-
-  function lift({ pointerId }) {
-    touching.delete(pointerId);
-    leaveSoon();
+    card.hidden = !target.closest(".paper"); // which must not move between two strokes
   }
 
   card.querySelector("button").addEventListener("click", onTour);
-  // A choice with the keyboard is no click, and neither is a slider under a finger.
+  // Not before the click: what a finger hits would have moved. A slider, or a choice with the keyboard, gives no click.
   for (const name of ["click", "input", "keydown"]) listen(name, deed);
-  listen("pointerdown", press);
-  for (const name of ["pointerup", "pointercancel"]) listen(name, lift);
+  listen("pointerdown", ({ target }) => target.closest(".paper") && storeSetting(VISITED, "yes"));
 }
 
 // Whether the result on the stage is the one that was requested last, and what to do if it is not.
