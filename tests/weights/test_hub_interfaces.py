@@ -97,10 +97,10 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
     assert (
         ex.logits.shape == (0,) and ex.top() == [] and not ex.is_confident and ex.rollout().shape == (32, 32)
     )  # of 224 pixels, as DINOv2 is published
-    assert "assumed" in find_preset(headless).note  # no preprocessor_config.json
+    assert "published models of its type" in find_preset(headless).note  # no preprocessor_config.json
     shown = payload(ex, ResultRequest(Source("it", lambda: None), headless, ex.patch_size, "crop"))
     assert shown["predictions"]["labels"] == [] and shown["note"] == "" and shown["num_prefix_tokens"] == 5
-    assert "class token + 4 registers = *21 tokens*" in menu.patch_size_summary(find_preset(headless), 7)
+    assert "class token + 4 registers = *1029 tokens*" in menu.patch_size_summary(find_preset(headless), 7)
     preset = replace(PRESETS["dinov2-s14"], **{
         field: getattr(find_preset(headless), field)
         for field in ("config", "repo", "source", "library", "structure", "patch_sizes", "default_patch_size")
@@ -108,7 +108,7 @@ def test_a_model_without_a_classifier_head(headless, photo, upload, monkeypatch)
     monkeypatch.setitem(PRESETS, "dinov2-s14", preset)
     sent = upload(Image.open(photo))
     none = {"label": "", "is_confident": False, "confidences": [], "labels": []}
-    assert run(api.predict(sent, "dinov2-s14", 0)) == none | {"preset": "dinov2-s14", "grid": [4, 4]}
+    assert run(api.predict(sent, "dinov2-s14", 0)) == none | {"preset": "dinov2-s14", "grid": [32, 32]}
     assert run(api.explain(sent, "dinov2-s14", 0, "rollout", -1, -1, -1, -1, ""))["label"] == ""
 
 

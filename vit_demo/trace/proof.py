@@ -64,7 +64,8 @@ def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor) -> None:
     """What the last block returns must be what the head reads, and no block may change its input in place."""
     recording = Recording(record_tokens=True)
     network(images, recording)
-    if len({x.data_ptr() for x in recording.tokens}) < len(recording.tokens):
+    places = [x.data_ptr() for x in recording.tokens if x.data_ptr()]  # 0 on devices without addresses
+    if len(set(places)) < len(places):
         raise PresetError("A block of this network changes its tokens in place (x += ...): write x = x + ... instead.")
     if network.shows_tokens and _differ(network.forward_head(recording.tokens[-1]), logits) > 16 * _rounding(network):
         raise PresetError(
@@ -79,26 +80,26 @@ def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[
     changed, changed_end = _pass_alone(network, probe, other)
     if plain.tokens[0].shape != end.shape:  # a token was added in between
         raise PresetError(_what_was_seen(probe, network))
-    at_entry = (plain.tokens[0] - changed.tokens[0])[0].float().abs().amax(1)  # [N]
+    at_entry = (plain.tokens[0] - changed.tokens[0])[0].float().abs().amax(1).cpu()  # [N]
     prefix = network.config.num_prefix_tokens
     fits = [_alike(at_entry, F.pad(is_changed, sides)) for sides in ((prefix, 0), (0, prefix))]
     in_order, found = max(fits) > ALIKE, index - prefix * (fits[1] > fits[0])
     also = [] if not prefix else [0] if found == index else [-1]
     again, other_end = _pass_alone(network, probe, images, [found, *also])
-    at_end, at_other_end = ((end - x)[0].float().abs().amax(1) for x in (changed_end, other_end))
+    at_end, at_other_end = ((end - x)[0].float().abs().amax(1).cpu() for x in (changed_end, other_end))
     at_rest = at_other_end.clone()
     at_rest[[found, *also]] = 0
     leaks = torch.cat([at_end[at_entry == 0], at_rest])
     if leaks.max() > EXACT * max(at_end.max(), at_other_end.max()):
         raise PresetError(_what_was_seen(probe, network))
     for before, after in zip(plain.v, again.v, strict=True):  # each token must have a value of its own
-        moved = (before - after)[0].float().abs().amax((0, 2))
+        moved = (before - after)[0].float().abs().amax((0, 2)).cpu()
         rest = moved.clone()
         rest[[found, *also]] = 0
         if not moved[found] or rest.max() > EXACT * moved.max():
             raise PresetError(NOT_OF_TOKENS)
     for q1, q2, k1, k2 in zip(plain.q, again.q, plain.k, again.k, strict=True):
-        a, b = attention_scores(q1, k1)[0], attention_scores(q2, k2)[0]
+        a, b = attention_scores(q1, k1)[0].cpu(), attention_scores(q2, k2)[0].cpu()
         moved = (a - b).abs().amax(0) > 1e-6 * a.abs().max()
         others = [i for i in range(len(moved)) if i not in {found, *(j % len(moved) for j in also)}]
         if moved[others][:, found].any() and not moved[found][others].any():
@@ -118,7 +119,7 @@ def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int, Tensor]:
     noise[:, : rows * p, : cols * p] *= is_changed.repeat_interleave(p, 0).repeat_interleave(p, 1)
     noise[:, rows * p :], noise[:, :, cols * p :] = 0, 0
     index = network.config.num_prefix_tokens + rows // 3 * cols + cols - 1
-    return images + noise.to(images), index, is_changed.flatten().float().to(images.device)
+    return images + noise.to(images), index, is_changed.flatten().float()
 
 
 def _alike(moved: Tensor, expected: Tensor) -> float:
@@ -148,8 +149,10 @@ def _pass_alone(
             return None
         is_due = False
         given = input_of(args, kwargs)
-        x = structure.unpack(given).clone()
-        x[:, changed] += torch.randn((len(changed or ()), x.shape[2]), generator=torch.Generator().manual_seed(2)).to(x)
+        x = structure.unpack(given)
+        added = torch.zeros(x.shape[1:])
+        added[changed] = torch.randn((len(changed or ()), x.shape[2]), generator=torch.Generator().manual_seed(2))
+        x = x + added.to(x)
         return with_input(args, kwargs, structure.pack(x, given))
 
     def keep(_: nn.Module, args: Any, output: Any) -> None:
