@@ -135,7 +135,9 @@ def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tm
 
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
 def test_uvicorn_ends_although_a_page_is_open_and_deletes_uploads(stop, tmp_path):
-    (command,) = re.findall(r"^python -m uvicorn (.+)$", (ROOT / "docs/hosting.md").read_text(), re.MULTILINE)
+    (command,) = re.findall(
+        r"^python -m uvicorn (.+)$", (ROOT / "docs/hosting.md").read_text().replace("\\\n", " "), re.MULTILINE
+    )
     port = free_port()
     arguments = command.replace("--timeout-graceful-shutdown 20", "--timeout-graceful-shutdown 1").split()
     program = f"import uvicorn; uvicorn.main({[*arguments, '--port', str(port)]!r})"
