@@ -16,6 +16,7 @@ import pytest
 from vit_demo.web.guard import bodies, protocol, security
 from vit_demo.web.guard.bodies import Arrivals, RequestRefused
 
+from ...asynchronous import run as run_apart
 from ...asynchronous import until
 from ..http_requests import connect, number_of, request
 
@@ -73,9 +74,6 @@ def test_an_upload_has_a_least_rate_too(page, connections, monkeypatch):
     assert upload.recv(12) == b"HTTP/1.1 408"
 
 
-@pytest.mark.xfail(
-    strict=False, reason="passes alone; fails after other tests of the guard in one process: see the issue Sturdy"
-)
 def test_the_slowest_of_who_holds_most_goes_before_a_newcomer(monkeypatch):
     monkeypatch.setattr(bodies, "MAX_UNFINISHED_BYTES", 100_000)
     arrivals = Arrivals()
@@ -106,7 +104,7 @@ def test_the_slowest_of_who_holds_most_goes_before_a_newcomer(monkeypatch):
         await asyncio.gather(*first, modest, return_exceptions=True)
         assert not arrivals._held, "what has ended is forgotten"
 
-    asyncio.run(run())
+    run_apart(run())
 
 
 def test_little_is_parsed_at_once(page, connections, monkeypatch):
@@ -140,9 +138,6 @@ def test_a_request_that_needs_no_body_has_none(page, connections):
     assert request(page, "GET", "/healthz", Content_Length="0")[0] == 200
 
 
-@pytest.mark.xfail(
-    strict=False, reason="passes alone; fails after other tests of the guard in one process: see the issue Sturdy"
-)
 def test_files_have_a_pace_that_other_addresses_do_not_share(page, monkeypatch):
     monkeypatch.setattr(security, "FILES_PER_SECOND", 0.1)
     monkeypatch.setattr(security, "FILES_AT_ONCE", 4)
@@ -163,7 +158,7 @@ def test_files_have_a_pace_that_other_addresses_do_not_share(page, monkeypatch):
             await guard(scope, None, send)
         return [status for status in statuses if status]
 
-    assert asyncio.run(run()) == [200, 200, 200, 200, 429, 200]
+    assert run_apart(run()) == [200, 200, 200, 200, 429, 200]
 
 
 def test_requests_under_way_have_a_limit_in_all_and_for_an_address(page, connections, monkeypatch):
