@@ -62,11 +62,10 @@ def photo_of_a_digit(tmp_path: Path, digit: int) -> Path:
     return path
 
 
-@pytest.mark.skip(reason="its reload races with the page that loads: see the issue Clear")
 def test_a_photo_of_a_digit_is_read_by_the_digit_model(opened: Page, tmp_path: Path):
     path = photo_of_a_digit(tmp_path, 4)
     assert vit_demo.explore(path, "digits-small").top(1)[0][0] == "4"
-    is_read = "label => document.querySelector('.stage').dataset.top1 === label"
+    is_read = "label => document.querySelector('.stage')?.dataset.top1 === label"
     opened.evaluate(GIVE, ["drop", "#pad .paper", base64.b64encode(path.read_bytes()).decode()])
     opened.wait_for_function(is_read, arg="4")
     assert opened.get_by_role("tab", name="Draw a digit").get_attribute("aria-selected") == "true"
