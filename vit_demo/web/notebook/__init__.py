@@ -24,7 +24,7 @@ START = "stage/main.js"
 
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
-MAX_BYTES = 340_000
+MAX_BYTES = 320_000
 """Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit, if any."""
 
 MAX_PARAMETERS = 10_000_000
@@ -56,6 +56,7 @@ def document(result: Exploration) -> str:
     replies = dict(_replies(result))
     content: dict[str, Any] = {
         "script": script(),
+        "style": f"#stage {{\n{stage_styles(views())}\n}}",
         "start": START,
         "value": {**result_payload(result, source_of(result), NUM_CLASSES), "run": "1", "trace": {}},
         "replies": replies,
@@ -114,7 +115,7 @@ def _page(content: dict[str, Any]) -> str:
     colours = (f"--{name.replace('_', '-')}: light-dark({light}, {dark});" for name, (light, dark) in COLOURS.items())
     page = _read("page.html")
     for name, text in {
-        "STYLE": f":root {{ {' '.join(colours)} }}\n#stage {{\n{stage_styles(views())}\n}}\n{_read('notebook.css')}",
+        "STYLE": f":root {{ {' '.join(colours)} }}\n{_read('notebook.css')}",
         "STAGE": read("stage/stage.html"),
         "SCRIPT": _read("start.js"),
         "BUNDLE": base64.b64encode(packed).decode("ascii"),

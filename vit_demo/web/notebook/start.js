@@ -21,7 +21,10 @@
   dark.addEventListener("change", setTheme);
   setTheme();
   try {
-    const { script, start, value, replies, constants } = await unpack(document.getElementById("bundle").textContent);
+    const { script, style, start, value, replies, constants } = await unpack(
+      document.getElementById("bundle").textContent,
+    );
+    document.head.prepend(Object.assign(document.createElement("style"), { textContent: style }));
     const { modules } = await import(`data:text/javascript,${encodeURIComponent(script)}`);
     const request = async (fields) => replies[keyOf(fields)] ?? { error: NEEDS_SERVER };
     const { mount } = modules[start];
