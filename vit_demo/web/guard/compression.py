@@ -14,7 +14,7 @@ from vit_demo.inference.cache import ByteCache
 ASSET_CACHE_BYTES = 8 << 20
 """Compressed scripts and styles of the page."""
 
-LEVELS = {"br": 6, "gzip": 6}
+LEVELS = {"br": 8, "gzip": 6}
 """How hard each encoding tries, the preferred one first. The first visitor of a server waits for dozens of files."""
 
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
