@@ -130,6 +130,10 @@ def test_an_improbable_class_is_tested_on_its_logit_and_no_patches_are_enough_fo
     assert verdict.startswith("Yes") == beats and "prediction" not in verdict and "%" not in words
     assert quick.get_by_role("button", name="Find the patches").is_disabled()
     assert "too little to keep or to lose" in quick.locator(".smallest-sets .status").inner_text()
+    method_button(quick, "Attention").check()  # about no class, so nothing shows which one was chosen
+    shown = quick.locator(".smallest-sets .status", has_text=f"enough for {result.top(1)[0][0]} to keep")
+    shown.wait_for()
+    assert quick.get_by_role("button", name="Find the patches").is_enabled()
 
 
 DIFFERENCES = """() => {
@@ -167,7 +171,7 @@ def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened:
     values = map_when(opened, "Libra FullGrad+")
     sentence = opened.locator(".look .value").inner_text()
     row, column = (int(place) + 1 for place in np.unravel_index(values.argmax(), values.shape))
-    start = f"Strongest: row {row}, column {column}, {values.max():.2f}; half of the rest lies in "
+    start = f"Strongest: row {row}, column {column}, {values.max():.2f}; half of what the others have lies in "
     assert sentence.startswith(start)
     count = int(sentence.removeprefix(start).split()[0])
     rest = np.sort(values.clip(0).ravel())[::-1][1:]

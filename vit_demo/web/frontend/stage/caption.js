@@ -130,7 +130,7 @@ function restText(method, map, result, view) {
   const { numTokens, numPatches, dropped, hasClassToken } = result;
   if (view.query !== null) {
     const value = written(method.map(result, { ...view, query: null })[view.query]);
-    return ` · ${translate("{query}: *{value}* here", { query: defaultQueryName(result, view.block), value })}`;
+    return ` · ${translate("in the map of the {query}: *{value}* here", { query: defaultQueryName(result, view.block), value })}`;
   }
   const numPrefix = numTokens - numPatches + dropped.length;
   if (!isShare || view.direction === "to" || !numPrefix) return "";

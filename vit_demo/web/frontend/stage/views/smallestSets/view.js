@@ -6,7 +6,8 @@ import { fitInside, patchBox } from "../../../shared/geometry.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createTasks } from "../../../shared/tasks.js";
-import { formatProbability, percent, targetOf } from "../../format.js";
+import { formatProbability, percent } from "../../format.js";
+import { testedClass } from "../../onDemand.js";
 import { captionOf, findSets, spokenPatches } from "./sets.js";
 
 export const order = 32;
@@ -98,9 +99,9 @@ export function create(card, { request }) {
     update();
   }
 
-  function draw({ result, choices }) {
+  function draw({ result, choices, chosenMethod }) {
     if (!result.predictions.length) return;
-    const target = targetOf(result, choices.label);
+    const target = testedClass(result, chosenMethod, choices.label); // as the test of the heatmap
     if (current?.result === result && current.target === target) return;
     current = { result, target, fields: { label: target.index } };
     update();

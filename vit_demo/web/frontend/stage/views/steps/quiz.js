@@ -94,7 +94,7 @@ function halfPatches({ patches }) {
     options: [2 * patches, 4 * patches, 8 * patches].map(String),
     answer: 1,
     why: translate(
-      "Each patch becomes four, so {patches}, and so does the work on single tokens. Only the matrix of attention, every token with every other, grows about sixteenfold.",
+      "Each patch becomes four, so there are {patches}, with four times the work on single tokens. Only the matrix of attention, every token with every other, grows about sixteenfold.",
       { patches: 4 * patches },
     ),
   };
