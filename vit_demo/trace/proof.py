@@ -74,43 +74,65 @@ def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor) -> None:
 
 
 def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[Recording, int]:
-    """Changes one patch of the picture, and in another pass one token at the first place where there are tokens."""
+    """Changes half of the patches; in another pass a patch's token and one of the prefix, where there are tokens first.
+
+    Returns:
+        What a pass without attention leaves, and how many prefix tokens stand after the patches.
+    """
     other, index, is_changed = _other(network, images)
     plain, end = _pass_alone(network, probe, images)
-    changed, changed_end = _pass_alone(network, probe, other)
+    changed, end_of_changed = _pass_alone(network, probe, other)
     if plain.tokens[0].shape != end.shape:  # a token was added in between
         raise PresetError(_what_was_seen(probe, network))
-    at_entry = (plain.tokens[0] - changed.tokens[0])[0].float().abs().amax(1).cpu()  # [N]
+    at_entry, at_end = _moved(plain.tokens[0], changed.tokens[0]), _moved(end, end_of_changed)
     prefix = network.config.num_prefix_tokens
-    fits = [_alike(at_entry, F.pad(is_changed, sides)) for sides in ((prefix, 0), (0, prefix))]
-    in_order, found = max(fits) > ALIKE, index - prefix * (fits[1] > fits[0])
-    also = [] if not prefix else [0] if found == index else [-1]
-    again, other_end = _pass_alone(network, probe, images, [found, *also])
-    at_end, at_other_end = ((end - x)[0].float().abs().amax(1).cpu() for x in (changed_end, other_end))
-    at_rest = at_other_end.clone()
-    at_rest[[found, *also]] = 0
-    leaks = torch.cat([at_end[at_entry == 0], at_rest])
-    if leaks.max() > EXACT * max(at_end.max(), at_other_end.max()):
+    first, last = (_alike(at_entry, F.pad(is_changed, sides)) for sides in ((prefix, 0), (0, prefix)))
+    suffix = prefix if last > first else 0
+    tokens = [index - suffix, *([-1 if suffix else 0] if prefix else [])]  # of a patch, and of no patch
+    again, end_of_again = _pass_alone(network, probe, images, tokens)
+    at_end_again = _moved(end, end_of_again)
+    leaks = torch.cat([at_end[at_entry == 0], _without(at_end_again, tokens)])
+    if leaks.max() > EXACT * max(at_end.max(), at_end_again.max()):
         raise PresetError(_what_was_seen(probe, network))
-    for before, after in zip(plain.v, again.v, strict=True):  # each token must have a value of its own
-        moved = (before - after)[0].float().abs().amax((0, 2)).cpu()
-        rest = moved.clone()
-        rest[[found, *also]] = 0
-        if not moved[found] or rest.max() > EXACT * moved.max():
-            raise PresetError(NOT_OF_TOKENS)
-    for q1, q2, k1, k2 in zip(plain.q, again.q, plain.k, again.k, strict=True):
-        a, b = attention_scores(q1, k1)[0].cpu(), attention_scores(q2, k2)[0].cpu()
-        moved = (a - b).abs().amax(0) > 1e-6 * a.abs().max()
-        others = [i for i in range(len(moved)) if i not in {found, *(j % len(moved) for j in also)}]
-        if moved[others][:, found].any() and not moved[found][others].any():
-            raise PresetError(NOT_OF_TOKENS)
-    if not in_order:
+    _check_between_tokens(plain, again, tokens)
+    if max(first, last) <= ALIKE:
         raise PresetError(NOT_IN_ORDER)
-    return plain, index - found
+    return plain, suffix
+
+
+def _check_between_tokens(plain: Recording, again: Recording, tokens: list[int]) -> None:
+    """Each token must have a value, a row and a column of its own; channels or entries of a codebook have not.
+
+    Args:
+        plain: What a pass without attention leaves.
+        again: What another leaves, with some tokens changed.
+        tokens: Which these are, first that of a patch.
+    """
+    for before, after in zip(plain.v, again.v, strict=True):
+        moved = _moved(before.transpose(1, 2).flatten(2), after.transpose(1, 2).flatten(2))
+        if not moved[tokens[0]] or _without(moved, tokens).max() > EXACT * moved.max():
+            raise PresetError(NOT_OF_TOKENS)
+    for q, q_again, k, k_again in zip(plain.q, again.q, plain.k, again.k, strict=True):
+        scores, scores_again = attention_scores(q, k)[0].cpu(), attention_scores(q_again, k_again)[0].cpu()
+        moved = ((scores - scores_again).abs().amax(0) > 1e-6 * scores.abs().max()).float()  # [N, N]
+        if _without(moved[:, tokens[0]], tokens).any() and not _without(moved[tokens[0]], tokens).any():
+            raise PresetError(NOT_OF_TOKENS)
+
+
+def _moved(x: Tensor, y: Tensor) -> Tensor:
+    """By how much each token of the first picture differs: ``[N]``, from two ``[B, N, D]``."""
+    return (x - y)[0].float().abs().amax(1).cpu()
+
+
+def _without(values: Tensor, tokens: list[int]) -> Tensor:
+    """Values ``[N]`` with 0 at some tokens."""
+    rest = values.clone()
+    rest[tokens] = 0
+    return rest
 
 
 def _other(network: TracedViT, images: Tensor) -> tuple[Tensor, int, Tensor]:
-    """The same picture with other patches at half of the places, by chance; the token of one, and which these are."""
+    """The picture with noise on half of its patches, chosen at random, the token of one, and which they are."""
     p, (height, width) = network.patch_size, images.shape[2:]
     rows, cols, generator = height // p, width // p, torch.Generator().manual_seed(1)
     is_changed = torch.rand(rows, cols, generator=generator) < 0.5

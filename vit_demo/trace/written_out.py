@@ -63,8 +63,7 @@ class Followed:
             found[rest[0]] = "g"
         elif len(found) == 4 and len(rest) == 2:
             # With one head, both have the same stride: then the batch is the axis of its size.
-            is_batch = lambda i: (self.layout.stride(i), self.layout.shape[i] == b)  # noqa: E731
-            first = max(rest, key=is_batch)
+            first = max(rest, key=lambda i: (self.layout.stride(i), self.layout.shape[i] == b))
             found[first], found[sum(rest) - first] = "b", "h"
         letters = "".join(found)
         return letters if sorted(letters) in (["b", "h", "k", "q"], ["g", "k", "q"]) else None
