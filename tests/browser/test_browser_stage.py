@@ -141,7 +141,7 @@ def test_the_caption_says_where_the_map_is_strong_and_what_the_class_token_keeps
     assert count <= PATCHES / 4
     line, column = divmod(int(row[1:].argmax()), COLUMNS)
     expected = f"Strongest: row {line + 1}, column {column + 1}, {100 * row[1:].max():.1f}\u00a0%; "
-    expected += f"half of what the others have lies in {count} of {PATCHES} patches"
+    expected += f"half of the others’ sum in {count} of {PATCHES} patches"
     assert stage.locator("#stage .value").inner_text() == f"{expected} · class token: {100 * row[0]:.2f}\u00a0%"
 
 

@@ -227,7 +227,7 @@ test("only attention is said to grow sixteenfold", () => {
   const { why } = questionOf(0, state(0));
   assert.match(
     why,
-    /four, so \d+, and so does the work on single tokens\. Only the matrix of attention.* sixteenfold\.$/,
+    /four, so there are \d+, with four times the work on single tokens\. Only the matrix of attention.* sixteenfold\.$/,
   );
 });
 

@@ -227,7 +227,7 @@ function controlOf({ name, kind }) {
 
 /** How faithful a method was measured beside the others, in words; "" if it was not. */
 export const rankOf = ({ rank }) =>
-  rank ? translate("rank {place} of {all} in faithfulness", { place: rank[0], all: rank[1] }) : "";
+  rank ? translate("faithfulness rank {place}/{all}", { place: rank[0], all: rank[1] }) : "";
 
 /** The names of the methods that are offered first, under plain words. */
 export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);

@@ -29,7 +29,7 @@ export function concentration(map) {
 const REST = {
   none: english("Strongest: {place}, {value}; nothing anywhere else"),
   few: english(
-    "Strongest: {place}, {value}; half of what the others have lies in 1 of {all} patches|Strongest: {place}, {value}; half of what the others have lies in {count} of {all} patches",
+    "Strongest: {place}, {value}; half of the others’ sum in 1 of {all} patches|Strongest: {place}, {value}; half of the others’ sum in {count} of {all} patches",
   ),
   spread: english("Strongest: {place}, {value}; the rest is spread over the whole picture"),
 };
