@@ -51,7 +51,7 @@ SENTENCES = (
     "weights/hub/repository.py",
     "weights/hub/visitor_cache.py",
     "web/catalog/visitor_presets.py",
-    "web/api/endpoints.py",
+    "web/api/registration.py",
     "web/requests/packing.py",
     "web/requests/poll.py",
     "web/catalog/menu.py",

@@ -15,7 +15,7 @@ import vit_demo
 from vit_demo.cli import main
 from vit_demo.inference.engine import Engine, _engines, get_engine
 from vit_demo.inference.inputs import Source
-from vit_demo.web.api import explanations as api
+from vit_demo.web.api import endpoints as api
 from vit_demo.web.catalog import menu
 from vit_demo.web.frontend.components import Inputs
 from vit_demo.web.requests import poll

@@ -11,7 +11,7 @@ from vit_demo.inference.inputs import Source
 from vit_demo.version import __version__
 from vit_demo.web import settings
 from vit_demo.web.api import ENDPOINTS
-from vit_demo.web.api.endpoints import add_endpoints
+from vit_demo.web.api.registration import add_endpoints
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.frontend.components import Inputs, Stage
 from vit_demo.web.frontend.head import TITLE

@@ -73,7 +73,7 @@ def test_a_job_ends_when_nobody_opens_the_stream_of_its_event(page, blocked, mon
 
 
 def test_an_event_has_a_limit_of_time_although_its_stream_is_open(page, blocked, monkeypatch):
-    monkeypatch.setattr("vit_demo.web.api.endpoints.EVENT_SECONDS", 0.3)
+    monkeypatch.setattr("vit_demo.web.api.registration.EVENT_SECONDS", 0.3)
     monkeypatch.setattr(job, "GRACE", 0.1)
     _, stopped = blocked
     name = json.loads(begin(page, "203.0.113.1")[1])["event_id"]

@@ -1,248 +1,277 @@
-"""Makes an endpoint of a function: parameters and defaults from its signature, the result's schema from its type.
+"""The endpoints: models and methods, predictions and heatmaps, the tokens of the patches."""
 
-Its work runs as a job, and callers can read its errors. Parameters are hidden components and not those of ``gr.api``,
-because only for components does Gradio check that the caller uploaded a file.
-"""
+from typing import Any, cast
 
-from __future__ import annotations
-
-import asyncio
-import inspect
-import time
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
-from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
-
-import gradio as gr
-from gradio.components import Component
-from gradio.data_classes import FileData, GradioRootModel
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
-from vit_demo.errors import ImageError, InputError
-from vit_demo.inference.engine import Engine, get_engine
+from vit_demo.features import norm_outliers
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Source, default_preset
-from vit_demo.inference.limits import job_bytes
-from vit_demo.methods import find_method
-from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
-from vit_demo.web.api.schemas import json_schema
+from vit_demo.methods import METHODS, find_method
+from vit_demo.web.api import parameters, schemas
+from vit_demo.web.api.registration import REQUIRED, endpoint
 from vit_demo.web.catalog.visitor_presets import get_preset
-from vit_demo.web.guard.visitor import ask_for, is_heard
 from vit_demo.web.requests import parse
-from vit_demo.web.requests.packing import message_of
-from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
+from vit_demo.weights import PRESETS
 
-EVENT_SECONDS = 900.0
-"""Time that an event may take."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-ENDPOINTS: list[Callable[..., Any]] = []
-"""Every endpoint of the page, in the order of the documentation."""
-
-REQUIRED: Any = inspect.Parameter.empty
-"""The default of a parameter that has none, but follows others that have one."""
-
-ABOUT_A_PICTURE = {"image": (Picture, REQUIRED), "preset": (PresetName, ""), "patch_size": (PatchSize, 0)}
-"""The first parameters of every endpoint about a picture, with their defaults."""
-
-COMPONENTS: dict[Any, Callable[..., Component]] = {
-    str: gr.Textbox,
-    int: partial(gr.Number, precision=0),
-    bool: gr.Checkbox,
-}
-TYPES = {str: "string", int: "integer", bool: "boolean"}
+OPTIONS = ("block", "head", "query")
+"""The options of a method that /explain and /overlay take; the query as row and col."""
 
 
-class PictureData(GradioRootModel):
-    """What a caller may send; a file only with the description that Gradio's upload gives it."""
-
-    root: FileData | str
-
-
-def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
-    """Decorates a coroutine function so that it raises nothing but ``gr.Error``, and ends when nobody waits for it."""
-
-    @wraps(handler)
-    async def wrapper(*arguments: P.args, **options: P.kwargs) -> Any:
-        ask_for()
-        try:
-            return await _while_heard(handler(*arguments, **options))
-        except gr.Error:
-            raise
-        except Exception as error:
-            raise gr.Error(message_of(error), print_exception=False) from error
-
-    return wrapper
-
-
-async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits the result of an event, and cancels its work as soon as nobody waits for it.
-
-    ``InputError`` if it is cancelled, or takes too long.
-    """
-    task, started = asyncio.ensure_future(work), time.monotonic()
-    try:
-        while not (await asyncio.wait([task], timeout=1.0))[0]:
-            if not is_heard(started):
-                raise InputError("Nobody waited for this result: open its stream, and keep it open.")
-            if time.monotonic() - started > EVENT_SECONDS:
-                raise InputError(f"This took more than {EVENT_SECONDS:.0f} seconds: choose a smaller model or picture.")
-        return task.result()
-    finally:
-        task.cancel()
-
-
-@dataclass(frozen=True)
-class Call:
-    """The checked picture, preset and patch size of a call."""
-
-    engine: Engine
-    source: Source
-    preset: Preset
-    patch_size: int
-
-    @classmethod
-    async def parse(cls, image: Any, preset: Any, patch_size: Any) -> Call:
-        """Checks what was sent, and fetches the preset if need be; without one the picture decides."""
-        if not image:
-            raise ImageError("There is no picture: send a picture file as `image`.")
-        source, engine = parse.image_source(image), get_engine()
-        if preset in (None, ""):
-            pool = source.pool(PRESETS[DEFAULT_PRESETS["photos"]])
-            picture = await engine.jobs.run_async(None, source.read, pool)
-            source, preset = replace(source, read=lambda: picture, is_decoded=None), default_preset(picture)
-        found = await get_preset(parse.preset_name(preset))
-        return cls(engine, source, found, parse.patch_size(found, patch_size))
-
-    def explore(self, source: Source | None = None) -> Exploration:
-        """The result, or that of another picture, within a job."""
-        return self.engine.explore_source(source or self.source, self.preset, self.patch_size)
-
-    async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
-        """Runs something as a job of its own; ``slow`` if it takes many passes."""
-        pool = self.source.pool(self.preset, slow=slow)
-        return await self.engine.jobs.run_async(None, work, pool, job_bytes(self.preset, self.patch_size, slow=slow))
-
-
-def endpoint(
-    function: Callable[..., Any] | None = None, *, slow: bool = False, like: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
-    """Decorates what an endpoint computes; its parameters are annotated with those of ``parameters``.
-
-    A function whose first parameter is ``result`` gets an ``Exploration``, within a job, for which callers send
-    ``ABOUT_A_PICTURE``; a parameter ``other`` is the result of a second picture in the same model.
-
-    Args:
-        function: The function; its docstring is for callers.
-        slow: Whether it takes many passes whatever its method.
-        like: A function whose parameters it has; its own by default.
+@endpoint
+def presets() -> list[schemas.PresetEntry]:
+    """Lists the models: name, title, task, classes, image and patch sizes, size of the network.
 
     Returns:
-        A coroutine function that takes what callers send, checks it, and raises nothing but ``gr.Error``.
+        One object for each; "labels" are its classes if these are at most 100, otherwise see labels.
     """
-    if function is None:
-        return partial(endpoint, slow=slow, like=like)
-    like = like or function
-    hints = get_type_hints(like, include_extras=True) | {"return": get_type_hints(function)["return"]}
-    declared = {name: (hints[name], one.default) for name, one in inspect.signature(like).parameters.items()}
-    if is_about_picture := declared.pop("result", None) is not None:
-        declared = ABOUT_A_PICTURE | declared
-    parameters = {name: (kind, parameter_of(kind), default) for name, (kind, default) in declared.items()}
-
-    @with_gradio_errors
-    async def call(*values: Any, **named: Any) -> Any:
-        bound = signature.bind(*values, **named)
-        bound.apply_defaults()
-        given = {name: parameters[name][1].check(value) for name, value in bound.arguments.items()}
-        if not is_about_picture:
-            return await function(**given) if inspect.iscoroutinefunction(function) else function(**given)
-        sent = await Call.parse(*(given.pop(name) for name in ABOUT_A_PICTURE))
-
-        def work() -> Any:
-            if given.get("other"):
-                given["other"] = sent.explore(given["other"])
-            return function(sent.explore(), **given)
-
-        return await sent.run(work, slow=slow or ("method" in given and find_method(given["method"]).is_slow))
-
-    signature = inspect.Signature(
-        [
-            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
-            for name, (kind, _, default) in parameters.items()
-        ],
-        return_annotation=hints["return"],
-        __validate_parameters__=False,  # a required one may follow the optional ones of ABOUT_A_PICTURE
-    )
-    call.__signature__ = signature  # type: ignore[attr-defined]
-    call.__name__, call.__doc__ = function.__name__, function.__doc__
-    ENDPOINTS.append(call)
-    return call
-
-
-def parameter_of(kind: Any) -> Parameter:
-    """The parameter that an annotation names."""
-    return next(one for one in kind.__metadata__ if isinstance(one, Parameter))
-
-
-def add_endpoints(functions: Sequence[Callable[..., Any]]) -> None:
-    """Adds endpoints to the page that is being built; each has the name of its function.
-
-    Their parameters and results are components that are never shown, because only for components does Gradio check that
-    the caller uploaded a file. Equal parameters share one component.
-    """
-    components: dict[tuple[str, Parameter, str], Component] = {}
-    for function in functions:
-        signature = inspect.signature(function)
-        inputs = []
-        for name, one in signature.parameters.items():
-            key = name, parameter_of(one.annotation), repr(one.default)
-            if key not in components:
-                components[key] = _input(name, one)
-            inputs.append(components[key])
-        returned = signature.return_annotation
-        outputs = [_output(one) for one in (get_args(returned) if get_origin(returned) is tuple else (returned,))]
-        gr.Button(visible=False).click(
-            function,
-            inputs,
-            outputs,
-            api_name=function.__name__,
-            api_description=description(function),
-            concurrency_limit=None,
-            preprocess=False,
+    fields = [
+        name for name in schemas.PresetEntry.__annotations__ if name not in ("labels", "num_labels", "patch_sizes")
+    ]
+    return [
+        cast(
+            schemas.PresetEntry,
+            {
+                **{name: getattr(preset, name) for name in fields},
+                "num_labels": len(preset.labels),
+                "labels": list(preset.few_labels),
+                "patch_sizes": list(preset.patch_sizes),
+            },
         )
+        for preset in PRESETS.values()
+    ]
 
 
-def description(function: Callable[..., Any]) -> str:
-    """The docstring of an endpoint as one line."""
-    return " ".join((inspect.getdoc(function) or "").split())
+@endpoint
+async def labels(preset: parameters.PresetName) -> list[str]:
+    """Lists all classes of a model, also of one that knows more than 100.
+
+    Returns:
+        The names of the classes, in the order of the network's outputs.
+    """
+    name = parse.preset_name(preset)
+    return list((PRESETS.get(name) or await get_preset(name)).labels)
 
 
-def _input(name: str, declared: inspect.Parameter) -> Component:
-    kind = get_args(declared.annotation)[0]
-    kind = next((one for one in (kind, *get_args(kind)) if one in TYPES), kind)  # of `str | None`
-    parameter = parameter_of(declared.annotation)
-    schema = parameter.schema | {"description": parameter.description}
-    if schema.keys().isdisjoint(("type", "anyOf")):
-        schema["type"] = TYPES[kind]
-    default = None if declared.default is REQUIRED else declared.default
-    component: Component
-    if parameter.schema is FILE:
-        component = gr.File(label=name, type="filepath", visible=False)
-        component.data_model = PictureData  # not in a subclass, for which the browser would seek a component of its own
-    else:
-        component = COMPONENTS.get(kind, gr.JSON)(default, visible=False, label=name)
-        schema |= {} if default is None else {"default": default}
-    component.api_info = lambda: schema  # type: ignore[method-assign]
-    return component
+@endpoint
+def methods() -> list[schemas.MethodEntry]:
+    """Lists the explanation methods: name, title, whether they are class-specific, cost, unit, options of explain.
+
+    Returns:
+        One object a method.
+    """
+    return [
+        cast(
+            schemas.MethodEntry,
+            {**method.to_dict(), "options": [o.to_dict() for o in method.options if o.name in OPTIONS]},
+        )
+        for method in METHODS.values()
+    ]
 
 
-def _output(kind: Any) -> Component:
-    if kind is Image.Image:
-        return gr.Image(visible=False, label="picture", format="png")
-    component = gr.JSON(visible=False, label="result")
-    schema = json_schema(kind)
-    component.api_info = lambda: schema  # type: ignore[method-assign]
-    return component
+@endpoint
+def predict(result: Exploration) -> schemas.Predicted:
+    """Classifies a picture with a Vision Transformer.
+
+    Returns:
+        {"label", "is_confident", "confidences": [{"label", "confidence"}, ...], "preset", "labels", "grid": [rows,
+        cols]}; "labels" are all classes that the model knows, if at most 100, because it takes anything else for one of
+        them. A model without classes answers "" and no confidences.
+    """
+    return {**_predicted(result), "grid": list(result.grid)}
+
+
+def requested_map(
+    result: Exploration,
+    method: parameters.MethodName = "attention",
+    block: parameters.Block = -1,
+    head: parameters.Head = -1,
+    row: parameters.QueryRow = -1,
+    col: parameters.QueryCol = -1,
+    label: parameters.Label = "",
+    against: parameters.Against = "",
+) -> NDArray[np.float32]:
+    """The map that explain and overlay are asked for."""
+    options = {
+        "block": block,
+        "head": None if head == -1 else head,
+        "query": None if (row, col) == (-1, -1) else (row, col),
+    }
+    chosen = find_method(method)
+    offered: dict[str, Any] = {option: value for option, value in options.items() if chosen.offers(option)}
+    return result.heatmap(method, label, against=against, **offered)
+
+
+@endpoint(like=requested_map)
+def explain(result: Exploration, method: str, label: str | None, **options: Any) -> schemas.Heatmap:
+    """Computes one heatmap over the patches of a picture.
+
+    Block, head, row and column are ignored by methods without these options.
+
+    Returns:
+        {"map": rows of true values, "rows", "cols", "preset", "method", "class_specific", "label"}.
+    """
+    values = requested_map(result, method, label=label, **options)
+    return {**_heatmap(method, values), "preset": result.preset.name, "label": label or _first(result)}
+
+
+@endpoint(like=requested_map)
+def overlay(result: Exploration, method: str, **options: Any) -> Image.Image:
+    """Draws one heatmap over the picture as the model saw it; see explain.
+
+    Returns:
+        An image file, the map scaled by its largest value.
+    """
+    return result.overlay(requested_map(result, method, **options), method=method)
+
+
+@endpoint
+def explain_image(
+    result: Exploration, method: parameters.MethodName = "relevance", label: parameters.Label = ""
+) -> tuple[schemas.ExplainedImage, Image.Image]:
+    """Classifies a picture and shows which parts of it the prediction rests on, in one call.
+
+    Returns:
+        The prediction and the map as numbers: {"label", "is_confident", "confidences": [{"label", "confidence"},
+        ...], "preset", "labels", "explained", "method", "class_specific", "rows", "cols", "map"}, and the map
+        over the picture as an image. "labels" are all classes that the model knows, if at most 100, because it takes
+        anything else for one of them, sometimes with high confidence.
+    """
+    values = result.heatmap(method, label)
+    found: schemas.ExplainedImage = {
+        **_predicted(result),
+        **_heatmap(method, values),
+        "explained": label or _first(result),
+    }
+    return found, result.overlay(values, method=method)
+
+
+@endpoint
+def logit_lens(result: Exploration, patches: parameters.ByPatch = False) -> schemas.LogitLens:
+    """Predicts the class after each block of the network, of the whole picture or of each patch (logit lens).
+
+    Returns:
+        One list before the first block and one after each, of the five most likely {"label", "confidence"}. With
+        patches, each is a list of rows of the most likely {"label", "confidence"} of each patch.
+    """
+    if not patches:
+        return [_confidences(ranking[:5]) for ranking in result.logit_lens()]
+    depths = result.logit_lens(patches=True)
+    return [[[_confidences(patch[:1])[0] for patch in row] for row in depth] for depth in depths]
+
+
+@endpoint
+def drop_patches(result: Exploration, patches: parameters.DroppedPatches = REQUIRED) -> schemas.BeforeAndAfter:
+    """Predicts again with some patches removed from the sequence, to test what the prediction needs.
+
+    Returns:
+        {"before", "after"}, each {"label", "is_confident", "confidences": [{"label", "confidence"}, ...]}.
+    """
+    return {"before": _prediction(result), "after": _prediction(result.drop_patches(patches))}
+
+
+@endpoint(slow=True)
+def faithfulness(
+    result: Exploration,
+    method: parameters.MethodName = "relevance",
+    label: parameters.Label = "",
+    against: parameters.Against = "",
+) -> schemas.Areas:
+    """Measures whether a heatmap is faithful, by deletion and insertion, beside random orders of the patches.
+
+    Returns:
+        Areas under the deletion curve (lower is better) and the insertion curve (higher is better), and the same of
+        random orders: {"deletion", "insertion", "random_deletion", "random_insertion"}. They are areas of the class's
+        probability; of its logit, if that probability is below 0.1; with ``against``, of the difference of both logits.
+    """
+    found = result.faithfulness(method, label=label, against=against)
+    return {
+        "deletion": found.deletion_area,
+        "insertion": found.insertion_area,
+        "random_deletion": found.random_deletion_area,
+        "random_insertion": found.random_insertion_area,
+    }
+
+
+@endpoint
+def similarity(
+    result: Exploration,
+    block: parameters.Block = -1,
+    row: parameters.Row = 0,
+    col: parameters.Col = 0,
+    other: parameters.OtherPicture = None,
+) -> schemas.Values:
+    """Compares the token of one patch with those of all patches, by cosine similarity.
+
+    Returns:
+        {"map": rows of cosines, -1 to 1, "rows", "cols"}, of the second picture if there is one.
+    """
+    return _on_grid(result.similarity((row, col), block, other))
+
+
+@endpoint
+def pca(
+    result: Exploration,
+    block: parameters.Block = -1,
+    remove_background: parameters.RemoveBackground = False,
+    other: parameters.OtherPicture = None,
+) -> schemas.Components:
+    """Computes the first three principal components of the patches' tokens, often shown as red, green and blue.
+
+    Returns:
+        {"map": rows of [first, second, third], or null where the background was removed, "rows", "cols"}.
+    """
+    components = min(3, result.preset.config.embed_dim)
+    values = result.pca(block, components, other, remove_background=remove_background)
+    patches = [[None if np.isnan(patch).any() else patch.tolist() for patch in line] for line in values]
+    return {"map": patches, "rows": values.shape[0], "cols": values.shape[1]}
+
+
+@endpoint
+def kmeans(result: Exploration, block: parameters.Block = -1, k: parameters.NumSegments = 5) -> schemas.Segments:
+    """Divides a picture into segments of patches with similar tokens, by k-means.
+
+    Returns:
+        {"map": rows of segments, from 0, "rows", "cols"}.
+    """
+    values = result.kmeans(k, block)
+    return {"map": values.tolist(), "rows": values.shape[0], "cols": values.shape[1]}
+
+
+@endpoint
+def norms(result: Exploration, block: parameters.Block = -1) -> schemas.Lengths:
+    """Measures the length of each patch's token, and finds those that are far longer than the rest.
+
+    Returns:
+        {"map": rows of lengths, "rows", "cols", "outliers": [[row, col], ...]}.
+    """
+    values = result.norms(block)
+    return {**_on_grid(values), "outliers": np.argwhere(norm_outliers(values)).tolist()}
+
+
+def _heatmap(method: str, values: NDArray[np.float32]) -> schemas.Explained:
+    return {**_on_grid(values), "method": method, "class_specific": find_method(method).class_specific}
+
+
+def _on_grid(values: NDArray[np.floating]) -> schemas.Values:
+    rows, cols = values.shape
+    return {"map": values.tolist(), "rows": rows, "cols": cols}
+
+
+def _first(result: Exploration) -> str:
+    """The predicted class; "" for a model without classes."""
+    return next((label for label, _ in result.top(1)), "")
+
+
+def _prediction(result: Exploration) -> schemas.Prediction:
+    confidences = _confidences(result.top(5))
+    return {"label": _first(result), "is_confident": result.is_confident, "confidences": confidences}
+
+
+def _predicted(result: Exploration) -> schemas.Classified:
+    return {**_prediction(result), "preset": result.preset.name, "labels": list(result.preset.few_labels)}
+
+
+def _confidences(pairs: list[tuple[str, float]]) -> list[schemas.Confidence]:
+    return [{"label": label, "confidence": probability} for label, probability in pairs]

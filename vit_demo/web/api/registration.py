@@ -1,0 +1,248 @@
+"""Makes an endpoint of a function: parameters and defaults from its signature, the result's schema from its type.
+
+Its work runs as a job, and callers can read its errors. Parameters are hidden components and not those of ``gr.api``,
+because only for components does Gradio check that the caller uploaded a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
+
+import gradio as gr
+from gradio.components import Component
+from gradio.data_classes import FileData, GradioRootModel
+from PIL import Image
+
+from vit_demo.errors import ImageError, InputError
+from vit_demo.inference.engine import Engine, get_engine
+from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.inputs import Source, default_preset
+from vit_demo.inference.limits import job_bytes
+from vit_demo.methods import find_method
+from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
+from vit_demo.web.api.schemas import json_schema
+from vit_demo.web.catalog.visitor_presets import get_preset
+from vit_demo.web.guard.visitor import ask_for, is_heard
+from vit_demo.web.requests import parse
+from vit_demo.web.requests.packing import message_of
+from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
+
+EVENT_SECONDS = 900.0
+"""Time that an event may take."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ENDPOINTS: list[Callable[..., Any]] = []
+"""Every endpoint of the page, in the order of the documentation."""
+
+REQUIRED: Any = inspect.Parameter.empty
+"""The default of a parameter that has none, but follows others that have one."""
+
+ABOUT_A_PICTURE = {"image": (Picture, REQUIRED), "preset": (PresetName, ""), "patch_size": (PatchSize, 0)}
+"""The first parameters of every endpoint about a picture, with their defaults."""
+
+COMPONENTS: dict[Any, Callable[..., Component]] = {
+    str: gr.Textbox,
+    int: partial(gr.Number, precision=0),
+    bool: gr.Checkbox,
+}
+TYPES = {str: "string", int: "integer", bool: "boolean"}
+
+
+class PictureData(GradioRootModel):
+    """What a caller may send; a file only with the description that Gradio's upload gives it."""
+
+    root: FileData | str
+
+
+def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
+    """Decorates a coroutine function so that it raises nothing but ``gr.Error``, and ends when nobody waits for it."""
+
+    @wraps(handler)
+    async def wrapper(*arguments: P.args, **options: P.kwargs) -> Any:
+        ask_for()
+        try:
+            return await _while_heard(handler(*arguments, **options))
+        except gr.Error:
+            raise
+        except Exception as error:
+            raise gr.Error(message_of(error), print_exception=False) from error
+
+    return wrapper
+
+
+async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
+    """Awaits the result of an event, and cancels its work as soon as nobody waits for it.
+
+    ``InputError`` if it is cancelled, or takes too long.
+    """
+    task, started = asyncio.ensure_future(work), time.monotonic()
+    try:
+        while not (await asyncio.wait([task], timeout=1.0))[0]:
+            if not is_heard(started):
+                raise InputError("Nobody waited for this result: open its stream, and keep it open.")
+            if time.monotonic() - started > EVENT_SECONDS:
+                raise InputError(f"This took more than {EVENT_SECONDS:.0f} seconds: choose a smaller model or picture.")
+        return task.result()
+    finally:
+        task.cancel()
+
+
+@dataclass(frozen=True)
+class Call:
+    """The checked picture, preset and patch size of a call."""
+
+    engine: Engine
+    source: Source
+    preset: Preset
+    patch_size: int
+
+    @classmethod
+    async def parse(cls, image: Any, preset: Any, patch_size: Any) -> Call:
+        """Checks what was sent, and fetches the preset if need be; without one the picture decides."""
+        if not image:
+            raise ImageError("There is no picture: send a picture file as `image`.")
+        source, engine = parse.image_source(image), get_engine()
+        if preset in (None, ""):
+            pool = source.pool(PRESETS[DEFAULT_PRESETS["photos"]])
+            picture = await engine.jobs.run_async(None, source.read, pool)
+            source, preset = replace(source, read=lambda: picture, is_decoded=None), default_preset(picture)
+        found = await get_preset(parse.preset_name(preset))
+        return cls(engine, source, found, parse.patch_size(found, patch_size))
+
+    def explore(self, source: Source | None = None) -> Exploration:
+        """The result, or that of another picture, within a job."""
+        return self.engine.explore_source(source or self.source, self.preset, self.patch_size)
+
+    async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
+        """Runs something as a job of its own; ``slow`` if it takes many passes."""
+        pool = self.source.pool(self.preset, slow=slow)
+        return await self.engine.jobs.run_async(None, work, pool, job_bytes(self.preset, self.patch_size, slow=slow))
+
+
+def endpoint(
+    function: Callable[..., Any] | None = None, *, slow: bool = False, like: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """Decorates what an endpoint computes; its parameters are annotated with those of ``parameters``.
+
+    A function whose first parameter is ``result`` gets an ``Exploration``, within a job, for which callers send
+    ``ABOUT_A_PICTURE``; a parameter ``other`` is the result of a second picture in the same model.
+
+    Args:
+        function: The function; its docstring is for callers.
+        slow: Whether it takes many passes whatever its method.
+        like: A function whose parameters it has; its own by default.
+
+    Returns:
+        A coroutine function that takes what callers send, checks it, and raises nothing but ``gr.Error``.
+    """
+    if function is None:
+        return partial(endpoint, slow=slow, like=like)
+    like = like or function
+    hints = get_type_hints(like, include_extras=True) | {"return": get_type_hints(function)["return"]}
+    declared = {name: (hints[name], one.default) for name, one in inspect.signature(like).parameters.items()}
+    if is_about_picture := declared.pop("result", None) is not None:
+        declared = ABOUT_A_PICTURE | declared
+    parameters = {name: (kind, parameter_of(kind), default) for name, (kind, default) in declared.items()}
+
+    @with_gradio_errors
+    async def call(*values: Any, **named: Any) -> Any:
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        given = {name: parameters[name][1].check(value) for name, value in bound.arguments.items()}
+        if not is_about_picture:
+            return await function(**given) if inspect.iscoroutinefunction(function) else function(**given)
+        sent = await Call.parse(*(given.pop(name) for name in ABOUT_A_PICTURE))
+
+        def work() -> Any:
+            if given.get("other"):
+                given["other"] = sent.explore(given["other"])
+            return function(sent.explore(), **given)
+
+        return await sent.run(work, slow=slow or ("method" in given and find_method(given["method"]).is_slow))
+
+    signature = inspect.Signature(
+        [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=kind)
+            for name, (kind, _, default) in parameters.items()
+        ],
+        return_annotation=hints["return"],
+        __validate_parameters__=False,  # a required one may follow the optional ones of ABOUT_A_PICTURE
+    )
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    ENDPOINTS.append(call)
+    return call
+
+
+def parameter_of(kind: Any) -> Parameter:
+    """The parameter that an annotation names."""
+    return next(one for one in kind.__metadata__ if isinstance(one, Parameter))
+
+
+def add_endpoints(functions: Sequence[Callable[..., Any]]) -> None:
+    """Adds endpoints to the page that is being built; each has the name of its function.
+
+    Their parameters and results are components that are never shown, because only for components does Gradio check that
+    the caller uploaded a file. Equal parameters share one component.
+    """
+    components: dict[tuple[str, Parameter, str], Component] = {}
+    for function in functions:
+        signature = inspect.signature(function)
+        inputs = []
+        for name, one in signature.parameters.items():
+            key = name, parameter_of(one.annotation), repr(one.default)
+            if key not in components:
+                components[key] = _input(name, one)
+            inputs.append(components[key])
+        returned = signature.return_annotation
+        outputs = [_output(one) for one in (get_args(returned) if get_origin(returned) is tuple else (returned,))]
+        gr.Button(visible=False).click(
+            function,
+            inputs,
+            outputs,
+            api_name=function.__name__,
+            api_description=description(function),
+            concurrency_limit=None,
+            preprocess=False,
+        )
+
+
+def description(function: Callable[..., Any]) -> str:
+    """The docstring of an endpoint as one line."""
+    return " ".join((inspect.getdoc(function) or "").split())
+
+
+def _input(name: str, declared: inspect.Parameter) -> Component:
+    kind = get_args(declared.annotation)[0]
+    kind = next((one for one in (kind, *get_args(kind)) if one in TYPES), kind)  # of `str | None`
+    parameter = parameter_of(declared.annotation)
+    schema = parameter.schema | {"description": parameter.description}
+    if schema.keys().isdisjoint(("type", "anyOf")):
+        schema["type"] = TYPES[kind]
+    default = None if declared.default is REQUIRED else declared.default
+    component: Component
+    if parameter.schema is FILE:
+        component = gr.File(label=name, type="filepath", visible=False)
+        component.data_model = PictureData  # not in a subclass, for which the browser would seek a component of its own
+    else:
+        component = COMPONENTS.get(kind, gr.JSON)(default, visible=False, label=name)
+        schema |= {} if default is None else {"default": default}
+    component.api_info = lambda: schema  # type: ignore[method-assign]
+    return component
+
+
+def _output(kind: Any) -> Component:
+    if kind is Image.Image:
+        return gr.Image(visible=False, label="picture", format="png")
+    component = gr.JSON(visible=False, label="result")
+    schema = json_schema(kind)
+    component.api_info = lambda: schema  # type: ignore[method-assign]
+    return component
