@@ -14,7 +14,7 @@ import vit_demo
 from vit_demo.errors import InputError, LabelError
 from vit_demo.trace import adapt
 from vit_demo.web.notebook import to_html
-from vit_demo.web.requests.payload import result_payload, source_of
+from vit_demo.web.requests.payload import payload
 
 from ..trace.networks import NETWORKS, Own, own, timm_network
 
@@ -220,7 +220,7 @@ def test_folders_say_it_too(tmp_path, options, scores):
 @pytest.mark.parametrize("scores", SCORES)
 def test_what_the_page_gets(scores):
     ex = vit_demo.explore(PIXELS, own(), scores=scores, labels=NAMES)
-    found = result_payload(ex, source_of(ex))
+    found = payload(ex)
     assert found["predictions"]["scores"] == scores
     assert ("no probabilities" in found["note"]) == (scores == "none")
     assert "<iframe" in to_html(ex)

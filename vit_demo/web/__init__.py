@@ -1,1 +1,1 @@
-"""The page: layout, events, custom components and API. The only package that imports Gradio."""
+"""The page: layout, events, custom components and API. No other package imports Gradio."""

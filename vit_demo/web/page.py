@@ -1,4 +1,4 @@
-"""The layout of the page: inputs on the left, the result on the right. Its requests are those of ``requests.poll``."""
+"""The layout of the page: inputs on the left, the result on the right; ``requests.poll`` handles its requests."""
 
 import logging
 from html import escape
@@ -41,10 +41,7 @@ SOURCE_LINK = '<a href="{}" target="_blank" rel="noopener">Source</a>'
 
 
 def build_page() -> gr.Blocks:
-    """Builds the page, with an example on the stage.
-
-    If the weights of the example's preset cannot be used, the stage shows the reason, and everything else works.
-    """
+    """Builds the page, with an example on the stage."""
     preset = PRESETS[DEFAULT_PRESETS["digits"]]
     with SafeBlocks(title=TITLE, analytics_enabled=False) as page:
         add_endpoints(ENDPOINTS)  # first, so that Gradio adds no suffix to their names
@@ -60,13 +57,13 @@ def build_page() -> gr.Blocks:
 
 
 def footer() -> str:
-    """The last line of the page: API, source if its address is known, licence, version."""
+    """The last line of the page: lessons, API, source if its address is set, licence, version."""
     source = settings.source_url()
     return FOOTER.format(source=SOURCE_LINK.format(escape(source)) if source else "", version=__version__)
 
 
 def initial_stage(preset: Preset, source: Source) -> ResultPayload | EmptyPayload:
-    """The stage when the page opens: the result for the example, or the reason why there is none."""
+    """What the stage shows when the page opens: the result of the example, or why its preset cannot be used."""
     get_engine().warm_up(default_photo_preset())
     request = parse.ResultRequest(source, preset.name, preset.default_patch_size, "crop")
 
@@ -74,7 +71,7 @@ def initial_stage(preset: Preset, source: Source) -> ResultPayload | EmptyPayloa
         return payload(get_engine().explore_source(source, preset, preset.default_patch_size), request)
 
     try:
-        return get_engine().jobs.run(object(), work, preset.task)  # on ZeroGPU the main thread's tensors are emulated
+        return get_engine().jobs.run(object(), work, preset.task)  # ZeroGPU emulates the main thread's tensors
     except InputError as error:
         logging.getLogger(__name__).error("The preset %s cannot be used: %s", preset.name, error)
         return empty(str(error))

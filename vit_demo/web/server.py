@@ -49,10 +49,10 @@ SWITCH_INTERVAL_SECONDS = 0.0005
 """Python's thread switch interval, shortened so that a digit's thread does not wait for a photo's."""
 
 M_ARENA_MAX = -8
-"""Parameter of glibc's ``mallopt``: the number of heaps. What is freed in that of one thread no other can use."""
+"""Parameter of glibc's ``mallopt``: the number of heaps. Memory freed in one heap cannot be used in another."""
 
 FIRST_PORT, NUM_PORTS = 7860, 100
-"""Gradio's ports, of which the first free one is used if none is given."""
+"""Gradio's ports; by default the server uses the first free one."""
 
 SHUTDOWN_SECONDS = 20.0
 """Time that requests in progress have to finish when the server stops."""
@@ -64,14 +64,14 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     Args:
         host: Address to listen on; None for ``GRADIO_SERVER_NAME``, or 127.0.0.1 if that is not set.
         port: None for ``GRADIO_SERVER_PORT``, or 7860 or the next free port if that is not set.
-        wait: Whether to serve until SIGINT or SIGTERM and then finish the requests in progress. Otherwise the server
+        wait: Whether to serve until SIGINT or SIGTERM, and then finish the requests in progress; otherwise the server
             runs in a thread until the page is closed.
 
     Returns:
         The page, served at its ``local_url``.
 
     Raises:
-        InputError: If the port is in use or not a valid one, or the address is none of this machine.
+        InputError: If the port is invalid or in use, or the address does not belong to this machine.
     """
     listening = _listen(host, port)  # before the page is built, which takes seconds
     app = asgi_app()
@@ -82,7 +82,7 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
         empty.launch(server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, ssr_mode=False)
         empty.close()
     page = app.state.page
-    # The guard reads X-Forwarded-For where a proxy is announced; uvicorn would believe any local process.
+    # The guard reads X-Forwarded-For if a proxy is announced; uvicorn would believe any local process.
     config = uvicorn.Config(
         app, loop="asyncio", http=Protocol, log_level="warning", proxy_headers=False, server_header=False
     )
@@ -103,9 +103,9 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
 
 
 def asgi_app() -> FastAPI:
-    """The page as an ASGI application, for servers of other programs; it has what ``launch`` serves.
+    """The page as an ASGI application, as ``launch`` serves it, for other servers.
 
-    It has one process' uploads and queue, so it must not be copied into several workers.
+    Uploads and the queue belong to one process, so it must not be run in several workers.
     """
     uploads.folder()  # before any component reads Gradio's setting
     log.install()
@@ -140,14 +140,14 @@ def asgi_app() -> FastAPI:
 
 @asynccontextmanager
 async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
-    """Deletes old uploads, and what Gradio remembers of finished requests, while the server runs."""
+    """While the server runs, deletes old uploads and Gradio's records of finished requests."""
     cleaner = uploads.UploadCleaner()
 
     async def clean() -> None:
         while True:
             await asyncio.sleep(60.0)
             forget_finished(page)
-            with suppress(OSError):  # as of a file that somebody else deletes
+            with suppress(OSError):  # for instance of a file that has been deleted meanwhile
                 await asyncio.to_thread(cleaner.clean, time.time())
 
     cleaning = asyncio.create_task(clean())
@@ -159,54 +159,51 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
 
 
 def forget_finished(page: gr.Blocks) -> None:
-    """Empties two collections of Gradio that otherwise grow with every upload and every session of an API client.
-
-    Call it in the event loop of the server.
-    """
+    """Empties two collections of Gradio that otherwise grow with every upload and session; runs in the event loop."""
     page.upload_file_set.clear()  # only read where ``delete_cache`` is set
     session_queues.of(page).forget()
 
 
 def _serve_until_stopped(page: gr.Blocks) -> None:
-    # What is there by now stays as long as the server. Each full garbage collection would look through it, which takes
-    # a quarter of a second, and every visitor would wait.
+    # These objects live as long as the server. Otherwise each full garbage collection would traverse them, and every
+    # visitor would wait for a quarter of a second.
     gc.freeze()
     gc.enable()
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    while not stopped.wait(0.5):  # on some systems a wait without a timeout is not interrupted by signals
+    while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
     finished = get_engine().jobs.close(SHUTDOWN_SECONDS)
     stopped.clear()
     stopped.wait(1.0)  # time to send the last responses; a second signal ends it at once
     page.close()
     if not finished:
-        # The interpreter would stop the threads of these jobs, and could then wait forever for locks they hold.
+        # The interpreter would stop the threads of these jobs, and could then wait forever for their locks.
         uploads.remove()
         os._exit(0)
 
 
 def _listen(host: str | None, port: int | None) -> socket.socket:
-    """A socket at an address, at the first free one of Gradio's ports if none is given; errors as of ``launch``."""
+    """Opens a socket, by default at the first free one of Gradio's ports; raises the errors of ``launch``."""
     address = (host or os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1").strip("[]")
     chosen = os.environ.get("GRADIO_SERVER_PORT", "") if port is None else str(port)
-    given = int(chosen) if chosen.isdecimal() and len(chosen) < 6 else 0
-    if chosen and not 0 < given < 65536:
+    wanted = int(chosen) if chosen.isdecimal() and len(chosen) < 6 else 0
+    if chosen and not 0 < wanted < 65536:
         raise InputError(f"{chosen!r} is not a valid port: choose a number from 1 to 65535.")
-    for number in [given] if given else range(FIRST_PORT, FIRST_PORT + NUM_PORTS):
+    for number in [wanted] if wanted else range(FIRST_PORT, FIRST_PORT + NUM_PORTS):
         try:
             family = socket.getaddrinfo(address, number, type=socket.SOCK_STREAM)[0][0]
             listening = socket.create_server((address, number), family=family, backlog=2048)
-            # Connections inherit it. asyncio sets it only where a socket names its protocol; without it the second part
-            # of a reply waits up to 40 ms until the browser acknowledges the first.
+            # Connections inherit it. Without it the second part of a reply waits up to 40 ms until the browser
+            # acknowledges the first; asyncio sets it only for sockets that name their protocol.
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return listening
-        except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
+        except (OSError, UnicodeError, TypeError) as error:  # invalid names raise the last two
             if not isinstance(error, OSError) or error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise InputError(_NO_SUCH_HOST.format(address)) from error
             taken = error
-    raise InputError(_PORT_IN_USE.format(given) if given else _NO_FREE_PORT) from taken
+    raise InputError(_PORT_IN_USE.format(wanted) if wanted else _NO_FREE_PORT) from taken
 
 
 async def healthz(_: Request) -> JSONResponse:

@@ -25,10 +25,7 @@ def is_allowed_repository(name: str) -> bool:
 
 
 def num_proxies() -> int:
-    """How many reverse proxies in a row add the address of their client to ``X-Forwarded-For``: ``VIT_DEMO_PROXY``.
-
-    By default one on a Hugging Face Space, and none elsewhere.
-    """
+    """The number of reverse proxies in a row: ``VIT_DEMO_PROXY``, by default 1 on a Hugging Face Space, otherwise 0."""
     chosen = os.environ.get("VIT_DEMO_PROXY", "").strip()
     return int(chosen) if chosen.isdecimal() else int("SPACE_ID" in os.environ)
 
@@ -39,7 +36,7 @@ def allowed_origins() -> frozenset[str]:
 
 
 def source_url() -> str:
-    """Where the page links to its source: ``VIT_DEMO_SOURCE_URL``, else the files of the Space; empty without both."""
+    """The address of the source: ``VIT_DEMO_SOURCE_URL``, otherwise the files of the Space; empty without both."""
     chosen = os.environ.get("VIT_DEMO_SOURCE_URL", "")
     if chosen.startswith("https://"):
         return chosen

@@ -117,7 +117,6 @@ def test_overlay(client, three):
         ("digits-tiny", 4, ("attention", 6, -1, -1, -1, ""), "no block 6"),
         ("digits-tiny", 4, ("attention", -1, -1, 7, 0, ""), "no patch"),
         ("digits-tiny", 4, ("attention", -1, -1, -1, -1, "ten"), "no class 'ten'"),
-        ("digits-tiny", 4, ("relevance", -1, -1, -1, -1, "ten"), "no class 'ten'"),
     ],
 )
 def test_invalid_arguments_get_a_message_and_the_next_call_works(client, three, preset, patch_size, arguments, message):

@@ -28,6 +28,7 @@ def test_no_text_forges_a_line_or_fills_the_log(page, formatter):
         logger.warning(FORGED)
         assert stream.getvalue().count("\n") == 2 and len(stream.getvalue()) < 3 * log.MAX_LINE_LENGTH
         assert r"x\nINFO" in stream.getvalue() and r"\x1b" in stream.getvalue() and r"\u202e" in stream.getvalue()
+        assert len(log.escaped("\u202e" * 900)) <= log.MAX_LINE_LENGTH, "however long an escaped character is"
         stream.truncate(stream.seek(0))
         try:
             raise ValueError(FORGED + "a" * 900_000)

@@ -10,12 +10,9 @@ from PIL import Image
 
 from vit_demo import methods
 from vit_demo.inference.engine import Engine
-from vit_demo.inference.inputs import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests.packing import pack
-from vit_demo.web.requests.parse import ResultRequest
-from vit_demo.web.requests.payload import block_payload, model_input
-from vit_demo.web.requests.payload import payload as payload_for
+from vit_demo.web.requests.payload import block_payload, model_input, payload
 
 from ...replies import unpack
 
@@ -23,11 +20,6 @@ from ...replies import unpack
 @pytest.fixture(scope="module", params=[2, 4])
 def result(request):
     return Engine("cpu").explore(example_picture(3), "digits-tiny", request.param)
-
-
-def payload(result):
-    source = Source("a picture", lambda: None, reference="uploads/photo.png")
-    return payload_for(result, ResultRequest(source, result.preset.name, result.patch_size, result.fit))
 
 
 def decode(text, kind, shape):

@@ -26,55 +26,37 @@ from ...replies import complete, handle, send, unpack
     [
         ({"kind": "weather"}, "no request 'weather'"),
         ({"kind": "map", "method": "magic"}, "no method 'magic'"),
-        ({"kind": "map", "method": ["rollout"]}, "method must be a string"),
         ({"kind": "map", "method": "relevance", "label": 10}, "no class 10"),
         ({"kind": "map", "method": "relevance", "against": 10}, "no class 10"),
         ({"kind": "map", "method": "relevance", "label": 4, "against": 4}, "compared with itself"),
-        ({"kind": "map", "method": "relevance", "against": ["4"]}, "against must be a whole number"),
         ({"kind": "random_order", "against": 10}, "no class 10"),
-        ({"kind": "random_order", "against": -1}, "against must be a whole number"),
-        ({"kind": "random_order", "label": "7; drop"}, "label must be a whole number"),
         ({"kind": "random_order", "baseline": "noise"}, "no such baseline: choose one of mean, blur, black"),
-        ({"kind": "random_order", "baseline": ["mean"]}, "no such baseline"),
         ({"kind": "random_order", "order": 5}, "no random order 5"),
         ({"kind": "random_order", "order": -1}, "order must be a whole number"),
         ({"kind": "faithfulness", "method": "rollout", "against": "1e9"}, "against must be a whole number"),
         ({"kind": "randomization", "method": "relevance", "against": 10}, "no class 10"),
         ({"kind": "smallest_set"}, "no such set"),
-        ({"kind": "smallest_set", "wanted": ["enough"]}, "no such set"),
         ({"kind": "smallest_set", "wanted": "enough", "label": 10}, "no class 10"),
-        ({"kind": "smallest_set", "wanted": "needed", "label": {}}, "label must be a whole number"),
         ({"kind": "smallest_set", "wanted": "enough", "without": [16]}, "no patch"),
-        ({"kind": "smallest_set", "wanted": "enough", "without": "all"}, "must be a list"),
         ({"kind": "map", "method": "attention", "block": 9}, "no block 9"),
         ({"kind": "map", "method": "attention", "query": 99}, "no patch"),
         ({"kind": "block", "block": 6}, "no block 6"),
         ({"kind": "tokens"}, "block must be a whole number"),
         ({"kind": "tokens", "block": 6}, "no block 6"),
-        ({"kind": "tokens", "block": -1}, "block must be a whole number"),
         ({"kind": "tokens", "block": 0, "other": "a picture"}, "second picture has no source"),
-        ({"kind": "tokens", "block": 0, "other": {"digit": 5}}, "not a digit"),
-        ({"kind": "tokens", "block": 0, "other": {"upload": "/etc/passwd"}}, "not on the server"),
         ({"kind": "result", "dropped": [16]}, "no patch 16"),
         ({"kind": "result", "dropped": list(range(16))}, "At least one patch"),
         ({"kind": "result", "dropped": "all"}, "must be a list"),
         ({"kind": "result", "patch_size": 5}, "no patch size 5"),
         ({"kind": "result", "patch_size": None}, "must be a whole number"),
-        ({"kind": "result", "preset": "/etc"}, "no preset '/etc'"),
         ({"kind": "result", "fit": "wide"}, "no fit 'wide'"),
         ({"kind": "result", "digit": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
-        ({"kind": "result", "digit": {"path": "/etc/passwd"}}, "not a digit"),
-        ({"kind": "result", "digit": None, "upload": "/etc/passwd"}, "not on the server"),
         ({"kind": "result", "digit": None}, "must have one picture"),
         ({"kind": "result", "example": "cat"}, "must have one picture"),
         ({"kind": "result", "digit": None, "example": "../cat"}, "no such example: choose one of digit-0"),
-        ({"kind": "result", "digit": None, "example": ["cat"]}, "no such example"),
         ({"kind": "result", "digit": None, "drawing": 3}, "not a drawing"),
-        ({"kind": "result", "digit": None, "drawing": "data:image/png;base64,AAAA"}, "drawing cannot be read"),
         ({"kind": "result", "digit": None, "drawing": "x" * 2_000_000}, "drawing"),
         ({"kind": "model", "name": "cats"}, "not the name of a model on the Hub"),
-        ({"kind": "model", "name": "/etc"}, "not the name of a model on the Hub"),
-        ({"kind": "model", "name": {"path": "/etc"}}, "Enter a Vision Transformer"),
         ({"kind": "model", "name": None}, "Enter a Vision Transformer"),
         ({"kind": "method_docs", "method": "magic"}, "no method 'magic'"),
     ],
@@ -84,11 +66,6 @@ def test_an_invalid_request_gets_a_message_and_the_next_one_works(source, change
     changed = {**source, **{name: value for name, value in changes.items() if name in fields}}
     assert message in complete({"source": changed, **{n: v for n, v in changes.items() if n not in fields}})["error"]
     assert len(send(source, "logit_lens")["predictions"]) == 7
-
-
-@pytest.mark.parametrize("sent", [None, 3, "map", [], {}, {"kind": "map"}, {"kind": "result", "source": 3}])
-def test_malformed_requests_get_a_message(sent):
-    assert complete(sent)["error"].endswith(".")
 
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):

@@ -1,4 +1,4 @@
-"""The descriptions of the endpoints, for people and for programs, and the benchmark to which methods link."""
+"""Documents that the page links to, and descriptions of the endpoints for programs."""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,10 +16,10 @@ PAGE = Path(__file__).with_name("document.html")
 
 
 def routes(blocks: gr.Blocks) -> list[Route]:
-    """The routes of three documents as pages, of Gradio's OpenAPI document, and of Gradio's own description.
+    """The routes of three documents, of the OpenAPI document, and of Gradio's description of the endpoints.
 
     Args:
-        blocks: The page; Gradio would keep the description that it made for the first caller, with its address.
+        blocks: The page. Gradio would keep the description made for the first caller, with the address in it.
     """
 
     def document(path: str, title: str, html: Callable[[], str]) -> Route:

@@ -16,7 +16,7 @@ from vit_demo.web.requests import parse
 from vit_demo.weights import PRESETS
 
 OPTIONS = ("block", "head", "query")
-"""The options of a method that /explain and /overlay take; the query as row and col."""
+"""The options of a method that /explain and /overlay take; they take the query as row and col."""
 
 
 @endpoint
@@ -26,21 +26,18 @@ def presets() -> list[schemas.PresetEntry]:
     Returns:
         One object for each; "labels" are its classes if these are at most 100, otherwise see labels.
     """
-    fields = [
-        name for name in schemas.PresetEntry.__annotations__ if name not in ("labels", "num_labels", "patch_sizes")
-    ]
-    return [
-        cast(
-            schemas.PresetEntry,
-            {
-                **{name: getattr(preset, name) for name in fields},
-                "num_labels": len(preset.labels),
-                "labels": list(preset.few_labels),
-                "patch_sizes": list(preset.patch_sizes),
-            },
-        )
+    computed = ("labels", "num_labels", "patch_sizes")
+    fields = [name for name in schemas.PresetEntry.__annotations__ if name not in computed]
+    entries = [
+        {
+            **{name: getattr(preset, name) for name in fields},
+            "num_labels": len(preset.labels),
+            "labels": list(preset.few_labels),
+            "patch_sizes": list(preset.patch_sizes),
+        }
         for preset in PRESETS.values()
     ]
+    return cast(list[schemas.PresetEntry], entries)
 
 
 @endpoint
@@ -61,13 +58,11 @@ def methods() -> list[schemas.MethodEntry]:
     Returns:
         One object a method.
     """
-    return [
-        cast(
-            schemas.MethodEntry,
-            {**method.to_dict(), "options": [o.to_dict() for o in method.options if o.name in OPTIONS]},
-        )
+    entries = [
+        {**method.to_dict(), "options": [option.to_dict() for option in method.options if option.name in OPTIONS]}
         for method in METHODS.values()
     ]
+    return cast(list[schemas.MethodEntry], entries)
 
 
 @endpoint
@@ -93,13 +88,9 @@ def requested_map(
     against: parameters.Against = "",
 ) -> NDArray[np.float32]:
     """The map that explain and overlay are asked for."""
-    options = {
-        "block": block,
-        "head": None if head == -1 else head,
-        "query": None if (row, col) == (-1, -1) else (row, col),
-    }
-    chosen = find_method(method)
-    offered: dict[str, Any] = {option: value for option, value in options.items() if chosen.offers(option)}
+    query = None if (row, col) == (-1, -1) else (row, col)
+    options: dict[str, Any] = {"block": block, "head": None if head == -1 else head, "query": query}
+    offered = {name: value for name, value in options.items() if find_method(method).offers(name)}
     return result.heatmap(method, label, against=against, **offered)
 
 
@@ -139,12 +130,9 @@ def explain_image(
         anything else for one of them, sometimes with high confidence.
     """
     values = result.heatmap(method, label)
-    found: schemas.ExplainedImage = {
-        **_predicted(result),
-        **_heatmap(method, values),
-        "explained": label or _first(result),
-    }
-    return found, result.overlay(values, method=method)
+    explained = label or _first(result)
+    numbers: schemas.ExplainedImage = {**_predicted(result), **_heatmap(method, values), "explained": explained}
+    return numbers, result.overlay(values, method=method)
 
 
 @endpoint
@@ -185,12 +173,12 @@ def faithfulness(
         random orders: {"deletion", "insertion", "random_deletion", "random_insertion"}. They are areas of the class's
         probability; of its logit, if that probability is below 0.1; with ``against``, of the difference of both logits.
     """
-    found = result.faithfulness(method, label=label, against=against)
+    measured = result.faithfulness(method, label=label, against=against)
     return {
-        "deletion": found.deletion_area,
-        "insertion": found.insertion_area,
-        "random_deletion": found.random_deletion_area,
-        "random_insertion": found.random_insertion_area,
+        "deletion": measured.deletion_area,
+        "insertion": measured.insertion_area,
+        "random_deletion": measured.random_deletion_area,
+        "random_insertion": measured.random_insertion_area,
     }
 
 

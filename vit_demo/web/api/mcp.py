@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from gradio.blocks import BlockFunction
     from mcp.server import Server
 
-MAX_TOOL_CALLS = 32
-"""MCP calls under way at once."""
-
-MAX_TOOL_CALLS_OF_ONE = 8
-"""The same of one address."""
+MAX_TOOL_CALLS, MAX_TOOL_CALLS_OF_ONE = 32, 8
+"""MCP calls under way at once, in all and of one address."""
 
 TOOL_SECONDS = 300.0
 """Time that one MCP call may take."""
@@ -39,7 +36,7 @@ TOOL_SECONDS = 300.0
 T = TypeVar("T")
 
 METHODS = ("InitializeRequest", "PingRequest", "ListToolsRequest", "CallToolRequest")
-"""What a client may ask for. Prompts and resources have other ways to the same functions, past the limits of tools."""
+"""The requests that are answered. Prompts and resources would call the same functions without the limits of tools."""
 
 PICTURE = (
     f"A data URL, such as data:image/jpeg;base64,..., of at most {MAX_EVENT_BYTES // 1000} kB. URLs are not fetched: "
@@ -48,11 +45,7 @@ PICTURE = (
 
 
 def install() -> bool:
-    """Replaces Gradio's MCP server by ``ToolServer``.
-
-    Returns:
-        Whether the ``mcp`` extra is installed, without which Gradio starts no such server.
-    """
+    """Replaces Gradio's MCP server by ``ToolServer``; False if the ``mcp`` extra is not installed."""
     try:
         import mcp  # noqa: F401
     except ImportError:
@@ -66,10 +59,7 @@ class ToolServer(GradioMCPServer):
 
     @property
     def local_url(self) -> str | None:
-        """The address at which this process calls its own endpoints.
-
-        Gradio would take it from a header of the first caller, and send all further calls there.
-        """
+        """The address at which this process calls its own endpoints; Gradio's comes from a header of the first call."""
         request = self.mcp_server.request_context.request
         assert request is not None, "a tool is called over HTTP"
         scope = request.scope
@@ -80,17 +70,17 @@ class ToolServer(GradioMCPServer):
     def _prepare_tool_call_args(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, list[Any], dict[str, str], BlockFunction]:
-        """Counts the call until its task ends, and forwards nothing of the caller but the address.
+        """Counts the call until its task ends, and forwards only the caller's address.
 
-        ``InputError`` if too many calls are under way: each waits in memory, before it is an event of the queue.
+        ``InputError`` if too many calls are under way, because each waits in memory until it is an event of the queue.
         """
         task, request = asyncio.current_task(), self.mcp_server.request_context.request
         assert task is not None and request is not None, "each call of a tool has a task, and comes over HTTP"
         address, call = client_address(request.scope), token_hex(16)
-        own = sum(one == address for one in self._calls.values())
+        own = list(self._calls.values()).count(address)
         if len(self._calls) >= MAX_TOOL_CALLS or (address and own >= MAX_TOOL_CALLS_OF_ONE):
             raise InputError("Too many tools are being called: try again in a moment.")
-        ended = ExitStack()  # with the task, which is cancelled when the caller leaves
+        ended = ExitStack()  # closed with the task, which is cancelled when the caller leaves
         task.add_done_callback(lambda _: ended.close())
         self._calls[call] = address
         ended.callback(self._calls.pop, call)
@@ -104,7 +94,7 @@ class ToolServer(GradioMCPServer):
         return {}
 
     def create_mcp_server(self) -> Server:
-        """Gradio's server of the protocol, which answers nothing but ``METHODS``."""
+        """Gradio's server of the protocol, limited to ``METHODS``."""
         server = super().create_mcp_server()
         server.version = __version__
         for kind in [kind for kind in server.request_handlers if kind.__name__ not in METHODS]:
@@ -112,14 +102,14 @@ class ToolServer(GradioMCPServer):
         return server
 
     async def _execute_tool_without_progress(self, job: Any) -> list[Any]:
-        """Awaits the result, where Gradio would occupy one of the threads that also serve the page."""
+        """Awaits the result, unlike Gradio, which occupies one of the threads that also serve the page."""
         return [await _in_time(asyncio.wrap_future(job.future))]
 
     async def _execute_tool_with_progress(self, job: Any, progress_token: str | int) -> dict[str, Any]:
         """Awaits the result and tells the caller of its progress."""
         return await _in_time(super()._execute_tool_with_progress(job, progress_token))
 
-    _file_data_tool_description = ""  # which would tell agents to upload files
+    _file_data_tool_description = ""  # Gradio's tells agents to upload files
 
     def get_input_schema(
         self, tool_name: str, parameters: dict[str, str] | None = None
@@ -137,14 +127,13 @@ class ToolServer(GradioMCPServer):
 
     def postprocess_output_data(self, data: Any, root_url: str) -> list[Any]:
         """Gradio's content, with numbers as JSON instead of Python's repr."""
-        # Several outputs come as one tuple.
-        outputs = data[0] if len(data) == 1 and isinstance(data[0], tuple) else data
-        # An object with a path is Gradio's description of a file.
-        texts = [
-            json.dumps(one) if isinstance(one, list) or (isinstance(one, dict) and "path" not in one) else one
-            for one in outputs
-        ]
-        return super().postprocess_output_data(texts, root_url)
+
+        def as_json(output: Any) -> Any:
+            is_file = isinstance(output, dict) and "path" in output
+            return json.dumps(output) if isinstance(output, dict | list) and not is_file else output
+
+        outputs = data[0] if len(data) == 1 and isinstance(data[0], tuple) else data  # several outputs are one tuple
+        return super().postprocess_output_data([as_json(output) for output in outputs], root_url)
 
 
 async def _in_time(result: Awaitable[T]) -> T:

@@ -1,4 +1,4 @@
-"""The parameters of endpoints: what each means, and how its value is checked."""
+"""The parameters of endpoints: their descriptions, checks and JSON schemas."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ class Parameter:
     """A parameter of endpoints.
 
     Attributes:
-        description: For callers.
-        check: From what was sent to the checked value; raises ``InputError``.
-        schema: JSON schema, in addition to that of the Python type.
+        description: Its meaning, for callers.
+        check: Converts what was sent to a valid value; raises ``InputError``.
+        schema: Its JSON schema, unless the Python type says it all.
     """
 
     description: str
@@ -33,28 +33,27 @@ class Parameter:
 
 
 def whole_number(name: str, lowest: int = -1) -> Callable[[Any], int]:
-    """A check for whole numbers."""
+    """Makes a check for whole numbers."""
     return lambda value: parse.integer(value, name, lowest)
 
 
 def method_name(value: Any) -> str:
-    """The name of a registered method."""
+    """Checks the name of a method."""
     name = parse.short_string(value, "method")
     find_method(name)
     return name
 
 
 def dropped_patches(value: Any) -> list[tuple[int, int]]:
-    """Patches by row and column; ``InputError`` if it is no list of them."""
+    """Checks a list of patches by row and column."""
     pairs: list[Any] = value if isinstance(value, list) else []
-    whole = 0 < len(pairs) <= MAX_DROPPED and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
-    if not whole:
+    if not 0 < len(pairs) <= MAX_DROPPED or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise InputError("The patches are not a list of [row, col]: send one.")
     return [(parse.integer(row, "row"), parse.integer(col, "column")) for row, col in pairs]
 
 
 FILE = FileData.model_json_schema()
-"""By this schema, clients know a parameter as a file to upload."""
+"""The schema by which clients recognize a file to upload."""
 
 Picture = Annotated[
     Any,

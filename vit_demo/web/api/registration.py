@@ -1,7 +1,6 @@
-"""Makes an endpoint of a function: parameters and defaults from its signature, the result's schema from its type.
+"""Turns functions into endpoints: the signature gives the parameters and defaults, the type of the result its schema.
 
-Its work runs as a job, and callers can read its errors. Parameters are hidden components and not those of ``gr.api``,
-because only for components does Gradio check that the caller uploaded a file.
+The work of an endpoint runs as a job, and its errors are written for callers.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from vit_demo.web.requests.packing import message_of
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
 EVENT_SECONDS = 900.0
-"""Time that an event may take."""
+"""Longest time of an event."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,7 +42,7 @@ ENDPOINTS: list[Callable[..., Any]] = []
 """Every endpoint of the page, in the order of the documentation."""
 
 REQUIRED: Any = inspect.Parameter.empty
-"""The default of a parameter that has none, but follows others that have one."""
+"""The default of a required parameter, also one that follows optional ones."""
 
 ABOUT_A_PICTURE = {"image": (Picture, REQUIRED), "preset": (PresetName, ""), "patch_size": (PatchSize, 0)}
 """The first parameters of every endpoint about a picture, with their defaults."""
@@ -57,13 +56,13 @@ TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 class PictureData(GradioRootModel):
-    """What a caller may send; a file only with the description that Gradio's upload gives it."""
+    """A picture as callers send it: a data URL, or the description that Gradio's upload gives a file."""
 
     root: FileData | str
 
 
 def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
-    """Decorates a coroutine function so that it raises nothing but ``gr.Error``, and ends when nobody waits for it."""
+    """Decorates a coroutine function to raise only ``gr.Error``, and to end when nobody waits for its result."""
 
     @wraps(handler)
     async def wrapper(*arguments: P.args, **options: P.kwargs) -> Any:
@@ -79,10 +78,7 @@ def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
 
 
 async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
-    """Awaits the result of an event, and cancels its work as soon as nobody waits for it.
-
-    ``InputError`` if it is cancelled, or takes too long.
-    """
+    """Awaits the result of an event; cancels it with ``InputError`` if nobody waits or it takes too long."""
     task, started = asyncio.ensure_future(work), time.monotonic()
     try:
         while not (await asyncio.wait([task], timeout=1.0))[0]:
@@ -106,7 +102,7 @@ class Call:
 
     @classmethod
     async def parse(cls, image: Any, preset: Any, patch_size: Any) -> Call:
-        """Checks what was sent, and fetches the preset if need be; without one the picture decides."""
+        """Checks what was sent, and downloads the preset if necessary; by default the picture decides which."""
         if not image:
             raise ImageError("There is no picture: send a picture file as `image`.")
         source, engine = parse.image_source(image), get_engine()
@@ -114,15 +110,15 @@ class Call:
             pool = source.pool(PRESETS[DEFAULT_PRESETS["photos"]])
             picture = await engine.jobs.run_async(None, source.read, pool)
             source, preset = replace(source, read=lambda: picture, is_decoded=None), default_preset(picture)
-        found = await get_preset(parse.preset_name(preset))
-        return cls(engine, source, found, parse.patch_size(found, patch_size))
+        chosen = await get_preset(parse.preset_name(preset))
+        return cls(engine, source, chosen, parse.patch_size(chosen, patch_size))
 
     def explore(self, source: Source | None = None) -> Exploration:
-        """The result, or that of another picture, within a job."""
+        """Computes the result, or that of another picture; to be called within a job."""
         return self.engine.explore_source(source or self.source, self.preset, self.patch_size)
 
     async def run(self, work: Callable[[], T], *, slow: bool = False) -> T:
-        """Runs something as a job of its own; ``slow`` if it takes many passes."""
+        """Runs work as a job; ``slow`` if it takes many passes."""
         pool = self.source.pool(self.preset, slow=slow)
         return await self.engine.jobs.run_async(None, work, pool, job_bytes(self.preset, self.patch_size, slow=slow))
 
@@ -130,24 +126,24 @@ class Call:
 def endpoint(
     function: Callable[..., Any] | None = None, *, slow: bool = False, like: Callable[..., Any] | None = None
 ) -> Callable[..., Any]:
-    """Decorates what an endpoint computes; its parameters are annotated with those of ``parameters``.
+    """Decorates the function that computes an endpoint; the types of its parameters are those of ``parameters``.
 
-    A function whose first parameter is ``result`` gets an ``Exploration``, within a job, for which callers send
-    ``ABOUT_A_PICTURE``; a parameter ``other`` is the result of a second picture in the same model.
+    If the first parameter is ``result``, callers send ``ABOUT_A_PICTURE`` in its place, and the function runs in a job
+    with an ``Exploration``; a parameter ``other`` is the result of a second picture in the same model.
 
     Args:
         function: The function; its docstring is for callers.
-        slow: Whether it takes many passes whatever its method.
-        like: A function whose parameters it has; its own by default.
+        slow: Whether it takes many passes with any method.
+        like: A function with the same parameters, if its own are not annotated.
 
     Returns:
-        A coroutine function that takes what callers send, checks it, and raises nothing but ``gr.Error``.
+        A coroutine function that checks what callers send, and raises only ``gr.Error``.
     """
     if function is None:
         return partial(endpoint, slow=slow, like=like)
     like = like or function
     hints = get_type_hints(like, include_extras=True) | {"return": get_type_hints(function)["return"]}
-    declared = {name: (hints[name], one.default) for name, one in inspect.signature(like).parameters.items()}
+    declared = {name: (hints[name], own.default) for name, own in inspect.signature(like).parameters.items()}
     if is_about_picture := declared.pop("result", None) is not None:
         declared = ABOUT_A_PICTURE | declared
     parameters = {name: (kind, parameter_of(kind), default) for name, (kind, default) in declared.items()}
@@ -156,17 +152,17 @@ def endpoint(
     async def call(*values: Any, **named: Any) -> Any:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        given = {name: parameters[name][1].check(value) for name, value in bound.arguments.items()}
+        checked = {name: parameters[name][1].check(value) for name, value in bound.arguments.items()}
         if not is_about_picture:
-            return await function(**given) if inspect.iscoroutinefunction(function) else function(**given)
-        sent = await Call.parse(*(given.pop(name) for name in ABOUT_A_PICTURE))
+            return await function(**checked) if inspect.iscoroutinefunction(function) else function(**checked)
+        sent = await Call.parse(*(checked.pop(name) for name in ABOUT_A_PICTURE))
 
         def work() -> Any:
-            if given.get("other"):
-                given["other"] = sent.explore(given["other"])
-            return function(sent.explore(), **given)
+            if checked.get("other"):
+                checked["other"] = sent.explore(checked["other"])
+            return function(sent.explore(), **checked)
 
-        return await sent.run(work, slow=slow or ("method" in given and find_method(given["method"]).is_slow))
+        return await sent.run(work, slow=slow or ("method" in checked and find_method(checked["method"]).is_slow))
 
     signature = inspect.Signature(
         [
@@ -183,46 +179,41 @@ def endpoint(
 
 
 def parameter_of(kind: Any) -> Parameter:
-    """The parameter that an annotation names."""
-    return next(one for one in kind.__metadata__ if isinstance(one, Parameter))
+    """The ``Parameter`` of an annotation."""
+    return next(part for part in kind.__metadata__ if isinstance(part, Parameter))
 
 
 def add_endpoints(functions: Sequence[Callable[..., Any]]) -> None:
-    """Adds endpoints to the page that is being built; each has the name of its function.
+    """Adds endpoints to the page that is being built, named as their functions.
 
-    Their parameters and results are components that are never shown, because only for components does Gradio check that
-    the caller uploaded a file. Equal parameters share one component.
+    Their parameters and results are hidden components, unlike those of ``gr.api``, because only for components does
+    Gradio check that the caller uploaded a file. Equal parameters share a component.
     """
     components: dict[tuple[str, Parameter, str], Component] = {}
     for function in functions:
         signature = inspect.signature(function)
         inputs = []
-        for name, one in signature.parameters.items():
-            key = name, parameter_of(one.annotation), repr(one.default)
+        for name, declared in signature.parameters.items():
+            key = name, parameter_of(declared.annotation), repr(declared.default)
             if key not in components:
-                components[key] = _input(name, one)
+                components[key] = _input(name, declared)
             inputs.append(components[key])
         returned = signature.return_annotation
-        outputs = [_output(one) for one in (get_args(returned) if get_origin(returned) is tuple else (returned,))]
+        outputs = [_output(kind) for kind in (get_args(returned) if get_origin(returned) is tuple else (returned,))]
         gr.Button(visible=False).click(
             function,
             inputs,
             outputs,
             api_name=function.__name__,
-            api_description=description(function),
+            api_description=" ".join((inspect.getdoc(function) or "").split()),
             concurrency_limit=None,
             preprocess=False,
         )
 
 
-def description(function: Callable[..., Any]) -> str:
-    """The docstring of an endpoint as one line."""
-    return " ".join((inspect.getdoc(function) or "").split())
-
-
 def _input(name: str, declared: inspect.Parameter) -> Component:
     kind = get_args(declared.annotation)[0]
-    kind = next((one for one in (kind, *get_args(kind)) if one in TYPES), kind)  # of `str | None`
+    kind = next((part for part in (kind, *get_args(kind)) if part in TYPES), kind)  # `str` for `str | None`
     parameter = parameter_of(declared.annotation)
     schema = parameter.schema | {"description": parameter.description}
     if schema.keys().isdisjoint(("type", "anyOf")):
@@ -231,7 +222,7 @@ def _input(name: str, declared: inspect.Parameter) -> Component:
     component: Component
     if parameter.schema is FILE:
         component = gr.File(label=name, type="filepath", visible=False)
-        component.data_model = PictureData  # not in a subclass, for which the browser would seek a component of its own
+        component.data_model = PictureData  # not in a subclass, which would need a component of its own in the browser
     else:
         component = COMPONENTS.get(kind, gr.JSON)(default, visible=False, label=name)
         schema |= {} if default is None else {"default": default}

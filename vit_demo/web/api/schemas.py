@@ -1,4 +1,4 @@
-"""The types of what endpoints return, from which their JSON schemas are made."""
+"""The types of the results of endpoints, from which their JSON schemas are made."""
 
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ class Confidence(TypedDict):
 
 
 class Prediction(TypedDict):
-    """The five most likely classes, and whether the confidence in the first one is not low."""
+    """The five most likely classes, and whether the model is confident in the first."""
 
     label: str
     is_confident: bool
@@ -22,17 +22,14 @@ class Prediction(TypedDict):
 
 
 class Classified(Prediction):
-    """A prediction with its model and the classes that it knows."""
+    """A prediction with its model; ``labels`` are all classes of the model if there are at most 100."""
 
     preset: str
     labels: list[str]
 
 
 class Predicted(Classified):
-    """The five most likely classes; "" and none for a model without classes.
-
-    ``labels`` are all classes that the model knows if these are at most 100: it takes anything else for one of them.
-    """
+    """A prediction with the grid of patches; without classes, ``label`` is "" and ``confidences`` is empty."""
 
     grid: list[int]
 
@@ -70,13 +67,13 @@ class Heatmap(Explained):
 
 
 class ExplainedImage(Classified, Explained):
-    """A prediction and the map that explains a class; ``labels`` as in ``Predicted``."""
+    """A prediction and the map that explains a class."""
 
     explained: str
 
 
 class Lengths(Values):
-    """The length of each token, and [row, col] of those that are far longer than the rest."""
+    """The length of each token, and [row, col] of the tokens that are far longer than the rest."""
 
     outliers: list[list[int]]
 
@@ -94,7 +91,7 @@ class Segments(_Grid):
 
 
 class Areas(TypedDict):
-    """Areas under the curves of a map and of random orders, from 0 to 1."""
+    """Areas under the deletion and insertion curves of a map and of random orders."""
 
     deletion: float
     insertion: float
@@ -103,11 +100,11 @@ class Areas(TypedDict):
 
 
 LogitLens = list[list[Confidence]] | list[list[list[Confidence]]]
-"""The ranking at each depth, or at each depth, row and column the most likely class."""
+"""The ranking at each depth, or the most likely class at each depth, row and column."""
 
 
 class PresetEntry(TypedDict):
-    """A model; ``labels`` are its classes if these are at most 100, ``/labels`` gives those of all."""
+    """A model; ``labels`` are its classes if there are at most 100, and ``/labels`` gives all."""
 
     name: str
     title: str
@@ -141,17 +138,17 @@ class MethodEntry(TypedDict):
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a class of this module, or of a type made of them, without references."""
+    """The JSON schema of a type made of the classes of this module, without references."""
     schema = TypeAdapter(kind).json_schema()
     definitions = schema.pop("$defs", {})
 
     def resolve(value: Any) -> Any:
         if isinstance(value, list):
-            return [resolve(one) for one in value]
+            return [resolve(item) for item in value]
         if not isinstance(value, dict):
             return value
         if "$ref" in value:
             return resolve(definitions[value["$ref"].rpartition("/")[2]])
-        return {key: resolve(one) for key, one in value.items() if not (key == "title" and isinstance(one, str))}
+        return {key: resolve(item) for key, item in value.items() if not (key == "title" and isinstance(item, str))}
 
     return resolve(schema)

@@ -1,1 +1,1 @@
-"""What the page offers: models, examples, documentation of the methods, networks to start from."""
+"""The choices on the page: models, examples, documentation of the methods, networks to start from."""

@@ -1,4 +1,4 @@
-"""The ten example digits of the pad: the strokes of `examples/digits.json`, drawn as the browser draws them."""
+"""The ten example digits of the pad, drawn from the strokes of `examples/digits.json` as the browser draws them."""
 
 import json
 from itertools import pairwise
@@ -11,8 +11,7 @@ Point = tuple[float, float]
 DIGITS: dict[str, list[list[Point]]] = json.loads(
     (Path(__file__).parents[1] / "examples" / "digits.json").read_text(encoding="utf-8")
 )
-"""Strokes of the example digits: points in [0, 1] that guide a smooth curve. The 7 that the page opens with is centred
-as MNIST's are, by its centre of mass."""
+"""Strokes of the example digits: points in [0, 1] that guide a smooth curve. The 7 is centred by its centre of mass."""
 
 SIDE = 280
 PEN_WIDTH = 1 / 12
@@ -20,7 +19,7 @@ OVERSAMPLING = 4
 
 
 def example_picture(digit: int) -> Image.Image:
-    """An example digit, 0 to 9, as the pad draws it: 280 x 280 pixels, grey, black ink on white paper."""
+    """An example digit, 0 to 9, as the pad draws it: black on white, 280 x 280 pixels, grey."""
     side = SIDE * OVERSAMPLING
     radius = PEN_WIDTH * side / 2
     picture = Image.new("L", (side, side), 255)
@@ -34,9 +33,9 @@ def example_picture(digit: int) -> Image.Image:
 
 
 def smooth(points: list[Point], pieces: int = 8) -> list[Point]:
-    """The curve that canvas draws through points: quadratic pieces that meet halfway between neighbours.
+    """The curve that the pad draws through points: quadratic pieces that meet halfway between neighbours.
 
-    As a polyline from the first point to the last, with so many lines for each piece.
+    It is a polyline from the first point to the last, with ``pieces`` lines for each piece.
     """
     path = [points[0]]
     for (x, y), (next_x, next_y) in pairwise(points[1:]):

@@ -1,7 +1,4 @@
-"""The example photos of the page, and small copies of them, each at the sizes at which the browser shows it.
-
-Requests name them, so that a link with an example works on every server.
-"""
+"""The example photos of the page, with small copies at the sizes at which the browser shows them."""
 
 import io
 from dataclasses import dataclass
@@ -17,22 +14,22 @@ from starlette.routing import Route
 from vit_demo import images
 
 PREVIEW_SIZE = 520, 192
-"""What the preview fits into, in pixels: twice its frame on the page, for dense screens."""
+"""Largest size of a preview in pixels: twice its frame on the page, for dense screens."""
 
 BUTTON_SIZE = 88, 88
-"""The button of an example, likewise."""
+"""Size of an example's button, likewise."""
 
 
 @dataclass(frozen=True)
 class ExamplePhoto:
-    """A photo that ships with a package.
+    """A photo of this package or of Gradio.
 
     Attributes:
-        name: As in links and requests: lower-case letters, digits and hyphens.
+        name: Its name in links and requests: lower-case letters, digits and hyphens.
         title: What it shows, for people who cannot see it.
         path: The file.
-        source: Who took it, or where it comes from; ``examples/README.md`` has the addresses.
-        licence: Under which it may be shown.
+        source: The photographer or origin; ``examples/README.md`` has the addresses.
+        licence: Its licence.
     """
 
     name: str
@@ -40,10 +37,6 @@ class ExamplePhoto:
     path: Path
     source: str
     licence: str
-
-    def read(self) -> bytes:
-        """The bytes of the file."""
-        return self.path.read_bytes()
 
 
 FOLDER = Path(__file__).parents[1] / "examples"
@@ -54,11 +47,10 @@ def _photo(file: str, title: str, source: str, licence: str = "CC0 1.0") -> Exam
 
 
 def _of_gradio(file: str, title: str) -> ExamplePhoto:
-    spec = find_spec("gradio")  # which does not import it
+    spec = find_spec("gradio")  # does not import it
     folder = Path(spec.origin).parent if spec and spec.origin else FOLDER
-    return ExamplePhoto(
-        Path(file).stem, title, folder / "media_assets" / "images" / file, "Gradio’s media assets", "Apache-2.0"
-    )
+    path = folder / "media_assets" / "images" / file
+    return ExamplePhoto(path.stem, title, path, "Gradio’s media assets", "Apache-2.0")
 
 
 EXAMPLE_PHOTOS = {
@@ -75,11 +67,11 @@ EXAMPLE_PHOTOS = {
         _photo("tiger.jpg", "Tiger, which is none of the 50 classes", "Pexels"),
     )
 }
-"""In the order of the page; the first is there when the photo tab is opened."""
+"""The example photos in the order of the page; the photo tab opens with the first."""
 
 
 def routes(prefix: str) -> list[Route]:
-    """Where the pictures are served, below a prefix; the application that serves the page must have these routes."""
+    """The routes of the copies, below a prefix."""
     return [Route(f"{prefix}/examples/{{size}}/{{name}}.webp", _serve)]
 
 

@@ -1,4 +1,4 @@
-"""What the page's menu says about each model, its accuracy too, and the networks from which Build starts."""
+"""The entries of the page's menu of models, and the networks from which Build starts."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from vit_demo.weights.limits import num_operations, num_tokens
 EVERYDAY_PHOTOS: dict[str, tuple[int, dict[int, float]]] = {
     "photos-tiny": (357, {10: 79.0, 12: 80.4, 15: 80.7, 20: 74.5}),
 }
-"""Of presets whose record pools sets that differ: number of whole scenes, and accuracy on them in % by patch size.
+"""Number of everyday photos (whole scenes) and accuracy on them in % by patch size, for presets tested on several sets.
 
 ``checkpoints/README.md`` has the figures of every set.
 """
@@ -25,11 +25,10 @@ PUBLISHED_TOP1: dict[str, dict[int, float]] = {
     "vit-s16": {8: 76.3, 12: 81.6, 14: 81.9, 16: 81.4, 20: 78.9, 24: 73.6, 28: 67.0, 32: 51.4, 48: 4.0},
     "vit-b16": {8: 80.0, 12: 84.3, 14: 84.9, 16: 84.5, 20: 82.8, 24: 78.7, 28: 73.3, 32: 58.9, 48: 5.1},
 }
-"""Top-1 of Hub checkpoints in % on ImageNet's validation set, kernels resampled by PI-resize, photos of 224 px; by
-patch size.
+"""Top-1 accuracy of Hub checkpoints on ImageNet's validation set in %, by patch size, at 224 px.
 
-From the README of ``flexivit-pytorch`` (Conrad, https://github.com/bwconrad/flexivit), which tries the PI-resize of
-FlexiViT (Beyer et al., 2022, https://arxiv.org/abs/2212.08013) on timm's checkpoints.
+From the README of ``flexivit-pytorch`` (Conrad, https://github.com/bwconrad/flexivit), which applies the PI-resize of
+FlexiViT (Beyer et al., 2022, https://arxiv.org/abs/2212.08013) to timm's checkpoints.
 """
 
 BYTES_PER_PARAMETER = 4
@@ -45,7 +44,7 @@ _DEFAULTS = ViTConfig().to_dict()
 
 
 def accuracy_note(preset: Preset, patch_size: int) -> str:
-    """One sentence about the test accuracy at a patch size; empty if it was not measured."""
+    """A sentence about the test accuracy at a patch size; empty if it was not measured."""
     accuracy = bundled_accuracy(preset, patch_size)
     if accuracy is None:
         return ""
@@ -64,7 +63,7 @@ def bundled_accuracy(preset: Preset, patch_size: int) -> float | None:
 
 
 def resampling_note(preset: Preset, patch_size: int) -> str:
-    """One sentence about accuracy at a resampled patch size; empty for a size that the weights were trained for."""
+    """A sentence about accuracy at a resampled patch size; empty for a size that the weights were trained for."""
     if not preset.is_resampled(patch_size):
         return ""
     native = preset.config.patch_size
@@ -76,15 +75,12 @@ def resampling_note(preset: Preset, patch_size: int) -> str:
 
 
 def default_photo_preset() -> str:
-    """The photo tab's model when the page opens."""
+    """The model of the photo tab when the page opens."""
     return LARGE_PHOTO_PRESET if is_on_machine(PRESETS[LARGE_PHOTO_PRESET]) else DEFAULT_PRESETS["photos"]
 
 
 def menu_entries() -> list[dict[str, Any]]:
-    """The presets of the table, as ``model_entry`` describes them, in the order of the menu.
-
-    Offline (``HF_HUB_OFFLINE``) only those whose weights are on this machine.
-    """
+    """The menu of presets; offline (``HF_HUB_OFFLINE``) only those whose weights are on this machine."""
     entries = [model_entry(preset) for preset in PRESETS.values()]
     return [entry for entry in entries if entry["on_machine"] or not constants.HF_HUB_OFFLINE]
 
@@ -94,12 +90,12 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
 
     Args:
         preset: The model.
-        name: By which requests name it, if that is not the preset's own name.
+        name: Its name in requests, if that is not the preset's own name.
 
     Returns:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
-        download), ``num_classes``, ``num_blocks``, ``default_patch_size``, ``summary`` (a sentence), and ``sizes``: a
-        list of what each patch size trades (``describe_patch_size``), and ``test_set``: what its accuracy is about.
+        download), ``num_classes``, ``num_blocks``, ``default_patch_size``, ``summary`` (a sentence), ``sizes`` (a list
+        of what ``describe_patch_size`` returns) and ``test_set`` (on which its accuracy was measured).
     """
     test_set = "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
     if preset.source == "bundled":
@@ -120,12 +116,11 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
 
 
 def describe_patch_size(preset: Preset, patch_size: int) -> dict[str, Any]:
-    """What a patch size trades, for a square picture.
+    """The trade-off of a patch size, for a square picture.
 
     Returns:
-        ``size``; ``side``: patches along a side of the map; ``tokens``; ``operations``: multiplications with an
-        addition in one pass; ``accuracy`` in %, None if it is not known; ``text``: parameters and tokens;
-        ``accuracy_text``: sentences about the accuracy of centre crops.
+        ``size``; ``side``: patches along a side of the map; ``tokens``; ``operations``: multiply-adds of a pass;
+        ``accuracy`` in %, or None; ``text``: parameters and tokens; ``accuracy_text``: a sentence, or empty.
     """
     tokens = num_tokens(preset.config, patch_size)
     published = PUBLISHED_TOP1.get(preset.name, {}).get(patch_size)
@@ -155,21 +150,15 @@ def patch_size_summary(preset: Preset, patch_size: int) -> str:
     else:
         tokens = f"{side} × {side} patches = *{total} tokens*."
     parameters = f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
-    sentences = [
-        tokens,
-        f"{parameters} parameters.",
-        resampling_note(preset, patch_size),
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
+    return " ".join((tokens, f"{parameters} parameters.", resampling_note(preset, patch_size))).rstrip()
 
 
 def starting_points() -> dict[str, Any]:
-    """The four notebooks and the presets of this package's network, and the defaults of ``ViTConfig``.
+    """The networks of four notebooks and of the presets, and the defaults of ``ViTConfig``.
 
     Returns:
         ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...]}``, where ``config``
-        holds the fields that differ from the defaults, which the page's code leaves out. The patch size is the one at
-        which the network runs, which for a flexible preset is not that of its stored kernel.
+        has the fields that differ from the defaults, and the patch size of a flexible preset is its default.
     """
     notebooks = [_entry("Notebooks", title, config, config.patch_size) for title, config in _NOTEBOOKS.items()]
     presets = [

@@ -1,7 +1,4 @@
-"""The project's documents as HTML, and the answer to "How is this computed?": the section about a method.
-
-A section of ``docs/explanations.md`` begins with two plain sentences and a formula; what follows is folded.
-"""
+"""The project's documents as HTML, among them the sections of ``docs/explanations.md`` about each method."""
 
 from __future__ import annotations
 
@@ -21,19 +18,16 @@ DOCS = resource_folder("docs")
 NOTATION = "Notation"
 
 FEATURES = "features"
-"""What the page calls the section about tokens, which belongs to no method."""
+"""The page's name for the section about tokens, which belongs to no method."""
 
-BOARD = "faithfulness"
-"""The address of ``board_html``, from the page."""
-
-LESSONS = "lessons"
-"""The address of ``lessons_html``, from the page."""
+BOARD, LESSONS = "faithfulness", "lessons"
+"""The addresses of ``board_html`` and ``lessons_html``, relative to the page."""
 
 BOARD_LINK = "How faithful it is, measured beside the others"
 
 
 def read_document(name: str) -> str:
-    """The text of a document, in Markdown; ``InputError`` if this installation has no documents."""
+    """Reads a document in Markdown; ``InputError`` if this installation has no documents."""
     if not (DOCS / name).exists():
         raise InputError(f"The documentation is not part of this installation: see docs/{name} of the project.")
     return (DOCS / name).read_text(encoding="utf-8")
@@ -41,22 +35,22 @@ def read_document(name: str) -> str:
 
 @cache
 def sections() -> dict[str, str]:
-    """The text under each heading of ``docs/explanations.md``, and the notation that all share."""
+    """The text under each heading of ``docs/explanations.md``, and their common notation."""
     top, *parts = re.split(r"^## ", read_document("explanations.md"), flags=re.MULTILINE)
-    found = {heading: text.strip() for heading, text in (part.split("\n", 1) for part in parts)}
     notation = next(text for text in top.split("\n\n") if "Notation: " in text)
-    return {**found, NOTATION: notation.split("Notation: ")[1]}
+    texts = {heading: text.strip() for heading, text in (part.split("\n", 1) for part in parts)}
+    return {**texts, NOTATION: notation.split("Notation: ")[1]}
 
 
 def board_html() -> str:
-    """The faithfulness benchmark, whose rows can be linked to by the anchors of the file, such as a method's name."""
+    """The faithfulness benchmark as HTML; the anchors of its rows, such as names of methods, become their ids."""
     html = to_html(read_document("faithfulness.md"))
     return re.sub(r"<tr>(\s*<td>)&lt;a id=&quot;([\w-]+)&quot;&gt;&lt;/a&gt;", r'<tr id="\2">\1', html)
 
 
 @cache
 def board_ranks() -> dict[str, int]:
-    """The place of each registered method among them in the benchmark's table, from 1; empty without the document."""
+    """The rank of each registered method in the benchmark, from 1; empty without the document."""
     try:
         rows = re.findall(r'^\| <a id="(\w+)"></a>', read_document("faithfulness.md"), re.MULTILINE)
     except InputError:
@@ -65,18 +59,18 @@ def board_ranks() -> dict[str, int]:
 
 
 def lessons_html() -> str:
-    """Tasks with links that open the page of this server."""
+    """The lessons as HTML, with links that open the page of this server."""
     return to_html(read_document("lessons.md")).replace("http://127.0.0.1:7860/", "./")
 
 
 def method_html(method: str, board: str = "") -> str:
     """The section about a method, or about ``FEATURES``, as HTML; ``InputError`` if there is none.
 
-    All after the first formula is in a ``details`` element, and the notation, too.
+    The text after the first formula and the notation are in a ``details`` element.
 
     Args:
-        method: Its name.
-        board: The address of ``board_html``, to whose row a method's section ends with a link; empty for none.
+        method: The name of the method.
+        board: The address of ``board_html``, to link to the method's row there; empty for no link.
     """
     heading, description = "Features", ""
     if method != FEATURES:
@@ -96,20 +90,20 @@ def method_html(method: str, board: str = "") -> str:
 
 
 def parts(text: str) -> tuple[str, str, str]:
-    """The text before the first formula, which is a block of code, the formula, and what follows."""
-    found = re.match(r"(.*?)(^```.*?^```$)(.*)", text, re.MULTILINE | re.DOTALL)
-    return found.groups() if found else (text, "", "")  # type: ignore[return-value]
+    """The text before the first formula, which is a block of code, the formula, and the text after it."""
+    match = re.match(r"(.*?)(^```.*?^```$)(.*)", text, re.MULTILINE | re.DOTALL)
+    return match.groups() if match else (text, "", "")  # type: ignore[return-value]
 
 
 def to_html(text: str) -> str:
-    """Markdown as HTML; links to other documents and pictures, which the page does not serve, become their text."""
+    """Markdown as HTML; links to documents and pictures that the page does not serve become their text."""
     return _markdown().render(re.sub(r"!?\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", text))
 
 
 @cache
 def _markdown() -> MarkdownIt:
     """CommonMark with tables and without raw HTML; links open in a new tab, so that the page keeps its result."""
-    from markdown_it import MarkdownIt  # here, because the page opens without it
+    from markdown_it import MarkdownIt  # not needed to open the page
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
 

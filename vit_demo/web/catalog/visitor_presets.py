@@ -1,4 +1,7 @@
-"""The models that a visitor may name: presets, and repositories of the Hub; never a folder of the server."""
+"""The models that a visitor may name: presets and repositories of the Hub, but no folders of the server.
+
+Only presets are trusted: a visitor's custom model gets no token and goes to a separate cache.
+"""
 
 import re
 from typing import Any
@@ -10,13 +13,13 @@ from vit_demo.web import settings
 from vit_demo.weights import PRESETS, Preset
 
 MAX_NAME_LENGTH = 200
-"""Characters of a preset's, a method's or a class's name in a request."""
+"""Characters of the name of a preset, method or class in a request."""
 
 PROMPT = "Enter a Vision Transformer on the Hugging Face Hub, as org/name."
 
 
 def model_name(text: Any) -> str:
-    """The name of a preset, or of a repository, also given by the URL of its page; ``PresetError`` if it is neither."""
+    """The name of a preset, or of a repository by its name or URL; ``PresetError`` if the text is neither."""
     if not isinstance(text, str):
         raise PresetError(PROMPT)
     if text in PRESETS:
@@ -27,21 +30,16 @@ def model_name(text: Any) -> str:
     return name
 
 
-def is_trusted(name: str) -> bool:
-    """Whether a preset is in the table; a visitor's custom model gets no token and no folder of this machine."""
-    return name in PRESETS
-
-
 def prepare(name: str) -> Job[Preset]:
     """The job that looks up a preset for a visitor and downloads its weights."""
-    return get_engine().prepare(name, lambda *_: None, trusted=is_trusted(name))
+    return get_engine().prepare(name, lambda *_: None, trusted=name in PRESETS)
 
 
 def ready(name: str) -> Preset | None:
-    """A visitor's preset if it needs no download, else None."""
-    return get_engine().ready(name, trusted=is_trusted(name))
+    """A preset for a visitor, or None if it must be downloaded."""
+    return get_engine().ready(name, trusted=name in PRESETS)
 
 
 async def get_preset(name: str) -> Preset:
-    """A visitor's preset, downloaded if necessary; ``InputError`` if there is none, or it cannot be downloaded."""
+    """A preset for a visitor, downloaded if necessary; ``InputError`` if that fails."""
     return ready(name) or await prepare(name).result_async()

@@ -1,4 +1,4 @@
-"""Facts of the package that the page's JavaScript needs, too; they stand in Python alone and are sent with the page."""
+"""Constants of the package that the page's JavaScript needs, too; they are sent with the page."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,7 +23,7 @@ COLOURS = {
 
 
 def constants() -> dict[str, Any]:
-    """The facts by their names in `shared/constants.js`: JSON values."""
+    """The constants as JSON values by their names in `shared/constants.js`."""
     return {
         "photoScale": colours.PHOTO,
         "signedPhotoScale": colours.PHOTO_SIGNED,
@@ -39,7 +39,7 @@ def constants() -> dict[str, Any]:
 
 
 def method_entries(methods: Iterable[Method]) -> list[dict[str, Any]]:
-    """Explanation methods, as `describeMethods` in `stage/methods.js` takes them."""
+    """Explanation methods in the form that `describeMethods` in `stage/methods.js` takes."""
     ranks = board_ranks()
     return [
         {

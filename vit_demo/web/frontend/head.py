@@ -1,7 +1,6 @@
-"""The look of the page, and its head: title, description, picture for link previews, icon, the page's script.
+"""The theme of the page, and its head: title, description, picture for link previews, icon, script.
 
-A preview reads the page as it is served, without its scripts, so these lines belong into Gradio's template, in place of
-Gradio's own description of itself.
+Link previews read the page without running its scripts, so the head replaces Gradio's own lines in its template.
 """
 
 import re
@@ -28,7 +27,7 @@ DESCRIPTION = (
 TEMPLATE = "frontend/index.html"
 
 FILES = {"icon.svg": "image/svg+xml", "preview.jpg": "image/jpeg"}
-"""Files of this package that the head names, with their media types."""
+"""Files of this package that the head refers to, with their media types."""
 
 _GRADIOS_OWN = re.compile(r"""<meta\s+(?:property="og:|name="twitter:)[^>]*?/>\s*""")
 
@@ -57,11 +56,11 @@ _HEAD = """
 """
 
 FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "sans-serif"]
-"""Fonts of the visitor's system, so that the page loads none from elsewhere."""
+"""Fonts of the visitor's system, so that the page loads none."""
 
 
 def with_head(source: str) -> str:
-    """Gradio's template, which gives the address of the page, with this head in place of its own lines for previews."""
+    """Gradio's template with this head in place of its own lines for previews; it fills in the page's address."""
     head = _HEAD.format(
         title=TITLE,
         description=DESCRIPTION,
@@ -73,19 +72,19 @@ def with_head(source: str) -> str:
 
 
 class PageTemplates(BaseLoader):
-    """Gradio's templates, that of the page with its own head."""
+    """Gradio's templates, with the head of this page."""
 
     def __init__(self, original: BaseLoader) -> None:
         self._original = original
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Callable[[], bool] | None]:
-        """The source of a template; see jinja2."""
+        """The source of a template."""
         source, path, is_current = self._original.get_source(environment, template)
         return with_head(source) if template == TEMPLATE else source, path, is_current
 
 
 def install() -> None:
-    """Gives the page its head, for all pages that this process serves."""
+    """Installs the head for all pages of this process."""
     environment = gradio_routes.templates.env
     if not isinstance(environment.loader, PageTemplates):
         assert environment.loader is not None
@@ -93,7 +92,7 @@ def install() -> None:
 
 
 def routes() -> list[Route]:
-    """Where the icon and the preview's picture are served."""
+    """The routes of the icon and of the picture for previews."""
     return [Route(f"{modules.PREFIX}/{name}", partial(_send, name)) for name in FILES]
 
 

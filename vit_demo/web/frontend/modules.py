@@ -1,8 +1,7 @@
-"""Serves the page's JavaScript as one file, and the languages, at an address that holds their hash.
+"""Serves the page's JavaScript as one file, and the languages, at addresses that contain their hash.
 
-Gradio runs a component's `js_on_load` as the body of a function. Ours only imports that file and calls the `mount` that
-`COMPONENT/main.js` exports. An address is never reused for other content, so browsers may keep the file for good, and
-code of two releases never mixes.
+Gradio runs a component's `js_on_load` as the body of a function, which here imports that file and calls the `mount`
+of `COMPONENT/main.js`. An address always has the same content, so browsers may keep it, and releases never mix.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ PREFIX = "/gradio_api/vit_demo"
 
 SCRIPT = "page.js"
 STARTS = ("header/main.js", "inputs/main.js", "stage/main.js")
-"""The modules that start the page: the first two when the file is loaded, the components when Gradio mounts them."""
+"""The modules that start the page."""
 
 LOAD = """\
 const constants = CONSTANTS;
@@ -44,7 +43,7 @@ import(url).then(start, (error) => {
 
 @cache
 def files() -> dict[str, bytes]:
-    """The modules in one file, and the languages, such as `"languages/es.json"`. Nothing else is ever served."""
+    """The files that are served: the modules in one file, and the languages, such as `"languages/es.json"`."""
     languages = sorted(LANGUAGES.glob("*.json"))
     script = bundle(sources(), STARTS).encode()
     return {SCRIPT: script} | {f"languages/{path.name}": path.read_bytes() for path in languages}
@@ -64,20 +63,20 @@ def load_script(component: str, **constants: Any) -> str:
 
     Args:
         component: Its folder, such as `"stage"`.
-        **constants: JSON values that `mount` gets, too. They are part of the script because an update from Python makes
-            the browser forget a component's own properties, which a later mount would miss.
+        **constants: JSON values for `mount`. They are not properties of the component, because the browser forgets
+            those after an update from Python.
     """
     load = LOAD.replace("PATH", f"{PREFIX}/{version()}/{SCRIPT}").replace("COMPONENT", component)
     return load.replace("CONSTANTS", json.dumps(constants))
 
 
 def script_tag() -> str:
-    """HTML for the page's head: the browser fetches the modules while Gradio is still starting."""
+    """HTML for the page's head, by which the browser fetches the modules while Gradio is still starting."""
     return f'<script type="module" src=".{PREFIX}/{version()}/{SCRIPT}"></script>'
 
 
 def routes() -> list[Route]:
-    """Where the files are served; the application that serves the page must have these routes."""
+    """The routes of the files."""
     return [Route(f"{PREFIX}/{version()}/{name}", partial(_send, name)) for name in files()]
 
 

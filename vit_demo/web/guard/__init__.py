@@ -1,1 +1,1 @@
-"""What stands before Gradio: limits on requests, sessions and uploads, and what of Gradio is replaced."""
+"""Protection in front of Gradio: limits on requests, sessions and uploads, and replaced parts of Gradio."""

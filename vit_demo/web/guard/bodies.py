@@ -15,28 +15,28 @@ BODY_SECONDS, UPLOAD_SECONDS = 10.0, 60.0
 """Time within which the whole body of an event, or of an upload, must arrive."""
 
 PAUSE_SECONDS, LEAST_BYTES_PER_SECOND = 3.0, 10_000
-"""How long a body may pause in all, and the rate at which its bytes must arrive otherwise."""
+"""Seconds for which a body may pause in all, and the rate at which its bytes must arrive otherwise."""
 
 MAX_EVENT_BYTES = 1_000_000
-"""Body of a request that is not an upload."""
+"""Length of the body of a request that is not an upload."""
 
 MAX_EVENT_VALUES = 20_000
 """JSON values in such a body."""
 
 MAX_UNFINISHED_BYTES = 64_000_000
-"""What has arrived of the bodies of events that are not complete, of all visitors together."""
+"""Bytes that have arrived of incomplete bodies of events, for all visitors together."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
-"""What no text can be encoded with."""
+"""Half of a surrogate pair, which cannot be encoded."""
 
 TOO_LARGE = f"The request is larger than {MAX_EVENT_BYTES // 1000} kB: send less at once."
 TOO_SLOW = "The request took too long to arrive: send it again."
 
 
 class RequestRefused(Exception):
-    """A request that is not passed on to Gradio: the status of the response, and what the sender can do instead.
+    """A request that is not passed on to Gradio, with the status of the response and what the sender can do instead.
 
-    ``closes`` says whether the connection is closed as well, because what follows costs more than it is worth.
+    ``closes`` says whether the connection is closed as well.
     """
 
     def __init__(self, status: int, message: str, *, closes: bool = False) -> None:
@@ -45,16 +45,13 @@ class RequestRefused(Exception):
 
 
 class Arrivals:
-    """The bodies of events that are still arriving, in the order in which they began."""
+    """Bodies of events that are still arriving, oldest first."""
 
     def __init__(self) -> None:
         self._held: dict[asyncio.Timeout, tuple[str, int]] = {}
 
     async def read(self, address: str, receive: Receive) -> bytes:
-        """The whole body of a request that is not an upload.
-
-        ``RequestRefused`` if it is too large, too slow or broken off, or has too many JSON values.
-        """
+        """Reads a body that is not an upload; ``RequestRefused`` if it is too large, too slow or incomplete."""
         body, values, more, started = bytearray(), 0, True, asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout_at(latest(started, 0, BODY_SECONDS)) as limit:
@@ -65,7 +62,7 @@ class Arrivals:
                     piece = message.get("body", b"")
                     body += piece
                     more = message.get("more_body", False)
-                    # Counted before they are parsed, which takes long; those within texts count as well, and are few.
+                    # Counted before parsing, which takes long. Those within texts count as well; there are few.
                     values += sum(map(piece.count, (b",", b"[", b"{")))
                     if len(body) > MAX_EVENT_BYTES or values > MAX_EVENT_VALUES:
                         raise RequestRefused(413, TOO_LARGE)
@@ -79,7 +76,7 @@ class Arrivals:
         return bytes(body)
 
     def _make_room(self) -> None:
-        """Ends bodies while all hold too much: of the address that holds most, what has been arriving longest."""
+        """While all bodies together hold too much, ends the oldest one of the address that holds most."""
         while sum(nbytes for _, nbytes in self._held.values()) > MAX_UNFINISHED_BYTES:
             held = Counter[str]()
             for address, nbytes in self._held.values():
@@ -91,14 +88,14 @@ class Arrivals:
 
 
 def latest(started: float, nbytes: int, seconds: float) -> float:
-    """When more of a body must be there than the bytes that are: ``seconds`` after it began, or earlier."""
+    """The time by which more than ``nbytes`` of a body must have arrived, at most ``seconds`` after it began."""
     return started + min(seconds, PAUSE_SECONDS + nbytes / LEAST_BYTES_PER_SECOND)
 
 
 def check_body(body: bytes) -> Any:
-    """The values of a JSON body, None for an empty one.
+    """Parses a JSON body; None if it is empty.
 
-    Invalid JSON or text, and paths outside the upload folder, are refused by ``RequestRefused``. The file system is not
+    Invalid JSON, invalid text and paths outside the upload folder raise ``RequestRefused``. The file system is not
     accessed, so the response reveals nothing about it.
     """
     if not body:
@@ -122,7 +119,7 @@ def check_body(body: bytes) -> Any:
 
 
 def check_framing(scope: Scope, has_body: bool) -> None:
-    """Refuses a body in chunks, each of which costs as much as many bytes, and one where there should be none."""
+    """Refuses bodies in chunks, which are expensive to parse, and bodies of requests that need none."""
     if "transfer-encoding" in Headers(scope=scope):
         raise RequestRefused(411, "Send a Content-Length: bodies in chunks are not read.", closes=True)
     if not has_body and content_length(scope):
@@ -130,6 +127,6 @@ def check_framing(scope: Scope, has_body: bool) -> None:
 
 
 def content_length(scope: Scope) -> int:
-    """The length of a body in bytes; 0 if it is not known."""
+    """The announced length of a body in bytes; 0 if it is missing or invalid."""
     length = Headers(scope=scope).get("content-length", "0")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else 0

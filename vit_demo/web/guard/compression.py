@@ -1,4 +1,4 @@
-"""Compresses the page and the scripts and styles, where Gradio sends them as they are or compresses them each time."""
+"""Compresses the page once per version, and each script and style sheet once, unlike Gradio."""
 
 import gzip
 import re
@@ -12,42 +12,41 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vit_demo.inference.cache import ByteCache
 
 ASSET_CACHE_BYTES = 8 << 20
-"""Compressed scripts and styles of the page."""
+"""Size of the cache of compressed scripts and style sheets."""
 
 LEVELS = {"br": 8, "gzip": 6}
-"""How hard each encoding tries, the preferred one first. The first visitor of a server waits for dozens of files."""
+"""Compression levels, the preferred encoding first. They are moderate: the first visitor waits for dozens of files."""
 
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
-"""Gradio's files whose name holds a hash of their content, and those of ``frontend.modules``."""
+"""Files of Gradio and of ``frontend.modules`` whose address contains a hash of their content."""
 
 ASSET_TYPES = ("text/css", "text/javascript", "application/javascript", "application/json")
-"""Files that are compressed; Python's table, with which Gradio sends files, has one of both names for scripts."""
+"""Media types that are compressed; which of its two types a script has depends on Python's table."""
 
 FOREVER = "public, max-age=31536000, immutable"
 
 CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
-"""Headers of requests whose response is not the whole file."""
+"""Request headers that ask for something other than the whole file."""
 
 
 def compress(content: bytes, encoding: str) -> bytes:
-    """Content in an encoding of ``LEVELS``."""
+    """Compresses with an encoding of ``LEVELS``."""
     level = LEVELS[encoding]
     return brotli.compress(content, quality=level) if encoding == "br" else gzip.compress(content, level, mtime=0)
 
 
-compress_page = lru_cache(maxsize=4)(compress)
-"""The same, computed once for all visitors."""
+compress_page = lru_cache(maxsize=4)(compress)  # once for all visitors
 
 
 def accepted_encoding(headers: Headers) -> str | None:
     """The best encoding that a browser accepts, or None."""
-    offered = headers.get("accept-encoding", "").lower().split(",")
-    accepted = {name.strip() for name, _, weight in (each.partition(";") for each in offered) if _is_positive(weight)}
+    offered = (part.partition(";") for part in headers.get("accept-encoding", "").lower().split(","))
+    accepted = {name.strip() for name, _, weight in offered if _is_positive(weight)}
     return next((name for name in LEVELS if name in accepted), None)
 
 
 def _is_positive(weight: str) -> bool:
-    """Whether the weight of an encoding, such as ``q=0.5``, lets it be used; without one it may."""
+    """Whether the weight of an encoding, such as ``q=0.5``, is above 0; no weight counts as 1."""
     try:
         return not weight or float(weight.strip().removeprefix("q=")) > 0
     except ValueError:
@@ -60,13 +59,9 @@ async def _send(start: Message, body: bytes, send: Send) -> None:
 
 
 class Compression:
-    """Compresses the page, and each script and style once; all other responses pass through.
+    """ASGI middleware that compresses the page, scripts and style sheets; all other responses pass through.
 
-    Scripts and styles are kept here and, because their names change with their content, for a year by browsers, which
-    would otherwise ask for each of Gradio's again on every visit.
-
-    Args:
-        app: The application.
+    Browsers may keep scripts and style sheets for a year, because their names change with their content.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -74,7 +69,7 @@ class Compression:
         self._assets: ByteCache[tuple[Message, bytes]] = ByteCache(ASSET_CACHE_BYTES, lambda kept: len(kept[1]))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles a request; see ASGI."""
+        """Handles a request."""
         headers = Headers(scope=scope) if scope["type"] == "http" and scope["method"] == "GET" else Headers()
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
         is_asset = HASHED_NAME.fullmatch(path) is not None

@@ -14,32 +14,29 @@ MAX_EVENTS_OF_ONE = 16
 """Unfinished events of one address."""
 
 SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
-"""The name of a session, which each client chooses for itself."""
+"""The name of a session, which its client chooses."""
 
 NO_ENDPOINT = "There is no such endpoint: see /gradio_api/info."
 
 
 class EventChecks:
-    """Refuses events and functions that do not exist, for which Gradio would log a traceback or worse.
+    """Refuses calls of events and functions that the page does not have; Gradio would log a traceback or worse.
 
-    Each check raises ``RequestRefused``; ``data`` is the JSON body of a request.
-
-    Args:
-        page: The page that is served.
+    Each check takes the JSON body of a request as ``data`` and raises ``RequestRefused``.
     """
 
     def __init__(self, page: gr.Blocks) -> None:
         self._page = page
 
     def check_session(self, data: Any) -> None:
-        """Refuses a session that is not a short name."""
-        session = data.get("session_hash") if isinstance(data, dict) else None
+        """Refuses a session whose name is not short and simple."""
+        session = _fields(data).get("session_hash")
         if session is not None and not (isinstance(session, str) and SESSION.fullmatch(session)):
             raise RequestRefused(400, "A session_hash has up to 64 letters, digits, hyphens and underscores.")
 
     def check_call(self, data: Any) -> None:
         """Refuses a call of a server function that does not exist."""
-        call = data if isinstance(data, dict) else {}
+        call = _fields(data)
         component_id, name = call.get("component_id"), call.get("fn_name")
         component = self._page.blocks.get(component_id) if isinstance(component_id, int) else None
         function = getattr(component, name, None) if isinstance(name, str) else None
@@ -50,32 +47,32 @@ class EventChecks:
     def check_event(self, path: str, data: Any) -> bool:
         """Refuses an event that does not exist, or whose session has not collected earlier results.
 
+        Removes ``trigger_id``, which makes Gradio change a component of the page.
+
         Returns:
-            Whether the body was changed: without a ``trigger_id``, for which Gradio would change a component of the
-            page.
+            Whether the body was changed.
         """
-        fields = data if isinstance(data, dict) else {}
+        fields = _fields(data)
         if path.startswith("/call/v2/"):
             self._check_arguments(path.rstrip("/").rpartition("/")[2], fields)
-            self.check_room({})  # there all fields are arguments, and none is the session
+            self.check_room({})  # on this route all fields are arguments, and none is the session
             return False
         self._check_index(path, fields.get("fn_index"))
         self.check_room(data)
         return fields.pop("trigger_id", None) is not None
 
     def check_room(self, data: Any) -> None:
-        """Refuses to begin or cancel an event of a session that has not collected earlier results."""
-        session = data.get("session_hash") if isinstance(data, dict) else None
-        if not session_queues.of(self._page).has_room(session):
+        """Refuses to begin or cancel an event in a session that has not collected earlier results."""
+        if not session_queues.of(self._page).has_room(_fields(data).get("session_hash")):
             raise RequestRefused(429, "Collect the results of earlier requests first: GET /gradio_api/queue/data.")
 
     def check_share(self, address: str) -> None:
-        """Refuses a further event of an address whose unfinished ones are its share."""
+        """Refuses a further event of an address that has ``MAX_EVENTS_OF_ONE`` unfinished ones."""
         if not address:
             return
         queue = self._page._queue
         running = [event for events in queue.active_jobs if events for event in events]
-        waiting = [event for one in queue.event_queue_per_concurrency_id.values() for event in one.queue]
+        waiting = [event for waiting in queue.event_queue_per_concurrency_id.values() for event in waiting.queue]
         scopes = [event.request.scope for event in (*running, *waiting) if event.request is not None]
         if sum(client_address(scope) == address for scope in scopes) >= MAX_EVENTS_OF_ONE:
             raise RequestRefused(429, f"You have {MAX_EVENTS_OF_ONE} unfinished requests: wait for one of them.")
@@ -91,11 +88,16 @@ class EventChecks:
         endpoint = self._endpoints.get(f"/{name}")
         if endpoint is None:
             raise RequestRefused(404, NO_ENDPOINT)
-        has_default = {one["parameter_name"]: one.get("parameter_has_default") for one in endpoint["parameters"]}
-        missing = [one for one in has_default if not has_default[one] and one not in arguments]
-        if missing or not arguments.keys() <= has_default.keys():
+        parameters = endpoint["parameters"]
+        has_default = {parameter["parameter_name"]: parameter.get("parameter_has_default") for parameter in parameters}
+        required = {name for name, default in has_default.items() if not default}
+        if not required <= arguments.keys() <= has_default.keys():
             raise RequestRefused(422, f"/{name} takes an object with {', '.join(has_default) or 'no fields'}.")
 
     @cached_property
     def _endpoints(self) -> dict[str, Any]:
         return self._page.get_api_info()["named_endpoints"]
+
+
+def _fields(data: Any) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}

@@ -23,36 +23,37 @@ MAX_PATH_LENGTH = 2000
 
 OPEN_ROUTES = {
     "GET": re.compile(
-        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|info|api|lessons|faithfulness|openapi\.json|app_id|startup-events|mcp|mcp/schema)/?"
+        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|info|api|lessons|faithfulness)/?"
+        r"|/(openapi\.json|app_id|startup-events|mcp|mcp/schema)/?"
         r"|/(assets|static|vit_demo)/.+|/file[=/].+|/heartbeat/\w+|/queue/data|/call/(v2/)?\w+/\w+/?",
         re.ASCII | re.DOTALL,
     ),
     "POST": re.compile(r"/(queue/join|upload|component_server|cancel|reset|mcp)/?|/call/(v2/)?\w+/?", re.ASCII),
     "DELETE": re.compile(r"/mcp/?"),
 }
-"""The routes that the page, Gradio's clients and agents use, by method; whatever else Gradio has is closed."""
+"""The routes that the page, Gradio's clients and agents use, by method; all others are closed."""
 
 FILE = re.compile(r"/+file[=/](.*)", re.IGNORECASE | re.DOTALL)
-"""A file that Gradio passes on; of a URL in its place, Gradio would download what is there."""
+"""The route by which Gradio sends a file; if its name were a URL, Gradio would download that."""
 
 LARGE_ASSET = re.compile(r"/+assets/(Plotly|Altair)", re.IGNORECASE)
 """Scripts of Gradio that the page does not load, and that take a quarter of a second to compress."""
 
 _VISITOR_HEADER = "x-vit-demo-visitor"
 _SECRET = token_hex(16)
-"""Known to this process alone, so that no visitor can pretend to be another."""
+"""Only this process knows it, so no visitor can pretend to be another."""
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
 _RANGE = re.compile(r"bytes=\d{0,15}-\d{0,15}", re.ASCII)
 
 
 def check_address(scope: Scope, path: str) -> None:
-    """Refuses closed routes, URLs in the place of files, and what is too long, by ``RequestRefused``.
+    """Refuses closed routes, files that are not uploads, and long paths and headers, by ``RequestRefused``.
 
-    ``path`` is that of the request, without Gradio's prefix, here and below.
+    Here and below, ``path`` is the path of the request without Gradio's prefix.
     """
     file = FILE.match(path)
-    # The path alone decides: looking it up would take longer for a file that is there.
+    # The path alone decides, because a look-up would take longer for a file that exists.
     is_foreign = file is not None and not uploads.is_upload_path(file[1])
     asked = {"HEAD": ["GET"], "OPTIONS": OPEN_ROUTES}.get(scope["method"], [scope["method"]])
     is_open = any(OPEN_ROUTES[method].fullmatch(path or "/") for method in asked if method in OPEN_ROUTES)
@@ -69,7 +70,7 @@ def check_address(scope: Scope, path: str) -> None:
 
 
 def clean_headers(scope: Scope, path: str) -> None:
-    """Replaces headers from which Gradio would conclude something wrong, or do more work than is asked for.
+    """Drops headers that mislead Gradio or cause needless work.
 
     ``RequestRefused`` if a host is not valid, or another site sends the request.
     """
@@ -81,8 +82,8 @@ def clean_headers(scope: Scope, path: str) -> None:
         dropped.add(b"accept-encoding")  # uploads of any size would be compressed for each request
     if "range" in headers and not _RANGE.fullmatch(headers["range"]):
         dropped.add(b"range")
-    scope["headers"] = [one for one in scope["headers"] if one[0] not in dropped and one != (b"host", b"")]
-    if not headers.get("host"):  # as in health checks by HTTP/1.0
+    scope["headers"] = [pair for pair in scope["headers"] if pair[0] not in dropped and pair != (b"host", b"")]
+    if not headers.get("host"):  # for instance in health checks by HTTP/1.0
         host, port = scope.get("server") or ("localhost", None)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         scope["headers"].append((b"host", address.encode() if port else b"localhost"))
@@ -93,7 +94,7 @@ def clean_headers(scope: Scope, path: str) -> None:
     name, here = headers["host"].partition(":")[0], _parse((scope.get("server") or ("",))[0])
     is_public = "." in name and not name.endswith(".localhost") and not name.rpartition(".")[2].isdigit()
     if is_public and here is not None and here.is_loopback and not settings.num_proxies():
-        # A page of another site, whose name its owner lets point to this machine, would read everything here.
+        # Otherwise a site could read everything here by letting its own name point to this machine.
         raise RequestRefused(421, "Open this page at localhost; behind a proxy, start it with VIT_DEMO_PROXY=1.")
     is_change = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
     is_foreign = (
@@ -104,22 +105,22 @@ def clean_headers(scope: Scope, path: str) -> None:
 
 
 def on_behalf_of(address: str, call: str) -> dict[str, str]:
-    """The headers of a request that this process sends to itself for a visitor's call of a tool."""
+    """The headers of a request that this process sends to itself when a visitor calls a tool."""
     return {_VISITOR_HEADER: f"{_SECRET} {call} {address}".strip()}
 
 
 def tool_call(scope: Scope) -> tuple[str, str] | None:
-    """The name and the visitor's address of the call of a tool, if this process sends the request to itself for one."""
+    """The name of a tool call and its caller's address, if the request is one that ``on_behalf_of`` marks."""
     secret, _, about = Headers(scope=scope).get(_VISITOR_HEADER, "").partition(" ")
     call, _, address = about.partition(" ")
     return (call, address) if compare_digest(secret.encode(), _SECRET.encode()) else None
 
 
 def client_address(scope: Scope) -> str:
-    """The visitor who sends a request, as an address of IPv4 or a network of IPv6; "" for a program of this machine.
+    """The visitor who sends a request, as an IPv4 address or an IPv6 network; "" for a program of this machine.
 
-    Such a program, which may be a proxy that was not announced, stands for many visitors and has no limits of its own.
-    Behind proxies, each of which adds the address that it was called from, the outermost trusted one names the visitor.
+    Such a program may be a proxy that was not announced, so it has no limits. Each announced proxy appends the address
+    of its client; the outermost one names the visitor.
     """
     if (call := tool_call(scope)) is not None:
         return call[1]
@@ -128,17 +129,17 @@ def client_address(scope: Scope) -> str:
         forwarded = ",".join(Headers(scope=scope).getlist("x-forwarded-for")).split(",")
         address = forwarded[-count:][0].strip() or address
     found = _parse(address)
-    # uvicorn's default puts what a header says in the place of a local client, with port 0.
+    # By default uvicorn replaces a local client by the address in a header, with port 0.
     if not count and (not port or (found is not None and found.is_loopback)):
         return ""
     if found is None:
         return "unknown"
-    # One visitor of IPv6 has a whole network of 2^64 addresses.
+    # With IPv6, a visitor has a whole network of 2^64 addresses.
     return str(found) if found.version == 4 else str(IPv6Network((found, 64), strict=False))
 
 
 def _parse(text: str) -> IPv4Address | IPv6Address | None:
-    """The address in a text, which may have brackets, a port or a zone; of IPv4 also if it is written as IPv6."""
+    """Parses an address with or without brackets, port or zone; IPv4 also if it is written as IPv6."""
     text = text.strip(' \t"')
     text = text[1:].partition("]")[0] if text.startswith("[") else text
     text = text.partition(":")[0] if text.count(":") == 1 else text

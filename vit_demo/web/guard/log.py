@@ -1,4 +1,4 @@
-"""What any library logs, which may hold texts of visitors: one line without control characters, and not too long."""
+"""Log records of any library, which may contain visitors' texts, as one short line without control characters."""
 
 import logging
 import traceback
@@ -14,9 +14,9 @@ def install() -> None:
 
 
 class Record(logging.LogRecord):
-    """A record whose message is one short line, and whose traceback is indented, so that no line of it looks like one.
+    """A record whose message is one short line, and whose traceback is indented so that no line looks like a message.
 
-    Its text is made at once, because a formatter would make another.
+    The traceback is formatted here, because a formatter would use the original text.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -32,5 +32,5 @@ class Record(logging.LogRecord):
 
 def escaped(text: str) -> str:
     """A text as one line of at most ``MAX_LINE_LENGTH`` characters."""
-    line = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text[:MAX_LINE_LENGTH])
-    return line + "…" * (len(text) > MAX_LINE_LENGTH)
+    line = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text[: MAX_LINE_LENGTH + 1])
+    return line if len(line) <= MAX_LINE_LENGTH else line[: MAX_LINE_LENGTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""What of a connection is bounded before there is a request: how much is read at once, and how many there are."""
+"""Limits on connections, before there is a request: their number, and how much is read at once."""
 
 import asyncio
 
@@ -8,14 +8,14 @@ from vit_demo.web import settings
 from vit_demo.web.guard.headers import client_address
 
 READ_BYTES = 8192
-"""Bytes that are read at once. They are parsed together, which takes long if they are chunks of one byte each."""
+"""Bytes that are read at once. They are parsed together, which takes long for chunks of one byte each."""
 
 MAX_CONNECTIONS, MAX_CONNECTIONS_OF_ONE = 800, 200
-"""Open connections of all, and of one address; a proxy has its own limits."""
+"""Open connections in all, and of one address; a proxy has its own limits."""
 
 
 class Protocol(H11Protocol):
-    """uvicorn's protocol of a connection. One too many ends another without a request, or itself if there is none."""
+    """uvicorn's HTTP protocol; a connection too many ends another one that has no request, or else itself."""
 
     address = ""
 
@@ -25,10 +25,10 @@ class Protocol(H11Protocol):
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         if not settings.num_proxies():
             self.address = client_address({"client": self.client, "headers": []})
-        everyone = [one for one in self.connections if isinstance(one, Protocol) and not one.transport.is_closing()]
-        own = [one for one in everyone if one.address == self.address] if self.address else []
-        for found, most in ((everyone, MAX_CONNECTIONS), (own, MAX_CONNECTIONS_OF_ONE)):
-            if len(found) > most:
-                idle = [one for one in found if one.cycle is None or one.cycle.response_complete]
-                # First one that has never sent a request; this one is always among them.
-                min(idle, key=lambda one: (one.cycle is not None, one is self)).transport.abort()
+        opened = [peer for peer in self.connections if isinstance(peer, Protocol) and not peer.transport.is_closing()]
+        own = [peer for peer in opened if peer.address == self.address] if self.address else []
+        for peers, most in ((opened, MAX_CONNECTIONS), (own, MAX_CONNECTIONS_OF_ONE)):
+            if len(peers) > most:
+                idle = [peer for peer in peers if peer.cycle is None or peer.cycle.response_complete]
+                # Preferably a connection that has never sent a request; this one is always among them.
+                min(idle, key=lambda peer: (peer.cycle is not None, peer is self)).transport.abort()

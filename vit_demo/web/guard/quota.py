@@ -1,4 +1,4 @@
-"""How much each address may send in a time, counted in requests or in bytes."""
+"""Rate limits per address, counted in requests or bytes."""
 
 import math
 import time
@@ -10,14 +10,14 @@ from vit_demo.web.guard.bodies import RequestRefused
 
 
 class Pace:
-    """Spreads what each address sends over time, so that much of it does not delay what others send.
+    """A rate limit that delays the requests of each address, and refuses those that would wait too long.
 
     Args:
-        per_second: Requests, or bytes, of one address that may begin in a second.
-        burst: How many begin at once after a pause.
-        longest: Seconds that a request waits at most; beyond that it is refused.
-        refusal: What its sender is then told.
-        addresses: Number of addresses to remember; beyond that the least recently seen is discarded.
+        per_second: Requests, or bytes, that an address may send per second.
+        burst: How many it may send at once after a pause.
+        longest: The longest wait in seconds.
+        refusal: The message of a refused request.
+        addresses: Number of addresses to remember; the least recently seen is discarded.
         clock: Returns the time in seconds.
     """
 
@@ -32,10 +32,10 @@ class Pace:
     ) -> None:
         self._step, self._burst, self._longest, self._refusal = 1 / per_second, burst, longest, refusal
         self._clock = clock
-        self._used: LRUCache[str, float] = LRUCache(addresses)  # until when each has used up its share
+        self._used: LRUCache[str, float] = LRUCache(addresses)  # the time until which each has used up its share
 
     def wait(self, address: str, count: int = 1) -> float:
-        """How many seconds a request must wait that counts so much; ``RequestRefused`` if that is too long."""
+        """The seconds that a request of this size must wait; ``RequestRefused`` if that is too long."""
         now = self._clock()
         until = max(self._used.get(address, -math.inf), now - self._burst * self._step) + count * self._step
         if until - now > self._longest:

@@ -1,4 +1,4 @@
-"""What of Gradio is replaced here; ``docs/architecture.md`` has the table of all replacements."""
+"""Replacements of parts of Gradio; ``docs/architecture.md`` lists all of them."""
 
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,17 @@ _pages: WeakSet[gr.Blocks] = WeakSet()
 
 
 def install(page: gr.Blocks) -> None:
-    """Replaces Gradio's collections for a page, before its application is created; pages of others keep theirs."""
+    """Installs the replacements for a page, before its application is created; other pages keep Gradio's state."""
     _pages.add(page)
-    gradio.routes.DEFAULT_TEMP_DIR = str(uploads.folder())  # or a folder of it would stay in the temporary folder
+    gradio.routes.DEFAULT_TEMP_DIR = str(uploads.folder())  # otherwise Gradio leaves a folder in the temporary one
     gradio.routes.StateHolder = OneState  # type: ignore[misc]
     gradio.route_utils.GradioMultiPartParser = OneFile  # type: ignore[misc]
 
 
 class OneState(StateHolder):
-    """One state for all sessions: no component of the page has a value on the server.
+    """One state for all sessions, because no component of the page has a value on the server.
 
-    Gradio's own would describe every component anew for each new session, which takes the event loop 20 milliseconds.
+    Gradio describes every component anew for each session, which takes the event loop 20 milliseconds.
     """
 
     def __getitem__(self, session_id: str) -> SessionState:
@@ -38,18 +38,18 @@ class OneState(StateHolder):
 
 
 class OneFile(GradioMultiPartParser):
-    """Gradio's parser of uploads, for one file: it would keep other parts in memory, and has no limit for many."""
+    """Gradio's parser of uploads, limited to one file; Gradio keeps other parts in memory, without a limit."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options | {"max_fields": 0, "max_files": 1})
         self._has_ended = False
 
     def on_end(self) -> None:
-        """Gradio's callback for the last boundary."""
+        """Called at the last boundary."""
         self._has_ended = True
 
     async def parse(self) -> Any:
-        """Gradio's method; of an upload that fails, also of a full disk, nothing is left."""
+        """Parses the upload; if that fails, for instance because the disk is full, its files are deleted."""
         try:
             form = await super().parse()
             if not self._has_ended:

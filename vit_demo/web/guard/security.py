@@ -1,4 +1,4 @@
-"""A middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
+"""The middleware in front of Gradio: limits on requests, closed routes, response headers. See ``SECURITY.md``."""
 
 import asyncio
 import json
@@ -25,40 +25,34 @@ from vit_demo.web.guard.quota import Pace
 from vit_demo.web.guard.visitor import ask_for, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
-"""Uploads of one address at once, and within an hour after that."""
+"""Uploads of one address at once, and again per hour."""
 
 UPLOAD_FILE_BYTES = 50_000
-"""What an upload counts beside its bytes, because its file takes a folder of its own."""
+"""What an upload counts besides its bytes, because each file has a folder of its own."""
 
-REQUESTS_PER_SECOND = 100
-"""Requests with a body that begin in a second, of one address; further ones wait their turn."""
+REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50
+"""Requests with a body that an address may start per second, and at once after a pause."""
 
-REQUESTS_AT_ONCE = 50
-"""How many of them begin at once after a pause."""
-
-PAGES_PER_SECOND = 20
-"""Requests of one address per second for what Gradio renders anew, such as the page, which takes 11 milliseconds."""
-
-PAGES_AT_ONCE = 40
-"""How many of them begin at once after a pause, as in a class that opens the page from one address."""
+PAGES_PER_SECOND, PAGES_AT_ONCE = 20, 40
+"""Requests for ``RENDERED_ANEW``, likewise. The page takes 11 milliseconds; a class may open it from one address."""
 
 RENDERED_ANEW = re.compile(r"/?|/(config|info|theme\.css|openapi\.json|mcp/schema)/?")
-"""The paths of these."""
+"""Paths whose content Gradio renders for each request."""
 
 FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
-"""The same for all other requests without a body, of which a page needs about 130, and how long they wait at most."""
+"""Other requests without a body, likewise, and their longest wait. Opening the page takes about 130 of them."""
 
 MAX_REQUESTS, MAX_REQUESTS_OF_ONE, MAX_REQUESTS_WHEN_FULL = 600, 200, 8
-"""Requests under way, streams among them: of all, of one address, and of one where there are as many as of all."""
+"""Requests under way, including streams: in all, of one address, and of one address once the first limit is reached."""
 
 EVENT_ROUTES = ("/queue/join", "/call/")
-"""Routes of Gradio that begin an event of the page."""
+"""Routes of Gradio that begin an event."""
 
 UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{1,70}\1", re.ASCII | re.IGNORECASE)
-"""Without a charset, by which Gradio would decode names and texts, some of them in quadratic time."""
+"""No charset is allowed, because Gradio would decode names by it, with some charsets in quadratic time."""
 
 FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
-"""Sites that may show the page in a frame, as huggingface.co does with a Space."""
+"""Sites that may show the page in a frame; huggingface.co shows a Space like this."""
 
 PAGE_POLICY = (
     # Gradio needs inline scripts and eval; all scripts come from this server.
@@ -68,26 +62,26 @@ PAGE_POLICY = (
     f"frame-ancestors {FRAME_ANCESTORS}"
 )
 PERMISSIONS = "camera=(self), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), serial=(), hid=()"
-"""What scripts may ask of the browser: a photo, and nothing else."""
+"""Scripts may only use the camera."""
 
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """The policy of uploaded files: nothing in them may run."""
 
+UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
+NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
+
 
 class SafeBlocks(gr.Blocks):
-    """``gr.Blocks`` with an error message for inputs that Gradio cannot read."""
+    """``gr.Blocks`` with error messages for visitors."""
 
     async def preprocess_data(self, block_fn: Any, inputs: list[Any], *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, where inputs that are left out at the end take their defaults.
-
-        ``gr.Error`` for an event with too many inputs, without one that has no default, or with others than declared.
-        """
+        """Gives inputs left out at the end their defaults; ``gr.Error`` for inputs that do not match the endpoint."""
         try:
             declared = block_fn.inputs
             if len(inputs) > len(declared):
                 raise ValueError("too many inputs")
-            # An endpoint without a default says so itself, where it checks the value.
-            left_out = [one.value for one in declared[len(inputs) :]]
+            # An endpoint itself refuses a missing value that has no default.
+            left_out = [component.value for component in declared[len(inputs) :]]
             return await super().preprocess_data(block_fn, [*inputs, *left_out], *arguments, **options)
         except gr.Error:
             raise
@@ -96,7 +90,7 @@ class SafeBlocks(gr.Blocks):
             raise gr.Error(message, print_exception=False) from error
 
     async def postprocess_data(self, *arguments: Any, **options: Any) -> list[Any]:
-        """Gradio's method, with ``gr.Error`` for a picture that cannot be stored."""
+        """Raises ``gr.Error`` for a picture that cannot be stored."""
         try:
             return await super().postprocess_data(*arguments, **options)
         except Exception as error:
@@ -106,7 +100,7 @@ class SafeBlocks(gr.Blocks):
 
 
 class Guard:
-    """ASGI middleware in front of Gradio's application, which serves a page."""
+    """ASGI middleware in front of Gradio's application."""
 
     def __init__(self, app: ASGIApp, page: gr.Blocks) -> None:
         self._app = app
@@ -142,10 +136,13 @@ class Guard:
             ask_for(scope)
             has_body = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
             bodies.check_framing(scope, has_body)
-            with self._counted(client_address(scope)):
-                await self._wait_in_turn(scope, path, has_body)
-                if has_body:
-                    receive = await self._bounded(scope, receive, path)
+            address = client_address(scope)
+            with self._counted(address):
+                await self._wait_in_turn(address, path, has_body)
+                if is_upload and has_body:
+                    receive = self._upload(scope, receive, address)
+                elif has_body:
+                    receive = await self._event(scope, receive, path, address)
                 name = stream_name(scope, path)
                 with streams.listening(name) if name else nullcontext():
                     await self._app(scope, receive, send_guarded)
@@ -157,22 +154,21 @@ class Guard:
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status, headers)
             await response(scope, receive, send_guarded)
         except RuntimeError as error:
-            # Gradio's stream of an unknown session: it has sent the client a message and then raised this.
+            # Gradio sent the client of an unknown session's stream a message, and then raised this.
             if not isinstance(error.__cause__, HTTPException):
                 raise
             await send({"type": "http.response.body"})
         except ClientDisconnect:
-            pass  # an upload that broke off
+            pass  # the client has left during an upload
 
-    async def _wait_in_turn(self, scope: Scope, path: str, has_body: bool) -> None:
-        """Lets the requests of an address begin no faster than their pace."""
-        if address := client_address(scope):
+    async def _wait_in_turn(self, address: str, path: str, has_body: bool) -> None:
+        if address:
             pace = self._pace if has_body else self._pages if RENDERED_ANEW.fullmatch(path) else self._files
             await asyncio.sleep(pace.wait(address))
 
     @contextmanager
     def _counted(self, address: str) -> Iterator[None]:
-        """Counts a request while it is under way, or refuses it if there are too many."""
+        """Counts a request while it is under way; ``RequestRefused`` if there are too many."""
         most = MAX_REQUESTS_OF_ONE if self._under_way.total() < MAX_REQUESTS else MAX_REQUESTS_WHEN_FULL
         if address and self._under_way[address] >= most:
             raise bodies.RequestRefused(429, "You have too many requests under way: wait for one of them.")
@@ -184,11 +180,8 @@ class Guard:
             if not self._under_way[address]:
                 del self._under_way[address]
 
-    async def _bounded(self, scope: Scope, receive: Receive, path: str) -> Receive:
-        """Limits the size of the body; the body of an event is read and checked before Gradio sees it."""
-        address = client_address(scope)
-        if path.rstrip("/") == "/upload":
-            return self._upload(scope, receive, address)
+    async def _event(self, scope: Scope, receive: Receive, path: str, address: str) -> Receive:
+        """Reads and checks the whole body of a request that is not an upload, before Gradio sees it."""
         if bodies.content_length(scope) > bodies.MAX_EVENT_BYTES:
             raise bodies.RequestRefused(413, bodies.TOO_LARGE)
         body = await self._arrivals.read(address, receive)
@@ -210,16 +203,15 @@ class Guard:
         return replay
 
     def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
-        """The body of an upload, whose length counts against the quota of its sender."""
+        """Counts the length of an upload against the quota of its sender, and limits the time of its arrival."""
         length = bodies.content_length(scope)
         if not length:
             raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
         if not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
             raise bodies.RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
         if length > MAX_PICTURE_BYTES + bodies.MAX_EVENT_BYTES:
-            raise bodies.RequestRefused(
-                413, f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
-            )
+            too_large = f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
+            raise bodies.RequestRefused(413, too_large)
         self._uploads.wait(address, length + UPLOAD_FILE_BYTES)
         scope["query_string"] = b""  # Gradio would remember an upload_id until somebody asks for its progress
         started, arrived = asyncio.get_running_loop().time(), 0
@@ -238,16 +230,12 @@ class Guard:
 
 
 def stream_name(scope: Scope, path: str) -> str:
-    """The session or the event whose results a request collects; empty for any other request."""
+    """The session or event whose results a request collects; empty for any other request."""
     if scope["method"] != "GET":
         return ""
     if path.startswith("/queue/data"):
         return parse_qs(scope.get("query_string", b"").decode("latin-1")).get("session_hash", [""])[0][:64]
     return path.rstrip("/").rpartition("/")[2][:64] if path.startswith("/call/") else ""
-
-
-UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
-NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
 
 
 def _set_headers(headers: MutableHeaders, scope: Scope, path: str, origin: str | None) -> None:
@@ -257,8 +245,8 @@ def _set_headers(headers: MutableHeaders, scope: Scope, path: str, origin: str |
     headers["x-content-type-options"] = "nosniff"
     headers["referrer-policy"] = "strict-origin-when-cross-origin"
     headers["permissions-policy"] = PERMISSIONS
-    if Headers(scope=scope).get("x-forwarded-proto") == "https":  # which is dropped where no proxy is announced
+    if Headers(scope=scope).get("x-forwarded-proto") == "https":  # dropped above unless a proxy is announced
         headers["strict-transport-security"] = "max-age=31536000"
-    if path.rstrip("/") in ("", "/config"):  # they name the address by which they were asked for
+    if path.rstrip("/") in ("", "/config"):  # both contain the address of the server
         headers["cache-control"] = "private, no-cache"
     headers["content-security-policy"] = FILE_POLICY if path.startswith("/file") else PAGE_POLICY

@@ -1,7 +1,6 @@
-"""The messages that Gradio keeps for each session until it collects them, within limits.
+"""Bounded queues of the messages that Gradio keeps for each session until it collects them.
 
-Gradio's own collection holds the messages of 2,000 sessions, however many there are of each and however long nobody
-collects them.
+Gradio limits only the number of sessions, not the messages of each or the time for which they are kept.
 """
 
 import sys
@@ -15,20 +14,20 @@ import gradio as gr
 from vit_demo.web.guard.visitor import streams
 
 MAX_SESSION_BYTES = 16_000_000
-"""What one session may leave to be collected; beyond that its further events are refused."""
+"""What one session may leave uncollected; beyond that its events are refused."""
 
 MAX_UNCOLLECTED_BYTES = 64_000_000
 """What all sessions may hold; beyond that the oldest are dropped."""
 
 SESSION_BYTES, MESSAGE_BYTES = 32_000, 128_000
-"""What each session and each message count, beside the bytes of its result: so 2,000 sessions and 500 messages fit."""
+"""What each session and each message count besides the bytes of results: 2,000 sessions or 500 messages fit."""
 
 UNCOLLECTED_SECONDS = 300.0
 """Time after which a session that does not collect its messages is dropped."""
 
 
 class SessionQueue(Queue[Any]):
-    """The messages of one session, and the ``bytes`` that they and the session count."""
+    """The messages of one session, and the ``bytes`` that they and the session count together."""
 
     bytes = SESSION_BYTES
 
@@ -44,12 +43,10 @@ class SessionQueue(Queue[Any]):
 
 
 class SessionQueues(OrderedDict[str, SessionQueue]):
-    """The queue of messages of each session, in the order in which the sessions began.
-
-    Use it in the event loop of the server.
+    """The queue of each session, oldest first; to be used in the event loop of the server.
 
     Args:
-        event_ids: Gradio's other record of each session: its events whose results were not collected.
+        event_ids: Gradio's record of the events of each session whose results were not collected.
     """
 
     def __init__(self, event_ids: dict[str, set[str]]) -> None:
@@ -58,15 +55,15 @@ class SessionQueues(OrderedDict[str, SessionQueue]):
         self._full_since: dict[str, float] = {}
 
     def __setitem__(self, session: str, messages: Queue[Any]) -> None:
-        super().__setitem__(session, SessionQueue())  # in the place of Gradio's, which is empty
+        super().__setitem__(session, SessionQueue())  # instead of Gradio's, which is still empty
         self._make_room(session)
 
     def __missing__(self, session: str) -> SessionQueue:
-        """Takes the messages of an event whose session was dropped; nobody reads them."""
+        """A queue that nobody reads, for an event whose session was dropped."""
         return SessionQueue()
 
     def __delitem__(self, session: str) -> None:
-        # Gradio deletes a session once for every stream that breaks off, and a KeyError would stop its cleaning up.
+        # Gradio deletes a session once for every stream that breaks off; a KeyError would stop its cleanup.
         if session in self:
             super().__delitem__(session)
 
@@ -76,7 +73,7 @@ class SessionQueues(OrderedDict[str, SessionQueue]):
         return session is None or session not in self or self[session].bytes < MAX_SESSION_BYTES
 
     def forget(self) -> None:
-        """Drops the sessions that have nothing to collect, and those that did not collect it in time."""
+        """Drops sessions with nothing to collect, and those that did not collect in time."""
         now = time.monotonic()
         full = {session: messages.qsize() > 0 for session, messages in self.items()}
         self._full_since = {session: self._full_since.get(session, now) for session, is_full in full.items() if is_full}
@@ -88,7 +85,7 @@ class SessionQueues(OrderedDict[str, SessionQueue]):
             del self._event_ids[session]
 
     def _make_room(self, kept: str | None) -> None:
-        """Drops the oldest others without a stream while all hold too much, first those with nothing under way."""
+        """While all sessions hold too much, drops the oldest others without a stream, first those with no event."""
         size = sum(messages.bytes for messages in self.values())
         if size <= MAX_UNCOLLECTED_BYTES:
             return
@@ -105,9 +102,9 @@ class SessionQueues(OrderedDict[str, SessionQueue]):
 
 
 def _size(value: Any) -> int:
-    """About the bytes of a result: those of its texts, and a few for each other value."""
+    """The approximate bytes of a result: those of its texts, and 8 for each other value."""
     if isinstance(value, dict):
-        return sum(_size(key) + _size(one) for key, one in value.items())
+        return sum(map(_size, value)) + sum(map(_size, value.values()))
     if isinstance(value, (list, tuple)):
         return sum(map(_size, value))
     return len(value) if isinstance(value, (str, bytes)) else 8
@@ -115,15 +112,15 @@ def _size(value: Any) -> int:
 
 def of(page: gr.Blocks) -> SessionQueues:
     """The session queues that ``install`` gave a page."""
-    found = page._queue.pending_messages_per_session
-    assert isinstance(found, SessionQueues)
-    return found
+    queues = page._queue.pending_messages_per_session
+    assert isinstance(queues, SessionQueues)
+    return queues
 
 
 def install(page: gr.Blocks) -> None:
-    """Puts ``SessionQueues`` in the place of Gradio's collection, before the first request."""
+    """Replaces Gradio's collection by ``SessionQueues``, before the first request."""
     queue = page._queue
     queue.pending_messages_per_session = SessionQueues(queue.pending_event_ids_session)  # type: ignore[assignment]
-    # Statistics of the last 10,000 events, made anew for each, which only the closed /monitoring shows.
+    # For each event Gradio recomputes statistics of the last 10,000, which only the closed /monitoring shows.
     queue.ANALYTICS_MAX_EVENTS = 1
     queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize

@@ -1,4 +1,4 @@
-"""Who sends the request that is being handled, and whether anybody still waits for its result."""
+"""The visitor who sends the request being handled, and whether that visitor still waits for its result."""
 
 import time
 from collections import Counter
@@ -12,13 +12,14 @@ from vit_demo.inference.job import owner
 from vit_demo.web.guard.headers import client_address, tool_call
 
 UNHEARD_SECONDS = 10.0
-"""Time after which an event stops whose stream nobody opened, or opened again."""
+"""Time after which an event stops if nobody opens its stream, or opens it again."""
 
 
 def ask_for(scope: Scope | None = None) -> None:
-    """Lets the jobs of this context count for the visitor whose request is handled.
+    """Assigns the jobs of this context to the visitor who sends a request.
 
-    Without ``scope`` that is an event, which runs in a task of Gradio's queue and has its request there.
+    Args:
+        scope: The request; by default that of the event which Gradio's queue is handling in this task.
     """
     scope = _scope_of_event() if scope is None else scope
     if scope is not None:
@@ -48,26 +49,27 @@ class Streams:
             if not self._open[name]:
                 del self._open[name]
             now = time.monotonic()
-            self._left = {one: then for one, then in self._left.items() if now - then < UNHEARD_SECONDS}
+            self._left = {left: end for left, end in self._left.items() if now - end < UNHEARD_SECONDS}
             self._left[name] = now
 
     def is_open(self, name: str | None) -> bool:
-        """Whether somebody listens now."""
+        """Whether a stream is open."""
         return name is not None and name in self._open
 
     def was_open(self, name: str | None) -> bool:
-        """Whether somebody listened within the last ``UNHEARD_SECONDS``."""
+        """Whether a stream was closed within the last ``UNHEARD_SECONDS``."""
         return name is not None and time.monotonic() - self._left.get(name, float("-inf")) < UNHEARD_SECONDS
 
 
 streams = Streams()
-"""Those of this process."""
+"""The streams of this process."""
 
 
 def is_heard(since: float) -> bool:
-    """Whether the result of the event that is handled is still waited for.
+    """Whether somebody still waits for the result of the event being handled.
 
-    It began at ``since``, in seconds of ``time.monotonic``; its stream may be opened a little later.
+    Args:
+        since: When the event began, by ``time.monotonic``; its stream may be opened a little later.
     """
     scope = _scope_of_event()
     if scope is not None and (call := tool_call(scope)) is not None:

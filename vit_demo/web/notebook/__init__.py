@@ -1,4 +1,4 @@
-"""A result in a notebook: the stage of the page in one piece of HTML, without a server. Does not import Gradio."""
+"""A result in a notebook: the stage of the page as HTML that needs no server. Does not import Gradio."""
 
 import base64
 import gzip
@@ -17,7 +17,7 @@ from vit_demo.methods import METHODS, Method
 from vit_demo.web.catalog.method_docs import method_html
 from vit_demo.web.frontend.assets import bundle, read, sources, stage_styles, view_names
 from vit_demo.web.frontend.constants import COLOURS, constants, method_entries
-from vit_demo.web.requests.payload import block_payload, encode, result_payload, source_of
+from vit_demo.web.requests.payload import block_payload, encode, payload
 
 HERE = Path(__file__).parent
 START = "stage/main.js"
@@ -25,16 +25,16 @@ START = "stage/main.js"
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
 MAX_BYTES = 320_000
-"""Of the HTML. A result that is larger has the traces of fewer blocks: as many of the last ones as fit, if any."""
+"""Size of the HTML. If all traces do not fit, it has those of the last blocks."""
 
 MAX_PARAMETERS = 10_000_000
-"""Maps that take a pass of the network each are computed for smaller networks only, so that no notebook waits long."""
+"""Maps that take a pass of the network each are computed only for smaller networks, so that no notebook waits long."""
 
 NUM_CLASSES = 5
-"""Classes whose maps are computed now."""
+"""Number of classes whose maps are computed in advance."""
 
 IN_BROWSER = ("attention", "rollout")
-"""The methods that the stage computes itself, from the trace."""
+"""The methods that the stage computes from the trace."""
 
 FRAME = (
     '<iframe title="vit_demo" sandbox="allow-scripts" style="width: 100%; height: 700px; border: 0" srcdoc="{}">'
@@ -43,23 +43,18 @@ FRAME = (
 
 
 def to_html(result: Exploration) -> str:
-    """The stage of the page with this result: it reacts to the pointer, and makes no request.
-
-    Returns:
-        A frame whose document holds everything. It cannot reach the notebook around it.
-    """
+    """The stage of the page with this result, in a frame that makes no request and cannot reach the notebook."""
     return FRAME.format(escape(document(result)))
 
 
 def document(result: Exploration) -> str:
-    """The document of the frame, with as many blocks' traces as ``MAX_BYTES`` allows."""
-    replies = dict(_replies(result))
+    """The document of the frame, with the traces of as many blocks as ``MAX_BYTES`` allows."""
     content: dict[str, Any] = {
         "script": script(),
         "style": f"#stage {{\n{stage_styles(views())}\n}}",
         "start": START,
-        "value": {**result_payload(result, source_of(result), NUM_CLASSES), "run": "1", "trace": {}},
-        "replies": replies,
+        "value": {**payload(result, num_classes=NUM_CLASSES), "run": "1", "trace": {}},
+        "replies": dict(_replies(result)),
         "constants": {
             "constants": constants(),
             "registered": method_entries(_offered(result)),
@@ -77,7 +72,7 @@ def document(result: Exploration) -> str:
 
 
 def _offered(result: Exploration) -> list[Method]:
-    """The methods whose maps the browser computes, or that are quick enough to be computed now."""
+    """The methods whose maps the browser computes, or that are quick enough to compute in advance."""
     is_small = result.preset.num_parameters <= MAX_PARAMETERS
     return [
         method
@@ -88,9 +83,9 @@ def _offered(result: Exploration) -> list[Method]:
 
 
 def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What the server would reply, by the request: maps for the shown classes and each block, and documentation."""
+    """The server's replies by request: maps of the shown classes or of each block, and documentation."""
     for method in _offered(result):
-        with suppress(InputError):  # an installation without documents
+        with suppress(InputError):  # the installation has no documents
             yield _key(kind="method_docs", method=method.name), {"result": {"html": method_html(method.name)}}
         if method.name in IN_BROWSER:
             continue
@@ -106,7 +101,7 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _key(**fields: Any) -> str:
-    """The key of a request, as ``keyOf`` of start.js computes it."""
+    """The key of a request; ``keyOf`` in start.js computes the same."""
     return json.dumps(sorted(fields.items()), separators=(",", ":"))
 
 
@@ -136,6 +131,6 @@ def views() -> tuple[str, ...]:
 
 @cache
 def script() -> str:
-    """One module with the stage, these views and all that they need."""
+    """A module with the stage, these views and all that they import."""
     others = tuple(f"stage/views/{name}/" for name in view_names() if name not in views())
     return bundle({path: source for path, source in sources().items() if not path.startswith(others)}, [START])

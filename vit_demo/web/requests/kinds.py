@@ -30,10 +30,10 @@ from vit_demo.web.requests.payload import (
 from vit_demo.web.requests.tokens import TokenRequest, tokens_result
 
 NOTHING_DRAWN = "Draw a digit, 0 to 9, to see the model’s prediction."
-"""Instead of a result while there is no ink."""
+"""The message in place of a result while there is no ink."""
 
 HALF = 0.5
-"""Of its probability, which a class loses without the patches that it needs, if no other can be predicted instead."""
+"""The share of its probability that a class loses without the patches it needs, unless another class is predicted."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class CurveRequest:
         baseline: What replaces a removed patch; see ``metrics.baseline_image``.
         order: Number of the random order, from 0; not used for a heatmap.
         label: Index of the class; None for the predicted one.
-        against: Index of the class that it is compared with; None for none.
+        against: Index of the class to compare it with, or None.
     """
 
     baseline: Baseline
@@ -94,9 +94,9 @@ class Kind:
     """A kind of request.
 
     Attributes:
-        compute: From the result and the parsed fields to JSON.
-        parse: Checks the fields of a request, of which ``source`` is a ``ResultRequest`` already, and raises
-            ``InputError`` if one is invalid. Requests of one kind about one source are equal if what it returns is.
+        compute: Makes JSON from the result and the parsed fields.
+        parse: Checks the fields of a request, whose ``source`` is a ``ResultRequest``; raises ``InputError``. Two
+            requests about the same source are equal if their parsed fields are.
         many_passes: Whether it takes many forward passes.
     """
 
@@ -112,12 +112,12 @@ def _of_result(
 
 
 def map_result(requested: RequestedResult, request: MapRequest) -> Json:
-    """``{"map": float32 [N]}``: the true values of a map, row by row."""
+    """``{"map": float32 [N]}``: the values of a map, row by row."""
     return {"map": encode(requested.map_values(request).astype(np.float32))}
 
 
 def random_map(result: Exploration, order: int) -> NDArray[np.float32]:
-    """A map ``[rows, cols]`` whose values fall along a random order of the patches in the sequence."""
+    """A map ``[rows, cols]`` that ranks the patches in a random order."""
     rows, cols = result.grid
     dropped = {row * cols + col for row, col in result.dropped}
     patches = np.array([patch for patch in range(rows * cols) if patch not in dropped])
@@ -127,14 +127,14 @@ def random_map(result: Exploration, order: int) -> NDArray[np.float32]:
 
 
 def curves(result: Exploration, values: NDArray[np.float32], request: CurveRequest) -> Json:
-    """``{"fractions", "deletion": {"curve", "area"}, "insertion": {"curve", "area"}}`` of a map."""
-    found = result.faithfulness(
+    """The curves of a map: ``{"fractions", "deletion": {"curve", "area"}, "insertion": {"curve", "area"}}``."""
+    measured = result.faithfulness(
         values, label=request.label, baseline=request.baseline, seeds=0, against=request.against
     )
     return {
-        "fractions": found.fractions.tolist(),
-        "deletion": {"curve": found.deletion.tolist(), "area": found.deletion_area},
-        "insertion": {"curve": found.insertion.tolist(), "area": found.insertion_area},
+        "fractions": measured.fractions.tolist(),
+        "deletion": {"curve": measured.deletion.tolist(), "area": measured.deletion_area},
+        "insertion": {"curve": measured.insertion.tolist(), "area": measured.insertion_area},
     }
 
 
@@ -149,10 +149,7 @@ def random_order_result(result: Exploration, request: CurveRequest) -> Json:
 
 
 def smallest_set(result: Exploration, request: SetRequest) -> Json:
-    """``{"patches", "probability", "prediction", "is_minimal", "passes"}``, or only ``{"patches": None}`` for none.
-
-    Patches are indices, row by row; see ``metrics.PatchSet``.
-    """
+    """The fields of ``metrics.PatchSet`` with patches as indices, row by row; ``{"patches": None}`` without a set."""
     columns = result.grid[1]
     if request.wanted == "enough":
         found = result.enough(request.label, without=[divmod(patch, columns) for patch in request.without])
@@ -183,7 +180,7 @@ def logit_lens_result(result: Exploration, request: None) -> Json:
 
 
 def exploration_result(requested: RequestedResult, request: None) -> ResultPayload | EmptyPayload:
-    """The payload of the result; a message in its place if nothing is drawn."""
+    """The payload of the result, or a message if nothing is drawn."""
     try:
         return payload(requested.explore(), requested.request)
     except EmptyDrawingError:
@@ -193,7 +190,7 @@ def exploration_result(requested: RequestedResult, request: None) -> ResultPaylo
 
 
 def attention_maps_result(result: Exploration, query: int) -> Json:
-    """What one patch attends to in every block and head, as the payload has it of the class token."""
+    """What one patch attends to in every block and head; the payload has the same for the class token."""
     return {"maps": quantized(result.attention_maps(divmod(query, result.grid[1])))}
 
 

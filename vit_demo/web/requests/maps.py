@@ -1,4 +1,4 @@
-"""What a request of the page is about: a result, and perhaps a map of it."""
+"""Requests of the page for a result, and for a map of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vit_demo.weights import Preset
 Json = dict[str, Any]
 
 MAP_CACHE_BYTES = 16 << 20
-"""Maps as numbers, which the tests of a heatmap read again."""
+"""Size of the cache of maps, which the tests of a heatmap read again."""
 
 _maps: ByteCache[NDArray[np.float32]] = ByteCache(MAP_CACHE_BYTES, lambda values: values.nbytes)
 
@@ -36,7 +36,7 @@ class MapRequest:
         query: Index of a patch, row by row; None for the class token.
         direction: ``"from"`` or ``"to"``.
         label: Index of a class; None for the predicted one.
-        against: Index of the class that it is compared with; None for none.
+        against: Index of the class to compare it with, or None.
     """
 
     method: str
@@ -87,14 +87,14 @@ class MapRequest:
 
 @dataclass(frozen=True)
 class RequestedResult:
-    """The result that a request is about, and the engine that computes it."""
+    """The result that a request is about."""
 
     engine: Engine
     preset: Preset
     request: parse.ResultRequest
 
     def explore(self) -> Exploration:
-        """The result, from the cache or computed again."""
+        """Gets the result from the cache, or computes it."""
         request = self.request
         size = self.preset.check_patch_size(request.patch_size)
         whole = self.engine.explore_source(request.source, self.preset, size, request.fit)
@@ -107,7 +107,7 @@ class RequestedResult:
         return self.engine.explore_source(request.source, self.preset, size, request.fit, dropped)
 
     def map_values(self, request: MapRequest) -> NDArray[np.float32]:
-        """A map; cached, because a map that is tested was usually shown before."""
+        """Computes a map, or gets it from the cache: a map that is tested was usually shown before."""
 
         def compute() -> NDArray[np.float32]:
             result = self.explore()

@@ -1,14 +1,12 @@
-"""Validates the fields of requests, and describes a result so that any server can compute it again.
+"""Checks the fields of requests.
 
-What is not valid raises an ``InputError`` of one sentence: an ``ImageError`` about a picture, a ``PresetError`` about a
-model or a fit.
+An invalid field raises an ``InputError``: an ``ImageError`` for a picture, a ``PresetError`` for a model or a fit.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +32,7 @@ EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
 """The names of the example digits."""
 
 PICTURE_CACHE_BYTES = 48 << 20
-"""Decoded photos, kept for the next patch size or fit."""
+"""Size of the cache of decoded photos, for the next patch size or fit."""
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 
@@ -47,7 +45,7 @@ def short_string(value: Any, field: str) -> str:
 
 
 def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -> int:
-    """An integer in a range; strings of digits and floats such as 4.0 are converted."""
+    """An integer in a range; strings of digits and whole floats are converted."""
     number: float | None = None
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value):
         number = int(value)
@@ -59,16 +57,13 @@ def integer(value: Any, field: str, lowest: int = 0, highest: int = 1_000_000) -
 
 
 def optional_integer(fields: dict[str, Any], name: str, lowest: int = 0) -> int | None:
-    """As ``integer``, of a field that may be missing; then None."""
+    """An integer, or None if the field is missing."""
     value = fields.get(name)
     return None if value is None else integer(value, name, lowest)
 
 
 def preset_name(value: Any) -> str:
-    """The name of a preset, or of a repository of the Hub where custom models are allowed.
-
-    The file system is not accessed.
-    """
+    """The name of a preset or, if custom models are allowed, of a repository; the file system is not accessed."""
     name = short_string(value, "preset")
     if name not in PRESETS and not settings.is_allowed_repository(name):
         raise PresetError(f"There is no preset {name!r}: see /presets, or give a repository of the Hub as org/name.")
@@ -83,11 +78,14 @@ def fit(value: Any) -> Fit:
 
 
 def drawing_source(value: Any) -> Source:
-    """The drawing of the pad, a PNG as a data URL; what is no such drawing is refused when it is read."""
+    """The drawing of the pad, a PNG as a data URL; it is checked when it is read."""
     if not isinstance(value, str):
         raise ImageError("This is not a drawing: send a PNG as a data URL.")
-    digest = hashlib.sha256(value.encode(errors="replace")).digest()
-    return Source(("drawing", digest), lambda: images.decode_drawing(value))
+    return Source(("drawing", _digest(value)), lambda: images.decode_drawing(value))
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="replace")).digest()
 
 
 def upload_source(payload: Any) -> Source:
@@ -97,7 +95,7 @@ def upload_source(payload: Any) -> Source:
 
 
 def example_source(value: Any) -> Source:
-    """An example of the page by its name: a photo, or ``digit-0`` to ``digit-9``."""
+    """An example of the page: the name of a photo, or ``digit-0`` to ``digit-9``."""
     name = value if isinstance(value, str) else ""
     if name in EXAMPLE_DIGITS:
         return Source(("example", name), lambda: example_picture(EXAMPLE_DIGITS[name]))
@@ -109,12 +107,12 @@ def example_source(value: Any) -> Source:
 
 @lru_cache
 def _read_example(photo: ExamplePhoto) -> Image.Image:
-    """The picture of an example, which is trusted, and so waits for no visitor's file."""
-    return images.read_image(Image.open(io.BytesIO(photo.read())))
+    """Decodes an example in this process, because it is trusted, so that it waits for no visitor's file."""
+    return images.read_image(Image.open(photo.path))
 
 
 def _decode_once(path: Path) -> Image.Image:
-    """The picture of an upload, decoded once for several patch sizes and fits."""
+    """Decodes an upload, or gets it from the cache."""
     picture = _pictures.get(path)
     if picture is None:
         _pictures.put(path, picture := images.decode_image(uploads.read(path)))
@@ -122,7 +120,7 @@ def _decode_once(path: Path) -> Image.Image:
 
 
 def image_source(value: Any) -> Source:
-    """A picture of an API call: an upload, or the data URL of any picture file. URLs are not fetched."""
+    """The picture of an API call: an upload, or a picture file as a data URL. URLs are not fetched."""
     if not isinstance(value, str) or not value.startswith("data:"):
         if isinstance(value, str) and value.startswith(("http://", "https://")):
             raise ImageError("URLs are not fetched: upload the picture, or send it as a data URL.")
@@ -138,7 +136,7 @@ def image_source(value: Any) -> Source:
 
 
 def digit_source(value: Any) -> Source:
-    """A preprocessed digit: a grey PNG of 28 x 28 pixels as a data URL; any other is refused when it is read."""
+    """A preprocessed digit: a grey PNG of 28 x 28 pixels as a data URL; it is checked when it is read."""
     if not isinstance(value, str) or len(value) > 10_000:
         raise ImageError("This is not a digit of 28 x 28 pixels: draw it again.")
 
@@ -148,7 +146,7 @@ def digit_source(value: Any) -> Source:
             raise ImageError("This is not a digit of 28 x 28 pixels: draw it again.")
         return np.asarray(picture.convert("L"))
 
-    return Source(("digit", hashlib.sha256(value.encode(errors="replace")).digest()), read)
+    return Source(("digit", _digest(value)), read)
 
 
 PICTURE_FIELDS: dict[str, Callable[[Any], Source]] = {
@@ -157,7 +155,7 @@ PICTURE_FIELDS: dict[str, Callable[[Any], Source]] = {
     "example": example_source,
     "upload": upload_source,
 }
-"""The fields of a request that hold its picture; exactly one of them is given."""
+"""The fields of a request that hold its picture; exactly one is sent."""
 
 
 @dataclass(frozen=True)
@@ -180,14 +178,14 @@ class ResultRequest:
 
     @classmethod
     def parse(cls, fields: Any) -> ResultRequest:
-        """Checks the page's description of a result, its own or that of ``payload.source_of``."""
+        """Checks the description of a result that the page sends; see ``payload.source_of``."""
         if not isinstance(fields, dict):
             raise InputError("The request has no source: reload the page.")
-        given = [name for name in PICTURE_FIELDS if fields.get(name) is not None]
-        if len(given) != 1:
+        sent = [name for name in PICTURE_FIELDS if fields.get(name) is not None]
+        if len(sent) != 1:
             raise InputError(f"The request must have one picture: {', '.join(PICTURE_FIELDS)}.")
         return cls(
-            PICTURE_FIELDS[given[0]](fields[given[0]]),
+            PICTURE_FIELDS[sent[0]](fields[sent[0]]),
             preset_name(fields.get("preset")),
             integer(fields.get("patch_size"), "patch size", 1, 10_000),
             fit(fields.get("fit")),
@@ -197,19 +195,18 @@ class ResultRequest:
     @property
     def key(self) -> bytes:
         """A hash of all fields, by which results are cached and jobs are shared."""
-        fields = self.source.identity, self.name, self.patch_size, self.fit, self.dropped
-        return hashlib.sha256(repr(fields).encode(errors="replace")).digest()
+        return _digest(repr((self.source.identity, self.name, self.patch_size, self.fit, self.dropped)))
 
 
 def patch_indices(value: Any) -> tuple[int, ...]:
-    """Indices of patches, row by row, sorted and without duplicates."""
+    """Indices of patches, sorted and without duplicates."""
     if not isinstance(value, list) or len(value) > 10_000:
         raise InputError("The patches must be a list of at most 10000 numbers.")
     return tuple(sorted({integer(patch, "patch", 0, 10_000) for patch in value}))
 
 
 def patch_size(preset: Preset, value: Any) -> int:
-    """A patch size that the preset offers; its default for None, "" and 0."""
+    """A patch size of a preset; the default for None, "" and 0."""
     if value in (None, "", 0):
         return preset.default_patch_size
     return preset.check_patch_size(integer(value, "patch size", 0, 10_000))

@@ -1,4 +1,4 @@
-"""An ``Exploration`` as JSON for the stage, which requests traces of blocks, and maps that need the network, later."""
+"""An ``Exploration`` as JSON for the stage, which requests the traces of blocks and further maps later."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _runs = count(1)
 
 MAX_CLASSES = 1000
-"""Classes that a visitor can ask about: all of ImageNet-1k, and the most likely ones of ImageNet-21k."""
+"""Number of classes that a visitor can ask about: all of ImageNet-1k, the most likely of ImageNet-21k."""
 
 FULL_LEVEL = 65535
-"""The level of a map's peak. Half a step is at most 0.001 % of attention; the page shows no more than 0.01 %."""
+"""The level of a map's peak. Half a step is at most 0.001 % of attention, and the page shows 0.01 %."""
 
 
 class SourcePayload(TypedDict):
-    """What requests about a result repeat: the picture in one of the first fields, and how the network gets it."""
+    """The part that all requests about a result repeat: the picture, in one of the first fields, and its processing."""
 
     digit: NotRequired[str]
     drawing: NotRequired[str]
@@ -46,14 +46,14 @@ class SourcePayload(TypedDict):
 
 
 class MapsPayload(TypedDict):
-    """Maps as ``quantized`` makes them: base64 of uint16 levels and of float32 peaks."""
+    """Maps of ``quantized``: base64 of uint16 levels and of float32 peaks."""
 
     levels: str
     peaks: str
 
 
 class TracePayload(TypedDict):
-    """One block as ``block_payload`` makes it: base64 of float16, float16 and float32."""
+    """A block of ``block_payload``: base64 of float16, float16 and float32."""
 
     q: str
     k: str
@@ -63,7 +63,7 @@ class TracePayload(TypedDict):
 class PredictionsPayload(TypedDict):
     """Classes, most likely first: base64 of uint16 indices and of float32 probabilities, and their names.
 
-    The probabilities are what ``scores`` says: ``"softmax"``, ``"sigmoid"``, or ``"none"``, where they are logits.
+    ``scores`` is ``"softmax"``, ``"sigmoid"``, or ``"none"`` if the probabilities are logits.
     """
 
     indices: str
@@ -73,7 +73,7 @@ class PredictionsPayload(TypedDict):
 
 
 class PhotoPayload(TypedDict):
-    """The whole photo, and the part that the model saw as shares of its sides: left, top, right, bottom."""
+    """The whole photo, and the part that the model saw: left, top, right, bottom as shares of its sides."""
 
     image: str
     box: list[float]
@@ -83,12 +83,11 @@ class PhotoPayload(TypedDict):
 class ResultPayload(TypedDict):
     """A result on the stage. Arrays are base64 of little-endian bytes, pictures are data URLs.
 
-    ``run`` is new for every result and ``pixelated`` true for a drawing, which has no ``photo``; ``size`` is the width
-    and height of ``image``, which is what the model saw; ``trace_bytes`` is how large the trace of one block is, which
-    decides whether it is requested before it is needed; ``dropped`` lists patches row by row, of which ``trace`` has no
-    tokens; ``pool`` says what the head reads, as in ``ViTConfig`` or by attention pooling; ``predictions`` are empty
-    without a classifier head, and ``attention_maps`` are those without a chosen patch, ``[L, H, N]``. Only a notebook
-    gets ``trace``, of some or all blocks; the page requests each when it needs it.
+    ``run`` is unique. ``image`` is what the model saw, and ``size`` its width and height. ``pixelated`` is true for a
+    drawing, which has no ``photo``. ``pool`` is that of ``ViTConfig``, or ``"attention"``. ``trace_bytes``, the size of
+    a block's trace, decides whether the page requests it in advance; only a notebook gets ``trace``, for some or all
+    blocks, without tokens for the ``dropped`` patches. ``predictions`` are empty without a classifier head.
+    ``attention_maps`` ``[L, H, N]`` are those of the class token.
     """
 
     run: str
@@ -116,29 +115,25 @@ class ResultPayload(TypedDict):
 
 
 class EmptyPayload(TypedDict):
-    """The stage without a result, and a message in its place."""
+    """A message in place of a result."""
 
     empty: bool
     message: str
 
 
-def payload(result: Exploration, request: ResultRequest) -> ResultPayload:
+def payload(result: Exploration, request: ResultRequest | None = None, num_classes: int = MAX_CLASSES) -> ResultPayload:
     """Everything the stage shows of a result.
 
     Args:
         result: The result.
-        request: What it was computed for.
+        request: The request that it answers; see ``source_of``.
+        num_classes: Number of classes that can be chosen.
     """
-    return result_payload(result, source_of(result, request))
-
-
-def result_payload(result: Exploration, source: SourcePayload, num_classes: int = MAX_CLASSES) -> ResultPayload:
-    """As ``payload``; ``source`` is what requests about the result repeat, ``num_classes`` how many can be chosen."""
     preset = result.preset
     trace = result.trace
     return {
-        "run": next_run(),
-        "source": source,
+        "run": str(next(_runs)),
+        "source": source_of(result, request),
         "image": data_url(result.image),
         "size": list(result.image.size),
         "pixelated": preset.task == "digits",
@@ -161,16 +156,11 @@ def result_payload(result: Exploration, source: SourcePayload, num_classes: int 
     }
 
 
-def next_run() -> str:
-    """A number that no other result of this process has."""
-    return str(next(_runs))
-
-
 def source_of(result: Exploration, request: ResultRequest | None = None) -> SourcePayload:
-    """What every request about this result repeats; see ``ResultRequest``.
+    """The source that every request about this result repeats; see ``ResultRequest``.
 
     A digit is sent as the 28 x 28 pixels that the model saw, an example photo by its name, and another photo as the
-    path of its upload, which is known only to the visitor who uploaded it. Without a request there is no picture.
+    path of its upload, which only its sender knows. Without a request there is no picture.
     """
     columns = result.grid[1]
     source: SourcePayload = {
@@ -192,14 +182,14 @@ def source_of(result: Exploration, request: ResultRequest | None = None) -> Sour
 
 
 def block_payload(result: Exploration, block: int) -> TracePayload:
-    """One block's queries (already scaled) and keys as float16, and each row's log-sum-exp as float32.
+    """The scaled queries and the keys of a block as float16, and each row's log-sum-exp as float32.
 
     Raises:
         InputError: If there is no such block.
     """
     trace, block = result.trace, check_block(result, block)
     q, k = trace.q[block].float(), trace.k[block].float()  # [1, H, N, d]
-    # A vector added to all keys does not change a softmax; without their mean, half precision rounds less.
+    # Subtracting a vector from all keys does not change the softmax; without their mean, half precision rounds less.
     k = (k - k.mean(2, keepdim=True)).half()
     scale = q.shape[-1] ** 0.5
     q = (q / scale).half()
@@ -218,12 +208,11 @@ def _trace_bytes(trace: Recording) -> int:
 
 
 def empty(message: str) -> EmptyPayload:
-    """What the stage gets instead of a result."""
+    """A message for the stage in place of a result."""
     return {"empty": True, "message": message}
 
 
 def _predictions(result: Exploration, count: int) -> PredictionsPayload:
-    """The most likely classes, highest first."""
     probabilities = result.probabilities
     order = np.argsort(-probabilities, kind="stable")[:count]
     return {
@@ -252,7 +241,6 @@ def _note(result: Exploration) -> str:
 
 
 def _photo(result: Exploration) -> PhotoPayload | None:
-    """The whole photo and the part of it that the model saw: left, top, right, bottom as shares of its sides."""
     if result.photo is None:
         return None
     width, height = result.geometry.source_size
@@ -265,7 +253,7 @@ def _photo(result: Exploration) -> PhotoPayload | None:
 
 
 def quantized(maps: NDArray[np.float32]) -> MapsPayload:
-    """Maps ``[..., rows, cols]`` as levels: value = levels / FULL_LEVEL * peaks, with one peak for each map."""
+    """Maps ``[..., rows, cols]`` as levels: value = levels / FULL_LEVEL * peaks, with a peak for each map."""
     peaks = np.atleast_1d(maps.max((-2, -1)))
     shares = maps / np.maximum(peaks, np.finfo(np.float32).tiny)[..., None, None]
     return {"levels": encode((FULL_LEVEL * shares).round().astype(np.uint16)), "peaks": encode(peaks)}
@@ -278,14 +266,14 @@ def encode(array: NDArray[Any]) -> str:
 
 
 def model_input(result: Exploration) -> Image.Image:
-    """The network's input without its normalization: grey or RGB, at its own size."""
+    """The network's input without its normalization, grey or RGB."""
     mean, std = (np.array(values, np.float32)[:, None, None] for values in (result.preset.mean, result.preset.std))
     levels = (255 * (result.pixels[0].numpy() * std + mean)).round().clip(0, 255).astype(np.uint8)  # [C, H, W]
     return Image.fromarray(levels[0] if len(levels) == 1 else np.ascontiguousarray(levels.transpose(1, 2, 0)))
 
 
 def data_url(image: Image.Image, *, lossless: bool = False) -> str:
-    """A picture as a data URL: PNG for a grey one and where nothing may be lost, WebP otherwise."""
+    """A picture as a data URL: a PNG if it is grey or must be lossless, otherwise WebP."""
     kind, options = ("png", {}) if lossless or image.mode == "L" else ("webp", {"quality": 75})
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)

@@ -1,8 +1,8 @@
 """Requests of the page: results, maps, tests of a heatmap, tokens, the logit lens, and the models of its menu.
 
-The page calls ``handle`` and gets the result, or the progress of the job that computes it; then it sends the same
-request again. A request contains everything that is needed to compute its result, so nothing has to be started,
-numbered or cancelled, equal requests of several visitors share one job, and any server can respond.
+The page calls ``handle`` and gets the result, or the progress of its job and then sends the same request again. A
+request contains everything that is needed to compute its result, so nothing has to be started or cancelled, equal
+requests share a job, and any server can respond.
 """
 
 from collections.abc import Hashable
@@ -25,15 +25,17 @@ from vit_demo.weights import Preset
 T = TypeVar("T")
 
 POLL_SECONDS = 0.4
-"""How long one call waits for the result before it returns the progress."""
+"""How long a call waits for the result before it returns the progress."""
 
 POLLS_WITHOUT_PROGRESS = 3
-"""How often one call waits as long for a job that has no progress to return, such as a quick one that is queued:
-waiting costs a busy server less than the same request once more. Not longer, because a browser has six connections,
-and requests for a picture that has changed meanwhile occupy them until they return."""
+"""How often a call waits for a job without progress, such as a quick one in the queue.
+
+Waiting costs a busy server less than another request. But a browser has only six connections, which requests for an
+earlier picture occupy until they return.
+"""
 
 REPLY_CACHE_BYTES = 16 << 20
-"""Replies to the page, compressed."""
+"""Size of the cache of compressed replies."""
 
 _replies: ByteCache[bytes] = ByteCache(REPLY_CACHE_BYTES, len)
 
@@ -48,32 +50,28 @@ async def handle(request: Any) -> bytes:
 
     Returns:
         A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
-        would fail again; or ``{"done", "total"}`` while the result is being computed (``total`` is 0 if it is not
-        known): then the caller sends the same request again.
+        would fail again; or ``{"done", "total"}`` while the result is being computed, with a ``total`` of 0 if it is
+        not known. In that case the caller sends the same request again.
     """
     try:
-        found = await _reply_or_job(request)
-        return await _poll(found) if isinstance(found, Job) else found
+        reply = await _reply_or_job(request)
+        return await _poll(reply) if isinstance(reply, Job) else reply
     except Unfinished as progress:
         done, total = progress.args
         return pack({"done": done, "total": total})
     except Cancelled:
         return pack({"done": 0, "total": 0})
     except Exception as error:
-        # The same picture would be refused again; of all other errors the cause may be gone by then.
+        # The same picture would be refused again; any other cause may be gone by then.
         return pack({"error": message_of(error)} | ({"retry": False} if isinstance(error, ImageError) else {}))
 
 
 class Unfinished(Exception):
-    """A job is still running; its arguments are how much of it is done, and of how much."""
+    """A job is still running; the arguments are ``done`` and ``total``."""
 
 
 async def _poll(job: Job[T]) -> T:
-    """The result of a job.
-
-    Raises:
-        Unfinished: If it takes longer than one call waits.
-    """
+    """Waits for the result of a job as long as a call may; then raises ``Unfinished``."""
     for _ in range(POLLS_WITHOUT_PROGRESS):
         if await job.poll_async(POLL_SECONDS):
             return job.result()
@@ -83,7 +81,7 @@ async def _poll(job: Job[T]) -> T:
 
 
 async def _find_preset(name: str) -> Preset:
-    """A visitor's preset; if it must be downloaded, this takes several requests."""
+    """A preset for a visitor; a download takes several requests."""
     preset = visitor_presets.ready(name)
     return await _poll(visitor_presets.prepare(name)) if preset is None else preset
 
@@ -107,8 +105,7 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         {name: value for name, value in request.items() if value is not None} | {"source": source}
     )
     key: Hashable = ("request", source.key, kind, parsed)
-    reply = _replies.get(key)
-    if reply is not None:
+    if (reply := _replies.get(key)) is not None:
         return reply
     engine = get_engine()
     preset = await _find_preset(source.name)
@@ -117,7 +114,7 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
     slow = KINDS[kind].many_passes or (isinstance(parsed, MapRequest) and parsed.is_slow)
 
     def work() -> bytes:
-        _replies.put(key, found := pack({"result": KINDS[kind].compute(requested, parsed)}))
-        return found
+        _replies.put(key, packed := pack({"result": KINDS[kind].compute(requested, parsed)}))
+        return packed
 
     return engine.jobs.submit(key, work, source.source.pool(preset, slow=slow), job_bytes(preset, size, slow=slow))

@@ -1,18 +1,18 @@
-"""The tokens of a block for the page: sent once, so that hovering a patch or another k costs no request.
+"""The tokens of a block for the page, sent once, so that hovering over a patch or changing k takes no request.
 
-What is sent, base64 of little-endian arrays, for T tokens of one picture or of two together:
+The reply for T tokens, of one picture or of two together, has arrays as base64 of little-endian bytes:
 
 - ``levels`` int16 ``[T, K]`` and ``peaks`` float32 ``[K]``, where component = levels / 32767 * peak; ``mean`` float32
   ``[K]``, ``offsets`` and ``lengths`` float32 ``[T]``: see ``features.ReducedTokens``, from which cosine similarity is
   exact to 0.001; ``scale``; ``shares`` of the first three;
 - ``foreground``: PCA of the foreground alone, ``scores`` float32 ``[T, 3]``, NaN for the background, and ``shares``;
-- ``segments`` uint8 ``[k, T]``: those of k-means for one segment, two, and so on, up to twelve;
-- ``lowest``: the cosine similarity that a tenth of all pairs stay below, where the colours begin;
-- ``width``: D, the numbers of a token;
+- ``segments`` uint8 ``[k, T]``: k-means with one segment, two, and so on, up to twelve;
+- ``lowest``: the tenth percentile of the cosine similarities of all pairs, where the colours begin;
+- ``width``: D, the length of a token;
 - ``norms`` float32 ``[T]``, and ``outliers``, the indices of the tokens that are far longer than the rest;
-- ``classes`` uint32 and ``probabilities`` float32, ``[T, 3]``: what the head makes of each token alone, most likely
-  first; ``names`` of the classes that occur; all empty for a model without classes;
-- ``pictures``: for each its ``grid``, ``dropped`` patches, ``size`` and, for the second, the ``image`` as a data URL.
+- ``classes`` uint32 and ``probabilities`` float32, ``[T, 3]``: what the head predicts from each token alone, most
+  likely first; ``names`` of these classes; all empty for a model without classes;
+- ``pictures``: the ``grid``, ``dropped`` patches and ``size`` of each, and the ``image`` of the second as a data URL.
 
 K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that its 100 patches take 27 kB.
 """
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 MAX_SENT_TOKENS = 4096
-"""Patches, of both pictures together, whose tokens the page gets in one reply."""
+"""Number of patches, of both pictures together, whose tokens fit in a reply."""
 
 CLASSES = 3
-"""The most likely classes of a patch that are sent."""
+"""Number of classes that are sent for each patch."""
 
 _FULL_LEVEL = 32767
 _SAMPLE = 512
@@ -53,7 +53,7 @@ class TokenRequest:
 
     Attributes:
         block: From 0.
-        other: A second picture, in the same model at the same patch size; None for none.
+        other: A second picture, for the same model and patch size, or None.
     """
 
     block: int
@@ -63,8 +63,7 @@ class TokenRequest:
     def parse(cls, fields: Json) -> TokenRequest:
         """Checks the fields of a request; ``InputError`` if one is not valid.
 
-        ``other`` is the picture of a source, as in ``payload.source_of``; it gets model, patch size and fit of the
-        first, ``source``.
+        ``other`` has a picture as in ``payload.source_of``, and gets the model, patch size and fit of ``source``.
         """
         block = parse.integer(fields.get("block"), "block", 0, 1000)
         other = fields.get("other")
@@ -86,14 +85,14 @@ def tokens_result(requested: RequestedResult, request: TokenRequest) -> Json:
 
 
 def token_payload(results: list[Exploration], block: int) -> Json:
-    """What this module sends, for one or two results of one model; ``InputError`` as of ``tokens_result``."""
+    """The reply for one or two results of one model; raises the same errors as ``tokens_result``."""
     if sum(rows * columns for rows, columns in (result.grid for result in results)) > MAX_SENT_TOKENS:
         raise InputError("These are too many patches to compare: choose a larger patch size, or one picture.")
     depth = patch_features.depth_after(results[0], block)
-    found = [patch_features.patch_tokens(result) for result in results]
+    tokens = [patch_features.patch_tokens(result) for result in results]
 
     def joined(name: str) -> np.ndarray:
-        return np.concatenate([getattr(each, name)[depth].numpy() for each in found])
+        return np.concatenate([getattr(part, name)[depth].numpy() for part in tokens])
 
     reduced = features.reduce_tokens(joined("tokens"))
     seeds = features.choose_seeds(reduced.main)
@@ -107,7 +106,7 @@ def token_payload(results: list[Exploration], block: int) -> Json:
         "offsets": encode(reduced.offsets),
         "lengths": encode(reduced.lengths),
         "scale": reduced.scale,
-        "width": found[0].tokens.shape[2],
+        "width": tokens[0].tokens.shape[2],
         "shares": reduced.shares[:3].tolist(),
         "foreground": _foreground(reduced.main, edges),
         "segments": encode(np.stack(segments).astype(np.uint8)),
@@ -122,14 +121,14 @@ def token_payload(results: list[Exploration], block: int) -> Json:
 
 
 def _levels(components: np.ndarray) -> dict[str, str]:
-    """Components as whole numbers, each relative to its own peak: as short as half precision, and more precise."""
+    """Components as whole numbers relative to their peaks: as short as half precision, and more precise."""
     peaks = np.abs(components).max(0)
     shares = components / np.maximum(peaks, np.finfo(np.float32).tiny)
     return {"levels": encode((_FULL_LEVEL * shares).round().astype(np.int16)), "peaks": encode(peaks)}
 
 
 def _foreground(main: np.ndarray, edges: np.ndarray) -> Json:
-    """The principal components of the tokens that are not of the background, and their shares of the variance."""
+    """The principal components of the foreground, and their shares of the variance."""
     kept = features.foreground(main[:, 0], edges)
     scores = features.pca(main, 3, kept)
     total = max(main[kept].var(0).sum(), np.finfo(np.float32).tiny)

@@ -1,4 +1,4 @@
-"""The guided tour's requests: their fields checked, their numbers as JSON, and the code that each step shows."""
+"""Requests of the guided tour, and the code that each step shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class StepRequest:
-    """Which numbers of a result the tour shows.
+    """Which numbers of a result are wanted.
 
     Attributes:
         query: Index of a patch, row by row; None for the class token.
@@ -48,10 +48,9 @@ class StepRequest:
 
 
 def network_steps(result: Exploration, request: None = None) -> Json:
-    """What all patches share, with the shape of the network; see ``steps.describe_network``."""
+    """The numbers that all patches share, and the shape of the network; see ``steps.describe_network``."""
     config = result.preset.config
-    facts, found = result.run(steps.describe_network)
-    names = result.labels
+    facts, tensors = result.run(steps.describe_network)
     return {
         "network": {
             **facts,
@@ -65,9 +64,11 @@ def network_steps(result: Exploration, request: None = None) -> Json:
             "std": list(result.preset.std),
         },
         "labels": {
-            name: [names[i] for i in found[name].tolist()] for name in ("classes", "depth_class") if name in found
+            name: [result.labels[index] for index in tensors[name].tolist()]
+            for name in ("classes", "depth_class")
+            if name in tensors
         },
-        **_encoded(found),
+        **_encoded(tensors),
     }
 
 
@@ -90,9 +91,9 @@ def block_steps(result: Exploration, request: StepRequest) -> Json:
 
 
 def step_code() -> list[list[dict[str, str]]]:
-    """The lines that each of the eight steps shows, as they stand in the package and run for every picture.
+    """The lines of the package that each of the eight steps shows.
 
-    The fused kernel of the fourth step writes no attention down; after its call come the lines that compute the maps.
+    The fused kernel of the fourth step returns no attention, so the lines that compute the maps follow its call.
     """
     return [
         [_excerpt(ViT.forward_features, "p = self.patch_size", "height, width", "x = self.embed")],
@@ -118,11 +119,11 @@ def step_code() -> list[list[dict[str, str]]]:
 
 
 def _excerpt(function: Callable[..., Any], *starts: str) -> dict[str, str]:
-    """The lines of a function that begin with these words, in this order, and where they stand."""
+    """The lines of a function that begin with these words, in this order, and where they are."""
     lines = iter(inspect.getsource(function).splitlines())
-    found = [line for start in starts for line in [next((x for x in lines if x.strip().startswith(start)), "")] if line]
+    chosen = [next((line for line in lines if line.strip().startswith(start)), "") for start in starts]
     path = function.__module__.replace(".", "/") + ".py"
-    return {"where": f"{path}, {function.__qualname__}", "code": textwrap.dedent("\n".join(found))}
+    return {"where": f"{path}, {function.__qualname__}", "code": textwrap.dedent("\n".join(filter(None, chosen)))}
 
 
 def _check_patch(result: Exploration, patch: int) -> None:
@@ -133,12 +134,12 @@ def _check_patch(result: Exploration, patch: int) -> None:
         raise InputError(f"The patch {patch} was dropped, so it has no token: choose another.")
 
 
-def _encoded(found: steps.Numbers) -> Json:
-    """Each tensor as base64: whole numbers as int32, the compressed positions as float16, all others as float32."""
+def _encoded(tensors: steps.Numbers) -> Json:
+    """Tensors as base64: whole numbers as int32, the compressed positions as float16, all others as float32."""
 
     def array(tensor: torch.Tensor) -> np.ndarray:
         if tensor.dtype == torch.float16:
             return tensor.numpy()
         return tensor.to(torch.float32 if tensor.is_floating_point() else torch.int32).numpy()
 
-    return {name: encode(array(tensor)) for name, tensor in found.items()}
+    return {name: encode(array(tensor)) for name, tensor in tensors.items()}
