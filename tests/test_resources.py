@@ -8,7 +8,7 @@ import runpy
 import pytest
 
 from vit_demo import resources
-from vit_demo.inference import limits
+from vit_demo.service import limits
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sysconf"), reason="no such limits on this system")
 

@@ -18,11 +18,11 @@ from vit_demo.accelerator import device_name
 from vit_demo.checks import whole_number
 from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.images import ImageSource
-from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
+from vit_demo.service.engine import Engine, get_engine
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
