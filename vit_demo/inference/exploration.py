@@ -14,7 +14,7 @@ from PIL import Image
 from torch import Tensor
 
 from vit_demo import images, inference, metrics, render
-from vit_demo.defaults import Direction
+from vit_demo.defaults import OPACITY, Direction
 from vit_demo.errors import InputError
 from vit_demo.inference import heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
@@ -246,7 +246,7 @@ class Exploration:
         return self.run(metrics.randomization, target, method, slow=True, progress=progress, **options)
 
     def overlay(
-        self, values: NDArray[np.floating], alpha: float = 0.6, method: str | None = None, *, smooth: bool = False
+        self, values: NDArray[np.floating], alpha: float = OPACITY, method: str | None = None, *, smooth: bool = False
     ) -> Image.Image:
         """A map over the picture, scaled by its largest value for show, as an RGB image at display size.
 
