@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from benchmarks.explicit import Explicit
 from vit_demo.errors import InputError
-from vit_demo.inference.explore import preprocessing_of
+from vit_demo.weights.hub.preprocessing import preprocessing_of
 from vit_demo.methods import attention_matrix
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.targets import pooling_weights
