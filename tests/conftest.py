@@ -16,8 +16,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vit_demo.inference.engine import _engines
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.service.engine import _engines
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.web.guard import uploads
 

@@ -18,11 +18,10 @@ from vit_demo.checks import find_device, path_or_name, whole_number
 from vit_demo.errors import InputError, LabelError, PresetError
 from vit_demo.images import ImageSource
 from vit_demo.inference import maps
-from vit_demo.inference.cache import ByteCache
+from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import forward_batch, retry_with_less_memory, run_on
 from vit_demo.inference.inputs import Fit, ModelInput, Transform, check_fit, read_input, read_picture
-from vit_demo.inference.limits import MODEL_BYTES
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.trace import TracedViT, adapt

@@ -1,10 +1,8 @@
-"""What runs on a network: one forward pass, here or in another process (``vit_demo.serve`` does so with Ray)."""
+"""What runs on a network: a forward pass of one image or of several, within the memory that there is."""
 
-import pickle
 import time
-from collections.abc import Callable, Mapping
-from io import BytesIO
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -12,11 +10,8 @@ from torch import Tensor, nn
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
-from vit_demo.inference.job import report
-from vit_demo.inference.limits import Pool
-from vit_demo.methods import Progress, memory_budget
+from vit_demo.methods import memory_budget
 from vit_demo.trace import Recording, TracedViT
-from vit_demo.weights import Preset
 
 T = TypeVar("T")
 
@@ -80,13 +75,6 @@ def run_on(
     return to_cpu(function(model, *there[:count], **dict(zip(options, there[count:], strict=True))))
 
 
-def report_to(progress: Progress | None, done: int, total: int) -> None:
-    """Reports progress to the job that this thread runs, and to a caller if there is one."""
-    report(done, total)
-    if progress is not None:
-        progress(done, total)
-
-
 def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.device) -> T:
     """Runs a function on a device; if memory runs out, again in smaller chunks, and finally on the CPU."""
     try:
@@ -113,55 +101,6 @@ def _is_out_of_memory(error: RuntimeError) -> bool:
 
 def _free_memory(device: torch.device) -> None:
     getattr(getattr(torch, device.type, None), "empty_cache", lambda: None)()
-
-
-class Call(NamedTuple):
-    """A function on a network of a preset, as ``Engine.run_on_model`` takes it; ``slow`` if it takes many passes."""
-
-    preset: Preset
-    patch_size: int
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
-    slow: bool
-
-
-class Backend(Protocol):
-    """Runs functions on networks in other processes."""
-
-    @property
-    def pools(self) -> Mapping[str, Pool]:
-        """As ``limits.POOLS``, for an engine whose threads only wait."""
-
-    @property
-    def device(self) -> str:
-        """Where networks run, in a few words for people."""
-
-    def execute(self, call: Call) -> Any:
-        """Runs a function on a network; what it raises is raised here."""
-
-
-def encode(value: Any) -> bytes:
-    """Serializes a call or its result for another process of the same program.
-
-    A tensor is copied without the storage that it is a view of: q, k and v of a trace are views of one tensor, which
-    would be sent three times.
-    """
-    buffer = BytesIO()
-    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
-    return buffer.getvalue()
-
-
-def decode(data: bytes) -> Any:
-    """The value of ``encode``; from processes of this program only, because pickles can run any code."""
-    return pickle.loads(data)
-
-
-class _Pickler(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or value.dtype == torch.bfloat16:  # which numpy does not have
-            return NotImplemented
-        return torch.from_numpy, (value.detach().cpu().contiguous().numpy(),)
 
 
 @torch.no_grad()

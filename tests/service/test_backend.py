@@ -9,9 +9,10 @@ import torch
 from vit_demo.errors import LabelError
 from vit_demo.inference import patch_features
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.engine import Engine
-from vit_demo.inference.forward import decode, encode, forward_batch, forward_with_trace
-from vit_demo.inference.limits import POOLS
+from vit_demo.inference.forward import forward_batch, forward_with_trace
+from vit_demo.service.backend import decode, encode
+from vit_demo.service.engine import Engine
+from vit_demo.service.limits import POOLS
 from vit_demo.trace import Recording
 from vit_demo.web.catalog.example_digits import example_picture
 
