@@ -40,6 +40,11 @@ def pytest_sessionfinish() -> None:
     gc.unfreeze()
 
 
+def pytest_sessionstart() -> None:
+    """Fixtures of a whole module run on one thread, too."""
+    torch.set_num_threads(1)
+
+
 @pytest.fixture(autouse=True)
 def _seeded_on_one_thread() -> Iterator[None]:
     """Tensors this small lose more to the hand-over between threads than they gain."""

@@ -116,17 +116,11 @@ class Models:
     def _forward_together(self, preset: Preset, patch_size: int, group: list[tuple[int, Call]]) -> dict[int, bytes]:
         """The results of one pass; those that failed are left out."""
         pixels = torch.cat([call.arguments[0] for _, call in group])
-        started = time.perf_counter()
         try:
             results = self._engine.run_on_model(preset, patch_size, forward_batch, pixels)
         except InputError:
             return {}
-        seconds = time.perf_counter() - started
-        return {
-            index: encode(((logits, trace, seconds), None))
-            for (index, _), (logits, trace) in zip(group, results, strict=True)
-            if torch.isfinite(logits).all()
-        }
+        return {index: encode((result, None)) for (index, _), result in zip(group, results, strict=True)}
 
 
 class RayBackend:

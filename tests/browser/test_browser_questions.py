@@ -21,7 +21,7 @@ ANSWERS = {
         ".terms: Smaller patches give a finer map, but more tokens, and attention compares every pair of them."
     ),
     "How can one tell whether a heatmap is faithful?": (
-        ".faithfulness: A heatmap is faithful if its strongest patches matter most to the prediction. "
+        ".faithfulness: A heatmap is faithful if its strongest patches matter most to 7. "
         "So they are removed first (deletion) or inserted first (insertion), and the probability of 7 is compared"
     ),
     "What is the class token for?": (

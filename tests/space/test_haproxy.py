@@ -51,12 +51,12 @@ def proxy(tmp_path):
     """Starts HAProxy with one of the configurations and other addresses; gives its own."""
     running = []
 
-    def start(name: str, *servers: ThreadingHTTPServer) -> str:
+    def start(name: str, *servers: ThreadingHTTPServer, timeout: str = "300ms") -> str:
         port = free_port()
         text = (FOLDER / name).read_text().replace("bind :8080", f"bind 127.0.0.1:{port}")
         for given in ("http-request 10s", "http-keep-alive 15s"):
             assert f"timeout {given}" in text
-            text = text.replace(given, f"{given.split()[0]} 300ms")  # shorter, for the test
+            text = text.replace(given, f"{given.split()[0]} {timeout}")  # shorter, for most tests
         ports = iter([server.server_port for server in servers])
         text = re.sub(r"(server \w+ 127\.0\.0\.1:)\d+", lambda found: f"{found[1]}{next(ports)}", text)
         (tmp_path / name).write_text(text)
@@ -144,7 +144,7 @@ def test_bodies_that_are_slow_or_in_chunks_reach_no_server(proxy, name):
 
 @pytest.mark.parametrize("name", ["pages.cfg", "ray.cfg"])
 def test_an_address_has_a_limit_of_connections(proxy, name):
-    address = urlsplit(proxy(name, serve("one"), serve("two")))
+    address = urlsplit(proxy(name, serve("one"), serve("two"), timeout="60s"))
     with ExitStack() as stack:
         opened, statuses = [], []
         for _ in range(130):

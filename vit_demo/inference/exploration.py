@@ -83,9 +83,10 @@ class Exploration:
         fit: Fit,
         run_on_model: RunOnModel,
         where: Callable[[torch.device], str],
+        done: tuple[Tensor, Recording, float] | None = None,
     ) -> Exploration:
-        """The result of a forward pass; ``where`` names the device that it ran on."""
-        logits, trace, seconds = run_on_model(forward_with_trace, given.pixels)
+        """The result of a forward pass, or of one that is done; ``where`` names the device that it ran on."""
+        logits, trace, seconds = done or run_on_model(forward_with_trace, given.pixels)
         return cls(
             preset=preset,
             patch_size=patch_size,

@@ -52,8 +52,7 @@ def forward_with_trace(
         trace, started = Recording(), time.perf_counter()
         logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
         seconds = min(seconds, time.perf_counter() - started)
-    if not torch.isfinite(logits).all():
-        raise CheckpointError("The model's output is not a number, so its weights cannot be used: choose another.")
+    _check_finite(logits)
     # Without classes the output is the pooled vector, of which nothing is left here.
     return logits[: model.config.num_classes], trace, seconds
 
@@ -105,14 +104,24 @@ def _free_memory(device: torch.device) -> None:
 
 
 @torch.no_grad()
-def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
-    """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``."""
-    trace = Recording()
+def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording, float], ...]:
+    """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``.
+
+    Its seconds are an image's share.
+    """
+    trace, started = Recording(), time.perf_counter()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
+    seconds = (time.perf_counter() - started) / len(pixels)
+    _check_finite(logits)
     found = []
     for index in range(len(pixels)):
         q, k, v = ([tensor[index : index + 1] for tensor in kept] for kept in (trace.q, trace.k, trace.v))
         pooling = None if trace.pooling is None else trace.pooling[index : index + 1]
-        one = Recording(trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
-        found.append((logits[index, : model.config.num_classes], one))
+        part = Recording(trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
+        found.append((logits[index, : model.config.num_classes], part, seconds))
     return tuple(found)
+
+
+def _check_finite(logits: Tensor) -> None:
+    if not torch.isfinite(logits).all():
+        raise CheckpointError("The model's output is not a number, so its weights cannot be used: choose another.")

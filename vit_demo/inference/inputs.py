@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from vit_demo import images
 from vit_demo.defaults import FITS, Fit
-from vit_demo.errors import PresetError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
@@ -20,6 +23,9 @@ def check_fit(fit: str) -> None:
     if fit not in FITS:
         raise PresetError(f"There is no fit {fit!r}: choose one of {', '.join(FITS)}.")
 
+
+Transform = Callable[..., Any]
+"""From a picture to the input of a network."""
 
 Picture = Image.Image | NDArray[np.uint8]
 """An upright RGB image of any size, or a digit as MNIST has it: uint8 ``[28, 28]``, white on black."""
@@ -36,6 +42,35 @@ DISPLAY_SIZE = 448
 
 THUMBNAIL_SIZE = 192
 """Longest side, in pixels, of the small copy of the whole photo."""
+
+
+def read_picture(image: images.ImageSource) -> Image.Image:
+    """A trusted picture, decoded in this process; ``ImageError`` if it cannot be."""
+    return images.read_image(image, trusted=True)
+
+
+def read_input(
+    image: images.ImageSource | Tensor, transform: Transform | None
+) -> tuple[Tensor | None, Image.Image | None]:
+    """The input of a network ``[C, height, width]``, or else the picture that becomes it."""
+    if isinstance(image, Tensor):
+        pixels = image
+    else:
+        picture = read_picture(image)
+        if transform is None:
+            return None, picture
+        processor = getattr(transform, "image_processor", transform)
+        if hasattr(processor, "preprocess"):  # of transformers
+            pixels = processor(picture, return_tensors="pt")["pixel_values"]
+        else:
+            pixels = transform(picture)
+    if isinstance(pixels, Tensor) and pixels.dim() == 4 and len(pixels) == 1:
+        pixels = pixels[0]
+    if not isinstance(pixels, Tensor) or pixels.dim() != 3 or not pixels.numel():
+        raise InputError("The input of a network is one picture, a tensor [C, H, W].")
+    if not pixels.is_floating_point() or not torch.isfinite(pixels).all():
+        raise InputError("The input of a network is normalised: float, and every number finite.")
+    return pixels.detach(), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,3 +114,16 @@ class ModelInput:
         small = photo.copy()
         small.thumbnail((THUMBNAIL_SIZE, THUMBNAIL_SIZE), Image.Resampling.LANCZOS)
         return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE, preset.mean), small)
+
+    @classmethod
+    def of_tensor(cls, pixels: Tensor) -> ModelInput:
+        """An input ``[C, height, width]`` as it is, and a picture from its darkest to its lightest number."""
+        height, width = pixels.shape[1:]
+        x = pixels.float().cpu()
+        x = (x - x.min()) / (x.max() - x.min()).clamp_min(1e-6)
+        x = x if len(x) == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
+        picture = Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
+        larger = [DISPLAY_SIZE * side // max(width, height) for side in (width, height)]
+        picture = picture.resize((max(1, larger[0]), max(1, larger[1])), Image.Resampling.NEAREST)
+        geometry = images.Geometry((width, height), (0, 0, width, height), (width, height), "squash")
+        return cls(pixels[None].float().cpu(), geometry, picture, picture)

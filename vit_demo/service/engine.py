@@ -22,7 +22,7 @@ from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_
 from vit_demo.checks import find_device, path_or_name
 from vit_demo.errors import InputError
 from vit_demo.inference import forward
-from vit_demo.inference.cache import ByteCache
+from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, ModelInput, check_fit, default_preset
 from vit_demo.resources import release_memory
@@ -30,7 +30,7 @@ from vit_demo.scores import Scores
 from vit_demo.service.backend import Backend, Call
 from vit_demo.service.job import Job, report, report_to
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
+from vit_demo.service.limits import POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
 from vit_demo.service.source import Source, pool_of
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, find_preset

@@ -54,9 +54,6 @@ MEMORY = min(1 << 30, memory_limit() // 8)
 RESULT_BYTES = min(96 << 20, memory_limit() // 32)
 """Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
 
-MODEL_BYTES = min(5 << 30, memory_limit() // 4)
-"""Limit of the models in memory; the least recently used one is evicted."""
-
 PREPARED_BYTES = 8 << 20
 """Limit of the cached presets of the Hub, whose configuration is then read once."""
 
