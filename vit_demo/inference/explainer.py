@@ -243,7 +243,7 @@ class _Named:
         key = (name, preset.repo, preset.revision, size, preset.scores, str(device))
         found = _networks.get(key)
         if found is None:
-            _networks.put(key, found := load_model(preset, self.patch_size).to(device))
+            _networks.put(key, found := load_model(preset, self.patch_size).to(device).keep_sizes())
         return found
 
     def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:

@@ -174,7 +174,7 @@ class Engine:
         def load() -> TracedViT:
             if preset.source != "bundled":
                 release_memory()  # of the models that the last one evicted
-            return load_model(preset, patch_size).to(self.device)
+            return load_model(preset, patch_size).to(self.device).keep_sizes()
 
         return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset))
 
