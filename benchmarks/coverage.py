@@ -25,7 +25,6 @@ from torch import Tensor, nn
 
 from benchmarks.explicit import Explicit
 from vit_demo.errors import InputError
-from vit_demo.inference.explore import preprocessing_of
 from vit_demo.methods import attention_matrix
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.targets import pooling_weights
@@ -34,6 +33,7 @@ from vit_demo.trace import Trace as PackageTrace
 from vit_demo.trace.structure import logits_of
 from vit_demo.weights import find_preset
 from vit_demo.weights.checkpoints import load_model
+from vit_demo.weights.hub.preprocessing import preprocessing_of
 
 MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
 TRANSFORMERS = {

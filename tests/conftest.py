@@ -16,8 +16,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vit_demo.inference.engine import _engines
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.service.engine import _engines
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.web.guard import uploads
 
@@ -38,6 +38,11 @@ def pytest_sessionfinish() -> None:
     for engine in _engines.values():
         engine.jobs.close(10)
     gc.unfreeze()
+
+
+def pytest_sessionstart() -> None:
+    """Fixtures of a whole module run on one thread, too."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

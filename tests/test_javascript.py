@@ -16,11 +16,11 @@ from PIL import Image
 
 import vit_demo
 from scripts import typescript
-from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Source
 from vit_demo.methods import METHODS
 from vit_demo.render import heat_colours, ink_on_paper
+from vit_demo.service.engine import Engine
+from vit_demo.service.source import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.requests.parse import ResultRequest

@@ -9,7 +9,7 @@ IMPORTS = [
     "import vit_demo; from vit_demo import methods",
     "from vit_demo.methods.relevance import relevance; import vit_demo",
     "import vit_demo; vit_demo.methods(); import vit_demo.methods.registry",
-    "import vit_demo.inference.engine, vit_demo; vit_demo.explore",
+    "import vit_demo.service.engine, vit_demo; vit_demo.explore",
     "from vit_demo import *; import vit_demo; assert methods() == vit_demo.methods()",
 ]
 

@@ -43,7 +43,7 @@ def zero_gpu(monkeypatch):
 
 
 def test_on_zero_gpu_a_small_network_stays_on_the_cpu_and_costs_no_quota(zero_gpu, monkeypatch):
-    from vit_demo.inference.engine import Engine
+    from vit_demo.service.engine import Engine
 
     monkeypatch.setattr("vit_demo.accelerator.ZERO_GPU_PARAMETERS", 10_000_000)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # as the `spaces` package does
@@ -54,7 +54,7 @@ def test_on_zero_gpu_a_small_network_stays_on_the_cpu_and_costs_no_quota(zero_gp
 
 
 def test_on_zero_gpu_only_the_pass_itself_runs_on_a_gpu(zero_gpu):
-    from vit_demo.inference.engine import Engine
+    from vit_demo.service.engine import Engine
 
     on_gpu = Engine("cpu").explore(SKETCH, "digits-tiny", 4)
     assert zero_gpu and zero_gpu[0] <= 60
@@ -78,7 +78,7 @@ def test_on_zero_gpu_only_the_pass_itself_runs_on_a_gpu(zero_gpu):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, as ZeroGPU does")
 def test_what_runs_in_the_fork_of_zero_gpu_takes_no_lock(zero_gpu):
     """ZeroGPU forks the server: a lock that another thread holds at that moment stays locked in the child forever."""
-    from vit_demo.inference.engine import Engine
+    from vit_demo.service.engine import Engine
 
     engine, forks = Engine("cpu"), []
 

@@ -26,10 +26,11 @@ from vit_demo.version import __version__
 
 if TYPE_CHECKING:
     from vit_demo import methods
-    from vit_demo.inference.engine import Engine
+    from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.exploration import Exploration
     from vit_demo.inference.explore import explore, explore_batch
     from vit_demo.model import ViT
+    from vit_demo.service.engine import Engine
     from vit_demo.trace import Trace, TracedViT
     from vit_demo.weights import Preset
 
@@ -38,6 +39,7 @@ __all__ = [
     "CheckpointError",
     "EmptyDrawingError",
     "Engine",
+    "Explainer",
     "Exploration",
     "ImageError",
     "InputError",
@@ -54,7 +56,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Engine": "vit_demo.inference.engine",
+    "Engine": "vit_demo.service.engine",
+    "Explainer": "vit_demo.inference.explainer",
     "Exploration": "vit_demo.inference.exploration",
     "Preset": "vit_demo.weights",
     "Trace": "vit_demo.trace",

@@ -31,6 +31,12 @@ METHOD_NAMES = (
 )
 """The registered methods in their order, for the command line's help, which does not wait for torch."""
 
+DEFAULT_METHOD = "libra_fullgrad"
+"""The map of a class, if no method is named: the most faithful of the quick ones; see ``docs/faithfulness.md``."""
+
+CLASSLESS_METHOD = "rollout"
+"""The map of the command line, if no method is named; it needs no classes, so every model has it."""
+
 Fit = Literal["crop", "squash", "keep"]
 """How a photo becomes the input: its centre square, squashed to a square, or whole on a rectangular grid."""
 
@@ -51,6 +57,9 @@ Baseline = Literal["mean", "blur", "black"]
 """What replaces a removed patch when a heatmap is tested."""
 
 BASELINES: tuple[Baseline, ...] = get_args(Baseline)
+
+NUM_STEPS = 14
+"""How many times patches are replaced, or returned, by deletion and insertion."""
 
 NUM_RANDOM_ORDERS = 5
 """Random orders with which deletion and insertion are compared."""

@@ -1,7 +1,7 @@
 """The page on a cluster, with Ray Serve: ``serve run vit_demo.serve:app``. Needs the extra ``serve``.
 
 Two deployments: replicas of the page, which decode pictures, keep results and answer browsers, and a pool of model
-replicas, which run the networks. What crosses between them is what ``inference.forward`` describes: module-level
+replicas, which run the networks. What crosses between them is what ``service.backend`` describes: module-level
 functions, an input, a trace. See ``docs/hosting.md``.
 """
 
@@ -23,9 +23,10 @@ from ray.serve.handle import DeploymentHandle
 
 from vit_demo.accelerator import device_name
 from vit_demo.errors import BusyError, InputError
-from vit_demo.inference.engine import Engine, install_engine
-from vit_demo.inference.forward import Call, decode, encode, forward_batch, forward_with_trace
-from vit_demo.inference.limits import POOLS
+from vit_demo.inference.forward import forward_batch, forward_with_trace
+from vit_demo.service.backend import Call, decode, encode
+from vit_demo.service.engine import Engine, install_engine
+from vit_demo.service.limits import POOLS
 from vit_demo.web.catalog.menu import default_photo_preset
 from vit_demo.web.server import asgi_app
 from vit_demo.weights import DEFAULT_PRESETS, Preset
@@ -115,17 +116,11 @@ class Models:
     def _forward_together(self, preset: Preset, patch_size: int, group: list[tuple[int, Call]]) -> dict[int, bytes]:
         """The results of one pass; those that failed are left out."""
         pixels = torch.cat([call.arguments[0] for _, call in group])
-        started = time.perf_counter()
         try:
             results = self._engine.run_on_model(preset, patch_size, forward_batch, pixels)
         except InputError:
             return {}
-        seconds = time.perf_counter() - started
-        return {
-            index: encode(((logits, trace, seconds), None))
-            for (index, _), (logits, trace) in zip(group, results, strict=True)
-            if torch.isfinite(logits).all()
-        }
+        return {index: encode((result, None)) for (index, _), result in zip(group, results, strict=True)}
 
 
 class RayBackend:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from vit_demo.inference.engine import get_engine
 from vit_demo.methods import METHODS
+from vit_demo.service.engine import get_engine
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.weights import PRESETS
 

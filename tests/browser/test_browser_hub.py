@@ -13,7 +13,7 @@ import timm
 import torch
 from safetensors.torch import save
 
-from vit_demo.inference.engine import _engines
+from vit_demo.service.engine import _engines
 from vit_demo.weights import PRESETS
 from vit_demo.weights.imagenet import IMAGENET_LABELS
 
@@ -94,7 +94,7 @@ def test_a_slow_download_has_progress_and_cancel_and_leaves_the_page_alone(photo
         finally:
             stopped.set()
 
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
+    monkeypatch.setattr("vit_demo.service.engine.fetch_files", slowly)
     before = wait_for_prediction(photos, 6)
     photos.get_by_role("button", name="Switch to ViT-S/16: 1,000 classes, 88 MB").click()
     photos.get_by_text("Downloading ViT-S/16, 1,000 classes: 40 of 88 MB, 45 %").wait_for()

@@ -17,7 +17,7 @@ from gradio_client import Client, handle_file
 from timm.models import save_for_hf
 
 import vit_demo
-from vit_demo.inference.engine import _engines
+from vit_demo.service.engine import _engines
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
 from ..weights.hub_server import served

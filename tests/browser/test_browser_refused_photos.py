@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image
 
-from vit_demo.inference.engine import get_engine
+from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.guard import uploads
 

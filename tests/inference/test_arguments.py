@@ -123,7 +123,7 @@ def test_a_fork_has_threads_of_its_own(ex):
     picture = Image.fromarray(np.asarray(ex.image).T.copy())
     child = os.fork()
     if child == 0:
-        runner = vit_demo.inference.engine.get_engine().jobs
+        runner = vit_demo.service.engine.get_engine().jobs
         os._exit(0 if runner.run("a", lambda: picture.size, "digits") == picture.size else 1)
     deadline = time.monotonic() + 20
     status = (0, 0)

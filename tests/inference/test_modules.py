@@ -10,9 +10,9 @@ from torch import nn
 
 import vit_demo
 from vit_demo.errors import InputError, LabelError, PresetError
-from vit_demo.inference.explore import preprocessing_of
 from vit_demo.trace import adapt
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+from vit_demo.weights.hub.preprocessing import preprocessing_of
 
 from ..trace.networks import NETWORKS, own, timm_vit, torchvision_network
 
@@ -39,20 +39,20 @@ def test_a_tensor_is_the_input_as_it_is(pixels):
     np.testing.assert_allclose(ex.drop_patches([(0, 0), (0, 1)]).logits, less, atol=1e-6)
 
 
-def test_many_images_are_explained_one_after_the_other(pixels):
+def test_many_images_are_read_when_their_turn_comes(pixels):
     module, seen = own(), []
 
     def pictures():
-        for each in (pixels, -pixels):
+        for each in (pixels, -pixels, pixels / 2):
             seen.append(each)
             yield each
 
-    found = vit_demo.explore_batch(pictures(), module, labels=NAMES)
+    found = vit_demo.explore_batch(pictures(), module, labels=NAMES, batch_size=2)
     assert not seen
-    for image in (pixels, -pixels):
+    for number, image in enumerate((pixels, -pixels, pixels / 2)):
         ex = next(found)
-        assert torch.equal(seen[-1], image) and ex.labels == NAMES
-        np.testing.assert_array_equal(ex.logits, vit_demo.explore(image, module).logits)
+        assert len(seen) == (2 if number < 2 else 3) and ex.labels == NAMES
+        np.testing.assert_allclose(ex.logits, vit_demo.explore(image, module).logits, atol=1e-5)
     assert next(found, None) is None
 
 
@@ -155,7 +155,10 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
 
 
 def test_a_name_may_be_given_as_model_or_preset():
-    assert vit_demo.explore(CAT, "photos-tiny") is vit_demo.explore(CAT, preset="photos-tiny")
+    ex = vit_demo.explore(CAT, preset="photos-tiny")
+    np.testing.assert_array_equal(vit_demo.explore(CAT, "photos-tiny").logits, ex.logits)
+    with pytest.raises(InputError, match="only one of both"):
+        vit_demo.explore(CAT, "photos-tiny", preset="digits-tiny")
 
 
 def test_a_rectangle_is_taken_by_a_network_that_takes_it(pixels):

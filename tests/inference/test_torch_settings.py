@@ -14,10 +14,10 @@ import torch
 import vit_demo
 from vit_demo import methods, metrics
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import _engines
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS
 from vit_demo.model import ViT
+from vit_demo.service.engine import _engines
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.web.catalog.example_digits import example_picture
 

@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from vit_demo.cli import main
-from vit_demo.inference.engine import _engines
+from vit_demo.service.engine import _engines
 from vit_demo.web import server
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import uploads
@@ -34,7 +34,7 @@ SLOW = """
 import gc
 import time
 from vit_demo import methods
-from vit_demo.inference.job import report
+from vit_demo.service.job import report
 from vit_demo.web.server import launch
 from dataclasses import replace
 
@@ -161,7 +161,7 @@ def damaged(tmp_path, monkeypatch):
     for name in ("photos-tiny", "digits-small"):
         path = folder / f"{name}.safetensors"
         path.write_bytes(path.read_bytes()[:-1000])
-    monkeypatch.setattr("vit_demo.inference.engine.load_model", partial(load_model, folder=folder))
+    monkeypatch.setattr("vit_demo.service.engine.load_model", partial(load_model, folder=folder))
     _engines.clear()
     yield
     _engines.clear()

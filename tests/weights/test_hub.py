@@ -17,7 +17,7 @@ from huggingface_hub import constants
 
 import vit_demo
 from vit_demo.errors import CheckpointError, PresetError
-from vit_demo.inference.job import Cancelled
+from vit_demo.service.job import Cancelled
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.download import MissingFileError, _progress_bar, fetch

@@ -13,8 +13,8 @@ from PIL import Image
 
 import vit_demo
 from vit_demo.cli import main
-from vit_demo.inference.engine import Engine, _engines, get_engine
-from vit_demo.inference.inputs import Source
+from vit_demo.service.engine import Engine, _engines, get_engine
+from vit_demo.service.source import Source
 from vit_demo.web.api import endpoints as api
 from vit_demo.web.catalog import menu
 from vit_demo.web.frontend.components import Inputs
@@ -120,7 +120,7 @@ def test_the_page_gets_the_progress_of_a_download_in_bytes(cats, monkeypatch):
         progress("model.safetensors", 1_000_000, 3_000_000)
         assert go_on.wait(10)
 
-    monkeypatch.setattr("vit_demo.inference.engine.fetch_files", slowly)
+    monkeypatch.setattr("vit_demo.service.engine.fetch_files", slowly)
     sent = {"kind": "model", "name": cats}
     while (reply := handle(sent)) != {"done": 1_000_000, "total": 3_000_000}:
         assert reply == {"done": 0, "total": 0} or set(reply) == {"done", "total"}
@@ -173,7 +173,7 @@ def test_patch_sizes_that_were_never_trained_are_said():
 
 
 def test_old_models_are_evicted_from_memory(cats, headless, photo, monkeypatch):
-    monkeypatch.setattr("vit_demo.inference.engine.MODEL_BYTES", 3_500_000)  # the first alone holds 2.4 MB
+    monkeypatch.setattr("vit_demo.service.engine.MODEL_BYTES", 3_500_000)  # the first alone holds 2.4 MB
     engine = Engine("cpu")
     engine.explore(photo, cats)
     assert [key[0] for key in engine._models.list_keys()] == [cats]

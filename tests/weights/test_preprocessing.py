@@ -16,7 +16,7 @@ from torch import nn
 
 import vit_demo
 from vit_demo.images import preprocess, read_image
-from vit_demo.inference.explore import GIVEN
+from vit_demo.inference.explainer import GIVEN
 from vit_demo.weights import find_preset
 from vit_demo.weights.hub.preprocessing import CLIP, PREPARED, PUBLISHED, Preprocessing, preprocessing_of
 from vit_demo.weights.hub.preprocessing import IMAGENET_DEFAULT as IMAGENET

@@ -56,8 +56,8 @@ def run(options: argparse.Namespace) -> None:
     if others:
         raise InputError(f"{options.image} stands for several pictures: compare takes one.")
     from vit_demo.images import read_image
-    from vit_demo.inference.engine import get_engine
     from vit_demo.inference.inputs import default_preset
+    from vit_demo.service.engine import get_engine
 
     methods = parser.chosen_methods(options)
     image = read_image(picture.read())

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> bool:
     if out is not None:
         output.make_folder(out)
     from vit_demo.cli.report import Report
-    from vit_demo.inference.engine import get_engine
+    from vit_demo.service.engine import get_engine
 
     methods = parser.chosen_methods(options)
     choices = parser.map_options(options, methods)

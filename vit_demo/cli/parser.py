@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vit_demo.defaults import DIGITS_PRESET, DIRECTIONS, FITS, METHOD_NAMES, PHOTOS_PRESET
+from vit_demo.defaults import CLASSLESS_METHOD, DIGITS_PRESET, DIRECTIONS, FITS, METHOD_NAMES, PHOTOS_PRESET
 from vit_demo.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     """Adds ``--method``, ``--label``, ``--against`` and ``--fit``."""
     command.add_argument(
         "--method", type=names, action="extend", metavar="M[,M]",
-        help=f"one or more explanation methods (default: rollout): {', '.join(METHOD_NAMES)}",
+        help=f"one or more explanation methods (default: {CLASSLESS_METHOD}): {', '.join(METHOD_NAMES)}",
     )  # fmt: skip
     command.add_argument(
         "--label", metavar="CLASS", help="class to explain, for methods that depend on it (default: the predicted one)"
@@ -90,7 +90,7 @@ def chosen_methods(options: argparse.Namespace) -> list[Method]:
     """The methods of ``--method``, each once; classes may be given only where one of them depends on these."""
     from vit_demo.methods import find_method
 
-    methods = [find_method(name) for name in dict.fromkeys(options.method or ["rollout"])]
+    methods = [find_method(name) for name in dict.fromkeys(options.method or [CLASSLESS_METHOD])]
     applies = {
         "label": any(method.class_specific for method in methods),
         "against": any(method.compares_classes for method in methods),

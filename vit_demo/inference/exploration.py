@@ -14,7 +14,7 @@ from PIL import Image
 from torch import Tensor
 
 from vit_demo import images, inference, metrics, render
-from vit_demo.defaults import Direction
+from vit_demo.defaults import OPACITY, Direction
 from vit_demo.errors import InputError
 from vit_demo.inference import heatmaps, patch_features, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
@@ -83,9 +83,10 @@ class Exploration:
         fit: Fit,
         run_on_model: RunOnModel,
         where: Callable[[torch.device], str],
+        done: tuple[Tensor, Recording, float] | None = None,
     ) -> Exploration:
-        """The result of a forward pass; ``where`` names the device that it ran on."""
-        logits, trace, seconds = run_on_model(forward_with_trace, given.pixels)
+        """The result of a forward pass, or of one that is done; ``where`` names the device that it ran on."""
+        logits, trace, seconds = done or run_on_model(forward_with_trace, given.pixels)
         return cls(
             preset=preset,
             patch_size=patch_size,
@@ -246,7 +247,7 @@ class Exploration:
         return self.run(metrics.randomization, target, method, slow=True, progress=progress, **options)
 
     def overlay(
-        self, values: NDArray[np.floating], alpha: float = 0.6, method: str | None = None, *, smooth: bool = False
+        self, values: NDArray[np.floating], alpha: float = OPACITY, method: str | None = None, *, smooth: bool = False
     ) -> Image.Image:
         """A map over the picture, scaled by its largest value for show, as an RGB image at display size.
 

@@ -1,10 +1,8 @@
-"""What runs on a network: one forward pass, here or in another process (``vit_demo.serve`` does so with Ray)."""
+"""What runs on a network: a forward pass of one image or of several, within the memory that there is."""
 
-import pickle
 import time
-from collections.abc import Callable, Mapping
-from io import BytesIO
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -12,11 +10,8 @@ from torch import Tensor, nn
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
-from vit_demo.inference.job import report
-from vit_demo.inference.limits import Pool
-from vit_demo.methods import Progress, memory_budget
+from vit_demo.methods import memory_budget
 from vit_demo.trace import Recording, TracedViT
-from vit_demo.weights import Preset
 
 T = TypeVar("T")
 
@@ -57,8 +52,7 @@ def forward_with_trace(
         trace, started = Recording(), time.perf_counter()
         logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
         seconds = min(seconds, time.perf_counter() - started)
-    if not torch.isfinite(logits).all():
-        raise CheckpointError("The model's output is not a number, so its weights cannot be used: choose another.")
+    _check_finite(logits)
     # Without classes the output is the pooled vector, of which nothing is left here.
     return logits[: model.config.num_classes], trace, seconds
 
@@ -79,13 +73,6 @@ def run_on(
     there = [value.to(device) if isinstance(value, Tensor) else value for value in (*arguments, *options.values())]
     count = len(arguments)
     return to_cpu(function(model, *there[:count], **dict(zip(options, there[count:], strict=True))))
-
-
-def report_to(progress: Progress | None, done: int, total: int) -> None:
-    """Reports progress to the job that this thread runs, and to a caller if there is one."""
-    report(done, total)
-    if progress is not None:
-        progress(done, total)
 
 
 def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.device) -> T:
@@ -116,64 +103,25 @@ def _free_memory(device: torch.device) -> None:
     getattr(getattr(torch, device.type, None), "empty_cache", lambda: None)()
 
 
-class Call(NamedTuple):
-    """A function on a network of a preset, as ``Engine.run_on_model`` takes it; ``slow`` if it takes many passes."""
-
-    preset: Preset
-    patch_size: int
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
-    slow: bool
-
-
-class Backend(Protocol):
-    """Runs functions on networks in other processes."""
-
-    @property
-    def pools(self) -> Mapping[str, Pool]:
-        """As ``limits.POOLS``, for an engine whose threads only wait."""
-
-    @property
-    def device(self) -> str:
-        """Where networks run, in a few words for people."""
-
-    def execute(self, call: Call) -> Any:
-        """Runs a function on a network; what it raises is raised here."""
-
-
-def encode(value: Any) -> bytes:
-    """Serializes a call or its result for another process of the same program.
-
-    A tensor is copied without the storage that it is a view of: q, k and v of a trace are views of one tensor, which
-    would be sent three times.
-    """
-    buffer = BytesIO()
-    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(value)
-    return buffer.getvalue()
-
-
-def decode(data: bytes) -> Any:
-    """The value of ``encode``; from processes of this program only, because pickles can run any code."""
-    return pickle.loads(data)
-
-
-class _Pickler(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or value.dtype == torch.bfloat16:  # which numpy does not have
-            return NotImplemented
-        return torch.from_numpy, (value.detach().cpu().contiguous().numpy(),)
-
-
 @torch.no_grad()
-def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording], ...]:
-    """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``."""
-    trace = Recording()
+def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording, float], ...]:
+    """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``.
+
+    Its seconds are an image's share.
+    """
+    trace, started = Recording(), time.perf_counter()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
+    seconds = (time.perf_counter() - started) / len(pixels)
+    _check_finite(logits)
     found = []
     for index in range(len(pixels)):
         q, k, v = ([tensor[index : index + 1] for tensor in kept] for kept in (trace.q, trace.k, trace.v))
         pooling = None if trace.pooling is None else trace.pooling[index : index + 1]
-        one = Recording(trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
-        found.append((logits[index, : model.config.num_classes], one))
+        part = Recording(trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
+        found.append((logits[index, : model.config.num_classes], part, seconds))
     return tuple(found)
+
+
+def _check_finite(logits: Tensor) -> None:
+    if not torch.isfinite(logits).all():
+        raise CheckpointError("The model's output is not a number, so its weights cannot be used: choose another.")

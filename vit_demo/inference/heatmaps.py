@@ -9,13 +9,14 @@ import torch
 
 from vit_demo import metrics
 from vit_demo.checks import whole_number
-from vit_demo.defaults import IMPROBABLE
+from vit_demo.defaults import DEFAULT_METHOD, IMPROBABLE, NUM_RANDOM_ORDERS, NUM_STEPS, Baseline
 from vit_demo.errors import InputError
 from vit_demo.inference.sequence import as_map, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from vit_demo.inference.exploration import Exploration, Label, Query
 
@@ -95,11 +96,11 @@ def attention_maps(ex: Exploration, query: Query = None) -> NDArray[np.float32]:
 
 def faithfulness(
     ex: Exploration,
-    method: str | NDArray[np.floating] = "rollout",
-    steps: int = 14,
+    method: str | NDArray[np.floating] = DEFAULT_METHOD,
+    steps: int = NUM_STEPS,
     label: Label = None,
-    baseline: metrics.Baseline = "mean",
-    seeds: int = 5,
+    baseline: Baseline = "mean",
+    seeds: int = NUM_RANDOM_ORDERS,
     progress: Progress | None = None,
     *,
     against: Label = None,
@@ -124,18 +125,31 @@ def faithfulness(
         LabelError: If there is no such class.
     """
     target = ex.target(label)
-    options: dict[str, Any] = {
-        "against": None if against is None else other_class(ex, target, against),
-        "by_logit": bool(ex.preset.scores != "none" and ex.probabilities[target] < IMPROBABLE),
-        "steps": whole_number(steps, "The number of steps", 1),
-        "seeds": whole_number(seeds, "The number of random orders", 0),
-        "progress": progress,
-    }
-    replacement = metrics.baseline_image(baseline, ex.pixels, ex.patch_size, ex.preset.mean, ex.preset.std)
+    steps, seeds = whole_number(steps, "The number of steps", 1), whole_number(seeds, "The number of random orders", 0)
     if isinstance(method, str):
         compares = against is not None and find_method(method).compares_classes
         method = ex.heatmap(method, target, against=against if compares else None)
     values = as_map(ex, method)
     if not np.isfinite(values).all():
-        raise InputError("A value of this map is not a number: give each patch one.")
-    return ex.run(metrics.faithfulness, target, torch.from_numpy(values), replacement, slow=True, **options)
+        raise InputError("A value of this map is not a number: pass a number for each patch.")
+    order = torch.from_numpy(values)
+    return delete_and_insert(ex, order, target, baseline, against=against, steps=steps, seeds=seeds, progress=progress)
+
+
+def delete_and_insert(
+    ex: Exploration,
+    values: Tensor | int,
+    label: Label,
+    baseline: Baseline,
+    *,
+    against: Label = None,
+    **options: Any,
+) -> metrics.Faithfulness:
+    """Deletion and insertion in the order of a map ``[rows, cols]``, or in the random order of that number."""
+    target = ex.target(label)
+    replacement = metrics.baseline_image(baseline, ex.pixels, ex.patch_size, ex.preset.mean, ex.preset.std)
+    options |= {
+        "against": None if against is None else other_class(ex, target, against),
+        "by_logit": bool(ex.preset.scores != "none" and ex.probabilities[target] < IMPROBABLE),
+    }
+    return ex.run(metrics.faithfulness, target, values, replacement, slow=True, **options)

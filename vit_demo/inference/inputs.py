@@ -1,19 +1,20 @@
-"""From a picture to the input of a network, and where a picture can be read again."""
+"""From a picture to the input of a network."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from vit_demo import images
 from vit_demo.defaults import FITS, Fit
-from vit_demo.errors import PresetError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
@@ -22,6 +23,9 @@ def check_fit(fit: str) -> None:
     if fit not in FITS:
         raise PresetError(f"There is no fit {fit!r}: choose one of {', '.join(FITS)}.")
 
+
+Transform = Callable[..., Any]
+"""From a picture to the input of a network."""
 
 Picture = Image.Image | NDArray[np.uint8]
 """An upright RGB image of any size, or a digit as MNIST has it: uint8 ``[28, 28]``, white on black."""
@@ -40,43 +44,33 @@ THUMBNAIL_SIZE = 192
 """Longest side, in pixels, of the small copy of the whole photo."""
 
 
-def pool_of(preset: Preset, *, slow: bool = False) -> str:
-    """The pool for work on a model; nothing waits for one that a visitor brought but others of its kind."""
-    return ("slow" if slow else preset.task) if preset.trusted else "visitors"
+def read_picture(image: images.ImageSource) -> Image.Image:
+    """A trusted picture, decoded in this process; ``ImageError`` if it cannot be."""
+    return images.read_image(image, trusted=True)
 
 
-@dataclass(frozen=True)
-class Source:
-    """A picture that can be read again if its result has to be computed again.
-
-    Attributes:
-        identity: Equal identities mean equal pictures.
-        read: Reads it.
-        reference: The name under which its sender can refer to it; empty if there is none.
-        is_decoded: For a picture file of any size, whether it needs no decoding now, which can take seconds; None for
-            what is no such file.
-    """
-
-    identity: Hashable
-    read: Callable[[], Picture] = field(compare=False)
-    reference: str = field(default="", compare=False)
-    is_decoded: Callable[[], bool] | None = field(default=None, compare=False)
-
-    def pool(self, preset: Preset, *, slow: bool = False) -> str:
-        """The worker pool for one pass on this picture, or for many if they are ``slow``.
-
-        Nothing else waits for a file that must be decoded first.
-        """
-        if slow or self.is_decoded is None or not preset.trusted:
-            return pool_of(preset, slow=slow)
-        return "photos" if self.is_decoded() else "files"
-
-    @classmethod
-    def of(cls, image: images.ImageSource) -> Source:
-        """A picture that is read immediately, or ``ImageError``."""
-        picture = images.read_image(image)
-        digest = hashlib.sha256(picture.tobytes()).digest()
-        return cls((picture.size, digest), lambda: picture)
+def read_input(
+    image: images.ImageSource | Tensor, transform: Transform | None
+) -> tuple[Tensor | None, Image.Image | None]:
+    """The input of a network ``[C, height, width]``, or else the picture that becomes it."""
+    if isinstance(image, Tensor):
+        pixels = image
+    else:
+        picture = read_picture(image)
+        if transform is None:
+            return None, picture
+        processor = getattr(transform, "image_processor", transform)
+        if hasattr(processor, "preprocess"):  # of transformers
+            pixels = processor(picture, return_tensors="pt")["pixel_values"]
+        else:
+            pixels = transform(picture)
+    if isinstance(pixels, Tensor) and pixels.dim() == 4 and len(pixels) == 1:
+        pixels = pixels[0]
+    if not isinstance(pixels, Tensor) or pixels.dim() != 3 or not pixels.numel():
+        raise InputError("The input of a network is one picture, a tensor [C, H, W].")
+    if not pixels.is_floating_point() or not torch.isfinite(pixels).all():
+        raise InputError("The input of a network is normalised: float, and every number finite.")
+    return pixels.detach(), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,3 +114,16 @@ class ModelInput:
         small = photo.copy()
         small.thumbnail((THUMBNAIL_SIZE, THUMBNAIL_SIZE), Image.Resampling.LANCZOS)
         return cls(pixels, geometry, images.model_view(photo, geometry, DISPLAY_SIZE, preset.mean), small)
+
+    @classmethod
+    def of_tensor(cls, pixels: Tensor) -> ModelInput:
+        """An input ``[C, height, width]`` as it is, and a picture from its darkest to its lightest number."""
+        height, width = pixels.shape[1:]
+        x = pixels.float().cpu()
+        x = (x - x.min()) / (x.max() - x.min()).clamp_min(1e-6)
+        x = x if len(x) == 3 else x.mean(0, keepdim=True).expand(3, -1, -1)
+        picture = Image.fromarray((255 * x).round().byte().permute(1, 2, 0).contiguous().numpy().astype(np.uint8))
+        larger = [DISPLAY_SIZE * side // max(width, height) for side in (width, height)]
+        picture = picture.resize((max(1, larger[0]), max(1, larger[1])), Image.Resampling.NEAREST)
+        geometry = images.Geometry((width, height), (0, 0, width, height), (width, height), "squash")
+        return cls(pixels[None].float().cpu(), geometry, picture, picture)

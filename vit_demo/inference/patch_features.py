@@ -16,7 +16,6 @@ from vit_demo import features
 from vit_demo.checks import whole_number
 from vit_demo.errors import CheckpointError, InputError
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.limits import TOKEN_BYTES
 from vit_demo.inference.sequence import check_block, kept_patches, patch_index, ranking
 from vit_demo.scores import to_scores
 
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vit_demo.inference.exploration import Exploration
+
+TOKEN_BYTES = 64 << 20
+"""Limit of the cached tokens of patches; those of all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB."""
 
 _cache: ByteCache[features.PatchTokens] = ByteCache(TOKEN_BYTES, lambda tokens: tokens.num_bytes)
 

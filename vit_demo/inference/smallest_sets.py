@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from vit_demo import metrics
-from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE
+from vit_demo.defaults import DEFAULT_METHOD, ENOUGH_SHARE, IMPROBABLE
 from vit_demo.errors import InputError
 from vit_demo.inference.sequence import check_patch
 from vit_demo.methods import Progress
@@ -16,16 +16,13 @@ from vit_demo.methods import Progress
 if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration, Label
 
-METHOD = "libra_fullgrad"
-"""In the order of its map patches are added; see ``benchmarks/README.md`` for others."""
-
 
 def enough(
     ex: Exploration,
     label: Label = None,
     share: float | None = ENOUGH_SHARE,
     without: Iterable[tuple[int, int]] = (),
-    method: str = METHOD,
+    method: str = DEFAULT_METHOD,
     progress: Progress | None = None,
 ) -> metrics.PatchSet | None:
     """The fewest patches found that alone keep a class as probable; all others are dropped.
@@ -37,7 +34,7 @@ def enough(
         label: A label or its index; the predicted class for None.
         share: How much of its probability is kept, above 0 and at most 1; None: it stays the predicted class.
         without: (row, col) of patches that must not be in it: with those of a first set, another way to see the class.
-        method: Whose map decides in which order patches are tried first.
+        method: Whose map decides in which order patches are tried first; see ``benchmarks/README.md``.
         progress: Called with the number of subsets tried and the most that may be tried.
 
     Returns:
@@ -57,7 +54,7 @@ def needed(
     ex: Exploration,
     label: Label = None,
     share: float | None = None,
-    method: str = METHOD,
+    method: str = DEFAULT_METHOD,
     progress: Progress | None = None,
 ) -> metrics.PatchSet | None:
     """The fewest patches found without which another class is predicted, or a class loses its probability.

@@ -93,8 +93,8 @@ def local_surrogate(
         shares = libra_fullgrad(model, images, target, against=against, **options)
         hints = ranks(shares.flatten()[patches])[None]  # by rank, because a few large values would decide
     places = torch.stack([patches // grid[1], patches % grid[1]], dim=1).float() / max(grid)
-    # A logit, or a difference of two, is unbounded on both sides, so it needs no transformation.
-    is_log_p = against is None and model.scores != "none"
+    # A logit, a difference of two, or a function of them is unbounded on both sides, so it needs no transformation.
+    is_log_p = against is None and model.scores != "none" and not callable(target)
     score = class_score(log_p) if is_log_p else _standardised(log_p)
     attribution = posterior_mean(present.float(), score, group, places, hints)
     for hint in hints:

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 import torch
 from torch import Tensor
 
+from vit_demo.defaults import DIRECTIONS
 from vit_demo.errors import InputError
 from vit_demo.methods.units import Floor, floor_of
 from vit_demo.trace import Recording, TracedViT
@@ -76,7 +77,7 @@ class Option:
 BLOCK = Option(name="block", kind="block")
 HEAD = Option(name="head", kind="head")
 QUERY = Option(name="query", kind="query")
-DIRECTION = Option(name="direction", kind="choice", choices=("from", "to"))
+DIRECTION = Option(name="direction", kind="choice", choices=DIRECTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)

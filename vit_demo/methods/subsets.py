@@ -32,14 +32,23 @@ def sequences_per_batch(tokens: int) -> int:
 
 
 def log_probabilities(
-    model: TracedViT, images: Tensor, target: int, present: Tensor, *, against: int | None = None, **options: Any
+    model: TracedViT,
+    images: Tensor,
+    target: int | Callable[[Tensor], Tensor],
+    present: Tensor,
+    *,
+    against: int | None = None,
+    **options: Any,
 ) -> Tensor:
     """The logarithm ``[M]`` of a class's probability where only some patches are present, or of a ratio of two.
 
     With ``against`` the probability of ``target`` is divided by that of the other class. Where there are no
-    probabilities, it is the logit, or the difference of two. Other parameters as in ``subset_logits``.
+    probabilities, it is the logit, or the difference of two. A function gets the logits themselves. Other parameters
+    as in ``subset_logits``.
     """
     logits = subset_logits(model, images, present, **options)
+    if callable(target):
+        return target(logits)
     return class_scores(model.to_scores(logits, log=True), target, against)
 
 

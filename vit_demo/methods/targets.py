@@ -1,6 +1,7 @@
 """What class-specific methods share: the class's score, a pass with gradients, and the tokens that the head reads."""
 
-from typing import Unpack
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -8,8 +9,9 @@ from torch import Tensor
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.trace import AttentionFn, PassOptions, Recording, TracedViT
 
-Target = int | Tensor | None
-"""One class for all samples, or int64 ``[B]``; None for each sample's most probable."""
+Target = int | Tensor | Callable[[Tensor], Tensor] | None
+"""One class for all samples, or int64 ``[B]``, or a function from logits ``[B, K]`` to ``[B]``; None for each sample's
+most probable class."""
 
 
 def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tensor:
@@ -17,19 +19,21 @@ def class_scores(logits: Tensor, target: Target, against: Target = None) -> Tens
 
     Args:
         logits: ``[B, K]``.
-        target: The class; None for each sample's most probable.
+        target: The class, or a function of the logits; None for each sample's most probable.
         against: The class that it is compared with; None for none.
 
     Returns:
         ``[B]``.
     """
+    if callable(target) and not isinstance(target, Tensor):
+        return target(logits)
     if target is None:
         target = logits.argmax(1)
     scores = _logits_of(logits, target)
     return scores if against is None else scores - _logits_of(logits, against)
 
 
-def _logits_of(logits: Tensor, classes: int | Tensor) -> Tensor:
+def _logits_of(logits: Tensor, classes: Any) -> Tensor:
     if not isinstance(classes, Tensor):
         return logits[:, classes]
     # Cloned, because autograd refuses a tensor created in inference mode.

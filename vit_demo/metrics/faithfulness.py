@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS
+from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS, NUM_STEPS
 from vit_demo.errors import InputError
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
@@ -72,21 +72,22 @@ def faithfulness(
     model: TracedViT,
     images: Tensor,
     target: int,
-    values: Tensor,
+    values: Tensor | int,
     baseline: Tensor,
     *,
     against: int | None = None,
     by_logit: bool = False,
-    steps: int = 14,
+    steps: int = NUM_STEPS,
     seeds: int = NUM_RANDOM_ORDERS,
     progress: Progress | None = None,
     **options: Unpack[PassOptions],
 ) -> Faithfulness:
     """Deletion and insertion curves of a map, ``values`` ``[rows, cols]``, and of ``seeds`` random orders.
 
-    Equal values go row by row. In at most ``steps`` steps, patches are replaced by ``baseline``, normalised,
-    ``[1, C, height, width]`` or anything that broadcasts to it. With ``against`` the difference of both logits is
-    measured in place of a probability, and with ``by_logit`` the logit. Other parameters as in ``vit_demo.methods``.
+    Equal values go row by row. A number in place of the map tests that random order by itself, counted from 0. In at
+    most ``steps`` steps, patches are replaced by ``baseline``, normalised, ``[1, C, height, width]`` or anything that
+    broadcasts to it. With ``against`` the difference of both logits is measured in place of a probability, and with
+    ``by_logit`` the logit. Other parameters as in ``vit_demo.methods``.
 
     Raises:
         InputError: If ``steps`` is below 1 or ``seeds`` below 0.
@@ -96,8 +97,11 @@ def faithfulness(
     grid, patches = sequence_patches(model, images, **options)
     n = len(patches)
     counts = torch.linspace(0, n, min(steps, n) + 1, dtype=torch.float32).round().long()
-    orders = [values.flatten().to(patches.device)[patches].argsort(descending=True, stable=True)]
-    orders += [order.to(patches.device) for order in random_orders(n, seeds)]
+    if isinstance(values, int):
+        first = random_orders(n, values + 1)[values]
+    else:
+        first = values.flatten().to(patches.device)[patches].argsort(descending=True, stable=True)
+    orders = [order.to(patches.device) for order in (first, *random_orders(n, seeds))]
     rank = torch.stack(orders).argsort(1)  # [1 + seeds, n]: the position of each patch in its order
     replaced = rank[:, None] < counts.to(rank.device)[None, :, None]  # [1 + seeds, steps + 1, n]
     present = torch.stack([~replaced, replaced]).flatten(0, 2)  # deletion, then insertion

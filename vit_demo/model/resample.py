@@ -16,11 +16,8 @@ from torch import Tensor
 
 S = TypeVar("S", bound=Hashable)
 
-_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-"""A dtype that numpy has, too, for each number of bytes."""
-
-CACHED_SIZES = 8
-"""Sizes that a ``SizeCache`` keeps; the least recently used one is evicted."""
+NUM_SIZES = 8
+"""Sizes that ``Resampled`` keeps; the least recently used is evicted."""
 
 
 def _resize(images: Tensor, size: tuple[int, int]) -> Tensor:
@@ -92,61 +89,39 @@ def num_bytes(tensors: Iterable[Tensor]) -> int:
     return sum(found.values())
 
 
-class SizeCache:
-    """Caches what was derived from one parameter, for its last few sizes, while the values of that parameter stay.
+class Resampled:
+    """What was derived from a parameter for the last few sizes, of a network whose weights stay as they are.
 
-    They are compared with a copy, because not every change leaves another trace: a fused optimiser and
-    ``parameter.data`` change them without increasing the tensor's version. With gradients enabled, and while torch
-    compiles, it caches nothing.
-
-    Threads may share it: its content is never changed, only replaced, which needs no lock that a fork could inherit
-    held. At worst two threads derive the same size. Copies and pickles are empty, so that a network can be copied while
-    it is in use.
+    It keeps nothing until ``keep`` is called; a copy or a pickle keeps nothing again, because its weights may change.
+    Threads may share it: its content is only ever replaced. At worst two of them derive the same size.
     """
 
     def __init__(self) -> None:
-        self._kept: tuple[Tensor | None, dict[Hashable, Tensor]] = (None, {})
+        self._kept: dict[Hashable, Tensor] | None = None
 
-    def __reduce__(self) -> tuple[type[SizeCache], tuple[()]]:
-        return SizeCache, ()
+    def __reduce__(self) -> tuple[type[Resampled], tuple[()]]:
+        return Resampled, ()
+
+    def keep(self) -> None:
+        """Keeps what is derived from now on."""
+        self._kept = {}
 
     def get(self, parameter: Tensor, size: S, derive: Callable[[Tensor, S], Tensor]) -> Tensor:
-        """``derive(parameter, size)``, computed once while the size is among the last ``CACHED_SIZES``."""
-        if torch.compiler.is_compiling() or (parameter.requires_grad and torch.is_grad_enabled()):
+        """``derive(parameter, size)``; with gradients, and while torch compiles, always derived anew."""
+        kept = self._kept
+        if kept is None or torch.compiler.is_compiling() or (parameter.requires_grad and torch.is_grad_enabled()):
             return derive(parameter, size)
-        original, known = self._kept
-        if original is None or not _is_same(original, parameter):
-            original, known = None, {}
-        found = known.get(size)
+        key = (size, parameter.device, parameter.dtype)
+        found = kept.get(key)
         if found is None:
             # An inference tensor could not be used in a later backward.
             with torch.inference_mode(False), torch.no_grad():
-                if original is None:
-                    original = parameter.detach().clone()
-                found = derive(original, size)
-            if not _is_same(original, parameter):
-                return found
-        others = {key: value for key, value in known.items() if key != size}
-        recent = dict(list(others.items())[1 - CACHED_SIZES :])
-        self._kept = (original, {**recent, size: found})  # the last used stands last
+                found = derive(parameter, size)
+        others = [item for item in kept.items() if item[0] != key]
+        self._kept = dict([*others[1 - NUM_SIZES :], (key, found)])  # the last used is the last
         return found
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The cached tensors, and the copy of the parameter."""
-        original, known = self._kept
-        return [] if original is None else [original, *known.values()]
-
-
-def _is_same(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors hold the same bits; False where they have none to compare, as on the meta device."""
-    if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
-        return False
-    try:
-        if a.device.type != "cpu":
-            return torch.equal(a, b)
-        # Several times faster than torch's, which also waits for all threads of a busy machine.
-        bits = _BITS[a.element_size()]
-        return bool((a.view(bits).numpy() == b.detach().view(bits).numpy()).all())
-    except RuntimeError:  # of the meta device, or inside a transformation of torch.func
-        return False
+        """What is kept."""
+        return list((self._kept or {}).values())

@@ -12,7 +12,7 @@ from vit_demo.model.config import ViTConfig
 from vit_demo.model.initialization import init_weights, sincos_pos_embed
 from vit_demo.model.per_head import PerHeadQKV
 from vit_demo.model.pooling import pool_tokens
-from vit_demo.model.resample import SizeCache, resample_patch_embed, resample_pos_embed
+from vit_demo.model.resample import Resampled, resample_patch_embed, resample_pos_embed
 
 
 class PatchEmbed(nn.Module):
@@ -21,7 +21,7 @@ class PatchEmbed(nn.Module):
     def __init__(self, config: ViTConfig) -> None:
         super().__init__()
         self.proj = nn.Conv2d(config.in_channels, config.embed_dim, config.patch_size, stride=config.patch_size)
-        self.kernels = SizeCache()
+        self.kernels = Resampled()
 
     def forward(self, images: Tensor, patch_size: int) -> Tensor:
         kernel = self.proj.weight
@@ -129,7 +129,7 @@ class ViT(nn.Module):
         self.num_pos_embed_prefix = config.num_prefix_tokens if config.pos_embed_prefix else 0
         length = self.num_pos_embed_prefix + config.stored_grid**2
         self.pos_embed = nn.Parameter(torch.zeros(1, length, dim)) if config.pos_embed == "learned" else None
-        self.pos_embeds = SizeCache()
+        self.pos_embeds = Resampled()
         self.blocks = nn.ModuleList(Block(config, index) for index in range(config.depth))
         norm = nn.LayerNorm(dim, config.norm_eps) if config.final_norm else nn.Identity()
         # timm's two names: the norm stands before the pooling of a class token, after the pooling of a mean.

@@ -182,6 +182,13 @@ class TracedViT(nn.Module):
             module.set_input_size(img_size=(size, size), patch_size=(patch_size, patch_size))
         return TracedViT(module, replace(self.config, image_size=size, patch_size=patch_size), self.structure)
 
+    def keep_sizes(self) -> TracedViT:
+        """Keeps the kernels and positions for other sizes: of a network of this package whose weights will stay."""
+        if isinstance(self.module, ViT):
+            self.module.patch_embed.kernels.keep()
+            self.module.pos_embeds.keep()
+        return self
+
     @property
     def dtype(self) -> torch.dtype:
         """Of most of the network's weights."""
@@ -212,7 +219,7 @@ class TracedViT(nn.Module):
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the network: parameters, and the kernels and positions cached for other sizes."""
+        """Memory of the network: parameters, and the kernels and positions kept for other sizes."""
         vit, derived = self.module, list[Tensor]()
         if isinstance(vit, ViT):
             derived = [*vit.patch_embed.kernels.tensors, *vit.pos_embeds.tensors]

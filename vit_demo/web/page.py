@@ -6,8 +6,8 @@ from html import escape
 import gradio as gr
 
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import get_engine
-from vit_demo.inference.inputs import Source
+from vit_demo.service.engine import get_engine
+from vit_demo.service.source import Source
 from vit_demo.version import __version__
 from vit_demo.web import settings
 from vit_demo.web.api import ENDPOINTS

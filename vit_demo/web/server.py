@@ -26,7 +26,7 @@ from starlette.routing import Mount, Route
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import InputError
-from vit_demo.inference.engine import get_engine
+from vit_demo.service.engine import get_engine
 from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos

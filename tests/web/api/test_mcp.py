@@ -19,6 +19,7 @@ from PIL import Image
 from starlette.datastructures import Headers
 
 import vit_demo
+from vit_demo.defaults import DEFAULT_METHOD
 from vit_demo.version import __version__
 from vit_demo.web.api import mcp
 from vit_demo.web.guard import security
@@ -110,11 +111,13 @@ def test_a_photo_is_explained_in_one_call(call):
     found = json.loads(numbers.text)
     expected = vit_demo.explore(LION, "photos-tiny")
     assert found["label"] == found["explained"] == expected.top(1)[0][0] == "lion"
-    assert found["is_confident"] is True and found["class_specific"] is True and found["method"] == "relevance"
-    np.testing.assert_allclose(found["map"], expected.relevance(), atol=1e-5)
+    assert found["is_confident"] is True and found["class_specific"] is True and found["method"] == DEFAULT_METHOD
+    np.testing.assert_allclose(found["map"], expected.heatmap(DEFAULT_METHOD), atol=1e-5)
     shown = Image.open(io.BytesIO(base64.b64decode(picture.data)))
     assert picture.mimeType == "image/png"
-    assert np.array_equal(np.asarray(shown), np.asarray(expected.overlay(expected.relevance())))
+    assert np.array_equal(
+        np.asarray(shown), np.asarray(expected.overlay(expected.heatmap(DEFAULT_METHOD), method=DEFAULT_METHOD))
+    )
 
 
 def test_the_other_tools_answer_with_numbers(call, three):

@@ -16,7 +16,7 @@ import pytest
 from gradio.queueing import Queue
 from PIL import Image
 
-from vit_demo.inference.engine import get_engine
+from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import session_queues
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source

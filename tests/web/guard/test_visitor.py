@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from vit_demo.inference import job, jobs
-from vit_demo.inference.engine import get_engine
+from vit_demo.service import job, jobs
+from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard import visitor
 from vit_demo.web.guard.quota import Pace

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from vit_demo.images import to_mnist
-from vit_demo.inference.engine import get_engine
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Source
+from vit_demo.service.engine import get_engine
+from vit_demo.service.source import Source
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from vit_demo import methods
-from vit_demo.inference.engine import Engine
+from vit_demo.service.engine import Engine
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.payload import block_payload, model_input, payload

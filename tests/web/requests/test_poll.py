@@ -8,10 +8,10 @@ from functools import wraps
 
 import pytest
 
-from vit_demo.inference.engine import get_engine
-from vit_demo.inference.job import report
-from vit_demo.inference.limits import forward_bytes
 from vit_demo.methods import METHODS
+from vit_demo.service.engine import get_engine
+from vit_demo.service.job import report
+from vit_demo.service.limits import forward_bytes
 from vit_demo.web.requests import poll
 from vit_demo.web.requests.kinds import KINDS, Kind
 from vit_demo.web.requests.packing import INTERNAL_ERROR
@@ -154,7 +154,7 @@ def test_one_call_waits_longer_for_a_job_without_progress(source, held, monkeypa
 
     sent = {"kind": "faithfulness", "source": source, "method": "rollout", "label": polls}
     with monkeypatch.context() as patch:
-        patch.setattr("vit_demo.inference.job.Job.poll_async", wait)
+        patch.setattr("vit_demo.service.job.Job.poll_async", wait)
         assert handle(sent) == ({"done": 3, "total": 10} if progress else {"done": 0, "total": 0})
     assert polled == [poll.POLL_SECONDS] * polls
     go_on.set()

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.inference.engine import _engines, get_engine
 from vit_demo.methods import METHODS
+from vit_demo.service.engine import _engines, get_engine
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.web.catalog.menu import model_entry

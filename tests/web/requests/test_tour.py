@@ -16,10 +16,10 @@ import pytest
 import torch
 
 import vit_demo
-from vit_demo.inference import engine
-from vit_demo.inference.engine import _engines
 from vit_demo.inference.steps import describe_block, describe_network, describe_patch
 from vit_demo.model import ViT, vit
+from vit_demo.service import engine
+from vit_demo.service.engine import _engines
 from vit_demo.trace import TracedViT, attention_mode
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.requests import tour

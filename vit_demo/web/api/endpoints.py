@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_demo.defaults import DEFAULT_METHOD
 from vit_demo.features import norm_outliers
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
@@ -119,7 +120,7 @@ def overlay(result: Exploration, method: str, **options: Any) -> Image.Image:
 
 @endpoint
 def explain_image(
-    result: Exploration, method: parameters.MethodName = "relevance", label: parameters.Label = ""
+    result: Exploration, method: parameters.MethodName = DEFAULT_METHOD, label: parameters.Label = ""
 ) -> tuple[schemas.ExplainedImage, Image.Image]:
     """Classifies a picture and shows which parts of it the prediction rests on, in one call.
 
@@ -162,7 +163,7 @@ def drop_patches(result: Exploration, patches: parameters.DroppedPatches = REQUI
 @endpoint(slow=True)
 def faithfulness(
     result: Exploration,
-    method: parameters.MethodName = "relevance",
+    method: parameters.MethodName = DEFAULT_METHOD,
     label: parameters.Label = "",
     against: parameters.Against = "",
 ) -> schemas.Areas:

@@ -19,11 +19,12 @@ from gradio.data_classes import FileData, GradioRootModel
 from PIL import Image
 
 from vit_demo.errors import ImageError, InputError
-from vit_demo.inference.engine import Engine, get_engine
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Source, default_preset
-from vit_demo.inference.limits import job_bytes
+from vit_demo.inference.inputs import default_preset
 from vit_demo.methods import find_method
+from vit_demo.service.engine import Engine, get_engine
+from vit_demo.service.limits import job_bytes
+from vit_demo.service.source import Source
 from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
 from vit_demo.web.api.schemas import json_schema
 from vit_demo.web.catalog.visitor_presets import get_preset

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from vit_demo.errors import PresetError
-from vit_demo.inference.engine import get_engine
-from vit_demo.inference.job import Job
+from vit_demo.service.engine import get_engine
+from vit_demo.service.job import Job
 from vit_demo.web import settings
 from vit_demo.weights import PRESETS, Preset
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from gradio.context import LocalContext
 from starlette.types import Scope
 
-from vit_demo.inference.job import owner
+from vit_demo.service.job import owner
 from vit_demo.web.guard.headers import client_address, tool_call
 
 UNHEARD_SECONDS = 10.0

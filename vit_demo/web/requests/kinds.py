@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from vit_demo.defaults import BASELINES, NUM_RANDOM_ORDERS, Baseline
 from vit_demo.errors import EmptyDrawingError, InputError
 from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.heatmaps import delete_and_insert
 from vit_demo.inference.smallest_sets import is_predicted
-from vit_demo.metrics import random_orders
 from vit_demo.web.requests import parse, tour
 from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
 from vit_demo.web.requests.payload import (
@@ -116,21 +117,10 @@ def map_result(requested: RequestedResult, request: MapRequest) -> Json:
     return {"map": encode(requested.map_values(request).astype(np.float32))}
 
 
-def random_map(result: Exploration, order: int) -> NDArray[np.float32]:
-    """A map ``[rows, cols]`` that ranks the patches in a random order."""
-    rows, cols = result.grid
-    dropped = {row * cols + col for row, col in result.dropped}
-    patches = np.array([patch for patch in range(rows * cols) if patch not in dropped])
-    values = np.zeros(rows * cols, np.float32)
-    values[patches[random_orders(len(patches), order + 1)[order].numpy()]] = np.arange(len(patches), 0, -1)
-    return values.reshape(rows, cols)
-
-
-def curves(result: Exploration, values: NDArray[np.float32], request: CurveRequest) -> Json:
-    """The curves of a map: ``{"fractions", "deletion": {"curve", "area"}, "insertion": {"curve", "area"}}``."""
-    measured = result.faithfulness(
-        values, label=request.label, baseline=request.baseline, seeds=0, against=request.against
-    )
+def curves(result: Exploration, values: NDArray[np.float32] | int, request: CurveRequest) -> Json:
+    """``{"fractions", "deletion": {"curve", "area"}, "insertion": {"curve", "area"}}`` of a map, or a random order."""
+    order = values if isinstance(values, int) else torch.from_numpy(values)
+    measured = delete_and_insert(result, order, request.label, request.baseline, against=request.against, seeds=0)
     return {
         "fractions": measured.fractions.tolist(),
         "deletion": {"curve": measured.deletion.tolist(), "area": measured.deletion_area},
@@ -145,7 +135,7 @@ def faithfulness_result(requested: RequestedResult, request: tuple[MapRequest, C
 
 def random_order_result(result: Exploration, request: CurveRequest) -> Json:
     """Deletion and insertion curves of a random order, for comparison."""
-    return curves(result, random_map(result, request.order), request)
+    return curves(result, request.order, request)
 
 
 def smallest_set(result: Exploration, request: SetRequest) -> Json:

@@ -12,8 +12,8 @@ from vit_demo import methods
 from vit_demo.defaults import DIRECTIONS
 from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.engine import Engine
 from vit_demo.inference.exploration import Exploration
+from vit_demo.service.engine import Engine
 from vit_demo.web.requests import parse
 from vit_demo.weights import Preset
 

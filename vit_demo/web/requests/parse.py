@@ -20,7 +20,8 @@ from PIL import Image
 from vit_demo import images
 from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.inputs import Fit, Picture, Source, check_fit
+from vit_demo.inference.inputs import Fit, Picture, check_fit
+from vit_demo.service.source import Source
 from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto

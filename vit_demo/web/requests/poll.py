@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from vit_demo.errors import ImageError, InputError
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.engine import get_engine
-from vit_demo.inference.job import Cancelled, Job
-from vit_demo.inference.limits import job_bytes
+from vit_demo.service.engine import get_engine
+from vit_demo.service.job import Cancelled, Job
+from vit_demo.service.limits import job_bytes
 from vit_demo.web.catalog import visitor_presets
 from vit_demo.web.catalog.menu import menu_entries, model_entry
 from vit_demo.web.catalog.method_docs import BOARD, method_html

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 import torch
 
 from vit_demo.errors import BusyError
-from vit_demo.inference.job import Cancelled, Job, current_job, owner
-from vit_demo.inference.limits import MEMORY, POOLS, SMALL_JOB, Pool
-from vit_demo.inference.queues import ByteSemaphore, FairQueue
+from vit_demo.service.job import Cancelled, Job, current_job, owner
+from vit_demo.service.limits import MEMORY, POOLS, SMALL_JOB, Pool
+from vit_demo.service.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from vit_demo.errors import BusyError, InputError
-from vit_demo.inference import job as module
-from vit_demo.inference.job import Cancelled, report
-from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import POOLS, Pool
+from vit_demo.service import job as module
+from vit_demo.service.job import Cancelled, report
+from vit_demo.service.jobs import JobRunner
+from vit_demo.service.limits import POOLS, Pool
 
 from ..asynchronous import run, until
 from .job_helpers import WAIT, held
@@ -45,7 +45,7 @@ def test_too_many_are_refused_in_one_sentence_and_the_next_one_works(runner):
 @pytest.fixture
 def all_count(monkeypatch):
     """Jobs count however little memory they need."""
-    monkeypatch.setattr("vit_demo.inference.jobs.SMALL_JOB", 0)
+    monkeypatch.setattr("vit_demo.service.jobs.SMALL_JOB", 0)
 
 
 def test_running_jobs_never_need_more_memory_than_there_is(runner, all_count):
@@ -75,7 +75,7 @@ def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, 
     elsewhere = runner.submit("other", lambda: order.append("other"), "quick", 60)
     time.sleep(0.05)
     assert not elsewhere.is_done, "of another pool"
-    monkeypatch.setattr("vit_demo.inference.jobs.SMALL_JOB", 50)
+    monkeypatch.setattr("vit_demo.service.jobs.SMALL_JOB", 50)
     assert runner.submit("little", lambda: "little", "slow", 50).result() == "little", "needs next to nothing"
     go_on.set()
     until(lambda: first.is_done and large.is_done and small.is_done and elsewhere.is_done)

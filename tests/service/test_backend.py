@@ -9,9 +9,10 @@ import torch
 from vit_demo.errors import LabelError
 from vit_demo.inference import patch_features
 from vit_demo.inference.cache import ByteCache
-from vit_demo.inference.engine import Engine
-from vit_demo.inference.forward import decode, encode, forward_batch, forward_with_trace
-from vit_demo.inference.limits import POOLS
+from vit_demo.inference.forward import forward_batch, forward_with_trace
+from vit_demo.service.backend import decode, encode
+from vit_demo.service.engine import Engine
+from vit_demo.service.limits import POOLS
 from vit_demo.trace import Recording
 from vit_demo.web.catalog.example_digits import example_picture
 
@@ -89,7 +90,7 @@ def test_a_function_that_another_process_could_not_import_is_a_bug_here_already(
 def test_a_batch_is_the_single_passes(network, class_token):
     model = network(class_token=class_token, pool="cls" if class_token else "mean")
     pixels = torch.randn(3, 3, 16, 16)
-    for one, (logits, trace) in zip(pixels, forward_batch(model, pixels, patch_size=4), strict=True):
+    for one, (logits, trace, _) in zip(pixels, forward_batch(model, pixels, patch_size=4), strict=True):
         expected_logits, expected, _ = forward_with_trace(model, one[None], patch_size=4)
         torch.testing.assert_close(logits, expected_logits)
         assert isinstance(trace, Recording) and trace.grid == expected.grid

@@ -54,12 +54,6 @@ MEMORY = min(1 << 30, memory_limit() // 8)
 RESULT_BYTES = min(96 << 20, memory_limit() // 32)
 """Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
 
-TOKEN_BYTES = 64 << 20
-"""Limit of the cached tokens of patches; those of all blocks of DINOv2 ViT-S/14 at 1,369 patches take 27 MB."""
-
-MODEL_BYTES = min(5 << 30, memory_limit() // 4)
-"""Limit of the models in memory; the least recently used one is evicted."""
-
 PREPARED_BYTES = 8 << 20
 """Limit of the cached presets of the Hub, whose configuration is then read once."""
 

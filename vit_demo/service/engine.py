@@ -22,14 +22,16 @@ from vit_demo.accelerator import best_device, device_name, needs_zero_gpu, zero_
 from vit_demo.checks import find_device, path_or_name
 from vit_demo.errors import InputError
 from vit_demo.inference import forward
-from vit_demo.inference.cache import ByteCache
+from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Fit, ModelInput, Source, check_fit, default_preset, pool_of
-from vit_demo.inference.job import Job, report
-from vit_demo.inference.jobs import JobRunner
-from vit_demo.inference.limits import MODEL_BYTES, POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
+from vit_demo.inference.inputs import Fit, ModelInput, check_fit, default_preset
 from vit_demo.resources import release_memory
 from vit_demo.scores import Scores
+from vit_demo.service.backend import Backend, Call
+from vit_demo.service.job import Job, report, report_to
+from vit_demo.service.jobs import JobRunner
+from vit_demo.service.limits import POOLS, PREPARED_BYTES, forward_bytes, job_bytes, result_bytes
+from vit_demo.service.source import Source, pool_of
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
@@ -46,7 +48,7 @@ class Engine:
         backend: Where networks run; None for this process.
     """
 
-    def __init__(self, device: str | None = None, backend: forward.Backend | None = None) -> None:
+    def __init__(self, device: str | None = None, backend: Backend | None = None) -> None:
         self.device = find_device(device) if device else best_device()
         # Another process that computes counts its memory itself.
         self.jobs = JobRunner(backend.pools, sys.maxsize) if backend else JobRunner(POOLS)
@@ -172,7 +174,7 @@ class Engine:
         def load() -> TracedViT:
             if preset.source != "bundled":
                 release_memory()  # of the models that the last one evicted
-            return load_model(preset, patch_size).to(self.device)
+            return load_model(preset, patch_size).to(self.device).keep_sizes()
 
         return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset))
 
@@ -195,7 +197,7 @@ class Engine:
         forks = network is None and needs_zero_gpu(preset.num_parameters_at(patch_size))
         backend = self._backend if network is None else None
         if "progress" in options:
-            options["progress"] = None if forks or backend else partial(forward.report_to, options["progress"])
+            options["progress"] = None if forks or backend else partial(report_to, options["progress"])
 
         def work_in_memory(_: torch.device) -> T:
             assert network is not None
@@ -205,7 +207,7 @@ class Engine:
             if network is not None:
                 return forward.retry_with_less_memory(work_in_memory, torch.device("cpu"))
             if backend is not None:
-                return backend.execute(forward.Call(preset, patch_size, function, arguments, options, slow))
+                return backend.execute(Call(preset, patch_size, function, arguments, options, slow))
             self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)

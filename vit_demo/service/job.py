@@ -13,7 +13,8 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any, Generic, TypeVar
 
 from vit_demo.errors import InputError
-from vit_demo.inference.limits import GRACE, JOB_SECONDS
+from vit_demo.methods import Progress
+from vit_demo.service.limits import GRACE, JOB_SECONDS
 
 T = TypeVar("T")
 
@@ -154,3 +155,10 @@ def report(done: int, total: int) -> None:
     job = current_job.get()
     if job is not None:
         job.report(done, total)
+
+
+def report_to(progress: Progress | None, done: int, total: int) -> None:
+    """Reports progress to the job that this thread runs, and to a caller if there is one."""
+    report(done, total)
+    if progress is not None:
+        progress(done, total)

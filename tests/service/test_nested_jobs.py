@@ -3,7 +3,7 @@
 import threading
 import time
 
-from vit_demo.inference.job import Job, report
+from vit_demo.service.job import Job, report
 
 from ..asynchronous import until
 from .job_helpers import WAIT, held

@@ -10,13 +10,13 @@ import torch
 from PIL import Image
 
 from vit_demo import methods
-from vit_demo.inference import engine as engine_module
 from vit_demo.inference import forward
-from vit_demo.inference.engine import Engine
 from vit_demo.inference.forward import retry_with_less_memory
-from vit_demo.inference.limits import forward_bytes
 from vit_demo.methods import chunking
 from vit_demo.model import ViT
+from vit_demo.service import engine as engine_module
+from vit_demo.service.engine import Engine
+from vit_demo.service.limits import forward_bytes
 from vit_demo.trace import Recording, TracedViT
 from vit_demo.weights import PRESETS
 

@@ -12,11 +12,11 @@ from PIL import Image
 from vit_demo.accelerator import best_device
 from vit_demo.errors import CheckpointError, EmptyDrawingError, ImageError, PresetError
 from vit_demo.images import preprocess
-from vit_demo.inference import engine as module
 from vit_demo.inference import forward
-from vit_demo.inference.engine import Engine, _engines, get_engine
-from vit_demo.inference.inputs import Source
-from vit_demo.inference.limits import forward_bytes
+from vit_demo.service import engine as module
+from vit_demo.service.engine import Engine, _engines, get_engine
+from vit_demo.service.limits import forward_bytes
+from vit_demo.service.source import Source
 from vit_demo.weights import PRESETS
 
 from ..asynchronous import at_once
@@ -138,7 +138,7 @@ def test_a_prediction_is_not_sure_if_the_rest_of_the_probability_is_spread_over_
 def test_the_memory_is_bounded_and_nothing_depends_on_it(tiny, photo, monkeypatch):
     engine, _, _ = tiny
     one = engine.explore(photo, "photos-tiny", 8).num_bytes
-    monkeypatch.setattr("vit_demo.inference.limits.RESULT_BYTES", int(2.5 * one))
+    monkeypatch.setattr("vit_demo.service.limits.RESULT_BYTES", int(2.5 * one))
     engine = Engine("cpu")
     pictures = [photo.rotate(angle) for angle in (0, 90, 180, 270)]
     results = [engine.explore(picture, "photos-tiny", 8) for picture in pictures]

@@ -1,0 +1,146 @@
+"""``Explainer``: one network, many images; each way gives what single calls give, in the caller's thread."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+
+import vit_demo
+from vit_demo.errors import ImageError, InputError, LabelError
+from vit_demo.methods import METHODS
+from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+
+from .test_modules import NAMES, own
+
+PHOTOS = [photo.path for photo in EXAMPLE_PHOTOS.values()][:3]
+FEW = {"local_surrogate": {"budget": 12}, "integrated_gradients": {"steps": 4}}
+
+
+@pytest.fixture(scope="module")
+def module():
+    torch.manual_seed(3)
+    return own()
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(4))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_maps_of_a_batch_are_those_of_single_calls(module, batch, method):
+    explainer = vit_demo.Explainer(module, labels=NAMES)
+    options, is_specific = FEW.get(method, {}), METHODS[method].class_specific
+    singles = [explainer(x) for x in batch]
+    found = explainer.maps(batch, method, **options)
+    np.testing.assert_allclose(found, np.stack([ex.heatmap(method, **options) for ex in singles]), atol=1e-5)
+    if is_specific:
+        targets = [2, NAMES[0], 1]
+        expected = np.stack([ex.heatmap(method, t, **options) for ex, t in zip(singles, targets, strict=True)])
+        np.testing.assert_allclose(explainer.maps(batch, method, targets, **options), expected, atol=1e-5)
+        by_tensor = explainer.maps(batch, method, torch.tensor([2, 0, 1]), **options)
+        np.testing.assert_allclose(by_tensor, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["relevance", "attnlrp", "libra_fullgrad", "integrated_gradients", "occlusion"])
+def test_a_function_of_the_logits_is_explained(module, batch, method):
+    explainer = vit_demo.Explainer(module, labels=NAMES)
+    explainer_of_logits = vit_demo.Explainer(module, labels=NAMES, scores="none")
+    difference = explainer.maps(batch, method, lambda logits: logits[:, 1] - logits[:, 2], **FEW.get(method, {}))
+    expected = explainer_of_logits.maps(batch, method, 1, against=2, **FEW.get(method, {}))
+    torch.testing.assert_close(difference, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_options_of_maps_are_those_of_a_result(module, batch):
+    explainer = vit_demo.Explainer(module)
+    found = explainer.maps(batch, "attention", block=0, head=1, query=(1, 2))
+    expected = [explainer(x).attention(0, 1, (1, 2)) for x in batch]
+    np.testing.assert_allclose(found, np.stack(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        (("nothing",), InputError, "no method"),
+        (("rollout", 1), InputError, "does not depend on a class"),
+        (("relevance", 99), LabelError, "no class 99"),
+        (("relevance", "zebra"), LabelError, "no class 'zebra'"),
+        (("relevance", [0, 1]), InputError, "2 targets for 3 images"),
+        (("relevance", lambda logits: logits[:, 0], 1), InputError, "compared with nothing"),
+    ],
+)
+def test_a_bad_choice_is_named(module, batch, arguments, kind, words):
+    with pytest.raises(kind, match=words):
+        vit_demo.Explainer(module, labels=NAMES).maps(batch, *arguments)
+
+
+@pytest.mark.parametrize("options", [{"block": 9}, {"head": 9}, {"query": (9, 0)}, {"query": 3}, {"blocks": 0}])
+def test_a_place_that_is_not_there_is_named(module, batch, options):
+    with pytest.raises(InputError):
+        vit_demo.Explainer(module).maps(batch, "attention", **options)
+
+
+@pytest.mark.parametrize("x", [torch.zeros(3, 32, 32), torch.zeros(1, 3, 32, 32, dtype=torch.uint8), [1.0], None])
+def test_what_is_no_batch_is_refused(module, x):
+    with pytest.raises(InputError, match=r"\[B, C, H, W\]"):
+        vit_demo.Explainer(module).maps(x)
+
+
+@pytest.mark.parametrize("model", ["photos-tiny", "network"])
+def test_a_batch_gives_what_single_calls_give(model):
+    if model == "network":
+        torch.manual_seed(0)
+        model = timm.create_model("vit_tiny_patch16_224", depth=2, num_classes=5)
+    explainer = vit_demo.Explainer(model)
+    wide = Image.effect_noise((300, 200), 90).convert("RGB")
+    images = [*PHOTOS, wide]
+    for image, ex in zip(images, explainer.batch(iter(images), batch_size=3), strict=True):
+        single = vit_demo.explore(image, model)
+        assert ex.grid == single.grid and ex.labels == single.labels and ex.seconds > 0
+        np.testing.assert_allclose(ex.logits, single.logits, atol=1e-4)
+        np.testing.assert_allclose(ex.rollout(), single.rollout(), atol=1e-6)
+        np.testing.assert_allclose(ex.relevance(1), single.relevance(1), atol=1e-4)
+        assert ex.image.tobytes() == single.image.tobytes()
+
+
+def test_an_image_that_cannot_be_used_is_named_or_skipped(tmp_path):
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"not a picture")
+    explainer = vit_demo.Explainer("photos-tiny")
+    found = explainer.batch([PHOTOS[0], broken], batch_size=1)
+    assert next(found).top(1)
+    with pytest.raises(ImageError, match=r"broken\.png: This file cannot be read"):
+        next(found)
+    with pytest.raises(ImageError, match="Image 1: "):
+        list(explainer.batch([PHOTOS[0], b"nothing"]))
+    kept = list(explainer.batch([broken, PHOTOS[0], b"", PHOTOS[1]], on_error="skip"))
+    assert [ex.top(1) for ex in kept] == [vit_demo.explore(path, "photos-tiny").top(1) for path in PHOTOS[:2]]
+    for options in ({"batch_size": 0}, {"on_error": "ignore"}):
+        with pytest.raises(InputError):
+            list(explainer.batch(PHOTOS, **options))
+
+
+def test_everything_runs_in_the_callers_thread(monkeypatch):
+    started = []
+    monkeypatch.setattr(threading.Thread, "start", lambda self: started.append(self))
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("a process was started"))
+    ex = vit_demo.explore(PHOTOS[0], "photos-tiny")
+    for method in ("rollout", "relevance", "occlusion"):
+        assert ex.heatmap(method).shape == ex.grid
+    assert not started
+
+
+def test_four_threads_share_one_network(module, batch):
+    explainer = vit_demo.Explainer(module, labels=NAMES)
+    expected = [explainer(x).relevance() for x in batch]
+
+    def relevance(index: int) -> np.ndarray:
+        return vit_demo.explore(batch[index % 3], module, labels=NAMES).relevance()
+
+    with ThreadPoolExecutor(4) as threads:
+        for index, values in enumerate(threads.map(relevance, range(24))):
+            np.testing.assert_allclose(values, expected[index % 3], atol=1e-6)

@@ -1,0 +1,47 @@
+"""A tiny network with seeded weights in the place of a photo preset, and a runner of jobs with little memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.service import engine as module
+from vit_demo.service.engine import Engine
+from vit_demo.service.jobs import JobRunner
+from vit_demo.service.limits import Pool
+from vit_demo.trace import TracedViT
+from vit_demo.weights import PRESETS
+
+TINY = ViTConfig(image_size=32, patch_size=8, num_classes=3, embed_dim=16, depth=3, num_heads=2)
+HALF = (0.5, 0.5, 0.5)
+
+
+@pytest.fixture
+def photo():
+    noise = np.random.default_rng(0).integers(0, 256, (40, 64, 3), np.uint8)
+    return Image.fromarray(noise)
+
+
+@pytest.fixture(params=["cls", "mean"])
+def tiny(request, monkeypatch):
+    """An engine whose only photo preset is a small random network."""
+    torch.manual_seed(0)
+    config = replace(TINY, pool=request.param, class_token=request.param == "cls")
+    sizes = {"patch_sizes": (4, 8), "default_patch_size": 8}
+    preset = replace(PRESETS["photos-tiny"], config=config, labels=("a", "b", "c"), mean=HALF, **sizes)
+    model = TracedViT.of(ViT(config).eval())
+    monkeypatch.setitem(PRESETS, "photos-tiny", preset)
+    loads = []
+    monkeypatch.setattr(module, "load_model", lambda preset, size: loads.append(size) or model)
+    engine = Engine("cpu")
+    return engine, model, loads
+
+
+@pytest.fixture
+def runner():
+    runner = JobRunner({"quick": Pool(1, 4), "slow": Pool(1, 4), "wide": Pool(4, 4)}, nbytes=100)
+    yield runner
+    runner.close()

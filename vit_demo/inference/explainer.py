@@ -1,0 +1,302 @@
+"""One Vision Transformer for many images: named, or in memory and as it is; everything runs in the caller's thread."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from vit_demo.accelerator import best_device, device_name
+from vit_demo.checks import find_device, path_or_name, whole_number
+from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.images import ImageSource
+from vit_demo.inference import maps
+from vit_demo.inference.cache import MODEL_BYTES, ByteCache
+from vit_demo.inference.exploration import Exploration
+from vit_demo.inference.forward import forward_batch, retry_with_less_memory, run_on
+from vit_demo.inference.inputs import Fit, ModelInput, Transform, check_fit, read_input, read_picture
+from vit_demo.model import ViT
+from vit_demo.scores import SCORES, Scores, scores_for
+from vit_demo.trace import TracedViT, adapt
+from vit_demo.weights import Preset, find_preset
+from vit_demo.weights.checkpoints import load_model
+from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
+from vit_demo.weights.imagenet import IMAGENET_LABELS
+
+T = TypeVar("T")
+Labels = Sequence[str] | Mapping[int, str]
+
+GIVEN = "Its input was given, so this package prepared nothing."
+
+_numbers = itertools.count(1)
+_presets: dict[str, Preset] = {}
+_networks: ByteCache[TracedViT] = ByteCache(MODEL_BYTES, lambda network: network.num_bytes, growing=True)
+
+
+class Explainer:
+    """Explains what one network says of many images; its structure is found, and proved, once.
+
+    Args:
+        model: Name of a preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
+            Transformer of timm, transformers, torchvision or your own, which stays as it is, on its device.
+        labels: As in ``vit_demo.explore``, like all others here.
+        transform: From a picture to the input of a network in memory.
+        scores: What the logits become.
+        patch_size: In pixels.
+        device: Where a named network runs.
+        fit: How a photo becomes the input.
+
+    Raises:
+        PresetError: If there is no such preset, or it has no such patch size.
+        CheckpointError: If the weights cannot be used.
+        InputError: If this machine has no such device, or the scores are unknown.
+
+    Example:
+        >>> explainer = vit_demo.Explainer(timm.create_model("vit_tiny_patch16_224", pretrained=True))
+        >>> for ex in explainer.batch(["lion.jpg", "tiger.jpg"]):
+        ...     ex.top(1), ex.relevance()
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | nn.Module,
+        *,
+        labels: Labels | None = None,
+        transform: Transform | None = None,
+        scores: Literal["auto"] | Scores = "auto",
+        patch_size: int | None = None,
+        device: str | None = None,
+        fit: Fit = "crop",
+    ) -> None:
+        check_fit(fit)
+        if scores not in ("auto", *SCORES):
+            raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
+        self._place = find_device(device) if device else best_device()
+        self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
+        self._module = model if isinstance(model, nn.Module) else None
+        if self._module is not None:
+            self._patch_size = None if patch_size is None else whole_number(patch_size, "The patch size", 1)
+            self._known = preprocessing_of(self._module)
+            return
+        if labels is not None or transform is not None:
+            raise InputError("labels= and transform= are for networks in memory: pass one as the model.")
+        name = path_or_name(model)
+        preset = _presets.get(name) or find_preset(name)
+        if preset.source == "hub":  # its configuration is read once
+            _presets[name] = preset
+        self._preset = preset if scores == "auto" else replace(preset, scores=scores)
+        self._patch_size = preset.check_patch_size(patch_size)
+
+    def __call__(self, image: ImageSource | Tensor) -> Exploration:
+        """The result for one image.
+
+        Args:
+            image: As in ``vit_demo.explore``.
+
+        Raises:
+            ImageError: If the image cannot be used; ``EmptyDrawingError`` if nothing is drawn.
+            PresetError: If the network cannot be traced.
+            LabelError: If there are not as many labels as classes.
+        """
+        return Exploration.of(*self._prepare(image), device_name)
+
+    def batch(
+        self,
+        images: Iterable[ImageSource | Tensor],
+        batch_size: int = 16,
+        on_error: Literal["raise", "skip"] = "raise",
+    ) -> Iterator[Exploration]:
+        """The results of many images, which pass through the network together where their inputs have one shape.
+
+        Args:
+            images: As ``image`` of ``vit_demo.explore``, each; they are read when their turn comes.
+            batch_size: How many are in memory at once.
+            on_error: For an image that cannot be used: ``"raise"`` an error that names its file, or ``"skip"`` it.
+
+        Yields:
+            The result of each image, in their order; ``seconds`` is an image's share of its batch.
+
+        Raises:
+            InputError: If an argument is wrong, or an image cannot be used.
+        """
+        size = whole_number(batch_size, "The batch size", 1)
+        if on_error not in ("raise", "skip"):
+            raise InputError(f'on_error must be "raise" or "skip", not {on_error!r}.')
+        prepared = itertools.chain.from_iterable(
+            self._prepare_or_name(index, image, on_error) for index, image in enumerate(images)
+        )
+        while part := list(itertools.islice(prepared, size)):
+            for _, group in itertools.groupby(part, lambda arguments: arguments[0].pixels.shape):
+                yield from _run_together(list(group))
+
+    def maps(
+        self,
+        x: Tensor,
+        method: str = "libra_fullgrad",
+        targets: maps.Targets = None,
+        against: maps.Targets = None,
+        **options: Any,
+    ) -> Tensor:
+        """The maps of a batch of inputs by any registered method.
+
+        Args:
+            x: The network's own input, normalised, float ``[B, C, H, W]``.
+            method: Its name; see ``vit_demo.methods()``.
+            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]`` to
+                the scalars ``[B]`` that are explained; each image's predicted class for None.
+            against: The classes that the first are compared with, in the same forms but a function; None for none.
+            **options: The method's own, such as ``block``, ``query`` as (row, col), ``window`` or ``budget``.
+
+        Returns:
+            float32 ``[B, rows, cols]`` on the device of ``x``, in the method's unit.
+
+        Raises:
+            InputError: If ``x`` is no such batch, there is no such method, or it has no such option.
+            LabelError: If there is no such class.
+        """
+        maps.check_batch(x)
+        preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
+        return maps.maps(network, preset.labels, x, method, targets, against, options)
+
+    def _prepare_or_name(
+        self, index: int, image: ImageSource | Tensor, on_error: str
+    ) -> Iterator[tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]]:
+        """What ``_prepare`` makes of an image; an error names its file, or nothing comes of it."""
+        try:
+            yield self._prepare(image)
+        except InputError as error:
+            if on_error == "raise":
+                name = os.fspath(image) if isinstance(image, str | os.PathLike) else f"Image {index}"
+                raise type(error)(f"{name}: {error}") from error
+
+    def _prepare(self, image: ImageSource | Tensor) -> tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]:
+        """The first arguments of ``Exploration.of``."""
+        if self._module is None:
+            if isinstance(image, Tensor):
+                raise InputError("Tensors are for networks in memory: pass one as the model.")
+            preset, size = self._preset, self._preset.check_patch_size(self._patch_size)
+            given = ModelInput.of(read_picture(image), preset, size, self._fit)
+            return given, preset, size, self._fit, _Named(preset, size, str(self._place))
+        pixels, picture = read_input(image, self._transform)
+        height, width = (self._known.image_size,) * 2 if pixels is None else pixels.shape[1:]
+        convolutions = (layer.in_channels for layer in self._module.modules() if isinstance(layer, nn.Conv2d))
+        channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
+        preset, network = self._network((height, width), channels)
+        if self._fit == "keep" and not network.structure.takes_any_size:
+            raise PresetError('This network takes square pictures only: choose fit="crop" or "squash".')
+        if pixels is not None:
+            preset = replace(preset, assumed=GIVEN)
+            given = ModelInput.of_tensor(pixels)
+        else:
+            assert picture is not None
+            if preset.assumed and not self._known.is_known:
+                warnings.warn(preset.assumed, stacklevel=4)
+            if preset.task == "photos" and channels != 3:
+                raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
+            given = ModelInput.of(picture, preset, network.patch_size, self._fit)
+        return given, preset, network.patch_size, self._fit, partial(_run_in_memory, network)
+
+    def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
+        """The network for inputs of a size, and what is known of it."""
+        if self._module is None:
+            patch_size = self._preset.check_patch_size(self._patch_size)
+            return self._preset, _Named(self._preset, patch_size, str(self._place)).network(self._place)
+        can_resize = isinstance(self._module, ViT) or hasattr(self._module, "set_input_size")
+        own = None if can_resize else self._patch_size
+        network = adapt(self._module, size, patch_size=own, in_channels=channels)
+        if self._patch_size is not None:
+            network = network.resized(self._patch_size)
+        if self._scores == "auto" and self._labels is None and not network.structure.has_head:
+            network.config = replace(network.config, num_classes=0)  # an embedding
+        found = scores_for(self._known.problem_type, network.config.num_classes)
+        network.scores = found if self._scores == "auto" else self._scores
+        return _preset(self._module, network, self._known, self._labels), network
+
+
+def _run_together(part: list[tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]]) -> Iterator[Exploration]:
+    """The results of prepared images of one shape."""
+    pixels = torch.cat([given.pixels for given, *_ in part])
+    for arguments, done in zip(part, part[0][-1](forward_batch, pixels), strict=True):
+        yield Exploration.of(*arguments, device_name, done)
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Runs functions on the network of a preset; as a part of a result it is small, also in a pickle."""
+
+    preset: Preset
+    patch_size: int
+    device: str
+
+    def network(self, device: torch.device) -> TracedViT:
+        """The network, which is loaded once for all results."""
+        preset = self.preset
+        size = self.patch_size if preset.library else 0  # a network of another library is a copy for each patch size
+        name = preset.checkpoint_name(self.patch_size)
+        key = (name, preset.repo, preset.revision, size, preset.scores, str(device))
+        found = _networks.get(key)
+        if found is None:
+            _networks.put(key, found := load_model(preset, self.patch_size).to(device).keep_sizes())
+        return found
+
+    def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:
+        """As ``RunOnModel``."""
+
+        def attempt(device: torch.device) -> T:
+            return run_on(self.network(device), device, function, arguments, {**options, "patch_size": self.patch_size})
+
+        return retry_with_less_memory(attempt, torch.device(self.device))
+
+
+def _run_in_memory(
+    network: TracedViT, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any
+) -> T:
+    """As ``RunOnModel``, where the network is."""
+    options["patch_size"] = network.patch_size
+    return retry_with_less_memory(
+        lambda _: run_on(network, network.device, function, arguments, options), torch.device("cpu")
+    )
+
+
+def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:
+    config = network.config
+    is_digit = config.in_channels == 1 and config.image_size == 28 and not known.is_known
+    return Preset(
+        name=type(module).__name__,
+        title=type(module).__name__,
+        task="digits" if is_digit else "photos",
+        config=config,
+        labels=_labels(known.labels, config.num_classes, labels),
+        patch_sizes=(network.patch_size,),
+        default_patch_size=network.patch_size,
+        flexible=False,
+        source="memory",
+        parameters=sum(parameter.numel() for parameter in module.parameters()),
+        **{name: getattr(known, name) for name in PREPARED},
+        scores=network.scores,
+        assumed="" if is_digit else known.note,
+        revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
+    )
+
+
+def _labels(own: Sequence[str], count: int, labels: Labels | None) -> tuple[str, ...]:
+    """The names of the classes: as given, as the network has them, ImageNet's for a thousand, or numbers."""
+    if isinstance(labels, Mapping):
+        by_number = {str(index): name for index, name in labels.items()}
+        if by_number.keys() != {str(index) for index in range(count)}:
+            raise LabelError(f"This network has {count} classes: name each of them, numbered from 0.")
+        labels = [by_number[str(index)] for index in range(count)]
+    if labels is not None:
+        if isinstance(labels, str) or len(labels) != count:
+            raise LabelError(f"This network has {count} classes: give a list of as many labels.")
+        return tuple(map(str, labels))
+    if len(own) == count and not all(name.startswith("LABEL_") for name in own):
+        return tuple(own)
+    return IMAGENET_LABELS if count == len(IMAGENET_LABELS) else tuple(map(str, range(count)))

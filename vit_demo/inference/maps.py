@@ -1,0 +1,122 @@
+"""Maps of batches of inputs, as tensors: every method of the registry on ``[B, C, H, W]``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vit_demo.checks import whole_number
+from vit_demo.errors import InputError, LabelError
+from vit_demo.methods import find_method
+from vit_demo.methods.chunking import chunk_size
+from vit_demo.methods.subsets import BATCH_TOKENS
+from vit_demo.trace import TracedViT
+
+Targets = int | str | Sequence[int | str] | Tensor | Callable[[Tensor], Tensor] | None
+"""A class for all images, one for each, or a function from the logits ``[B, K]`` to scalars ``[B]``."""
+
+
+def check_batch(x: Any) -> None:
+    """Raises ``InputError`` if something is no batch of inputs."""
+    if not isinstance(x, Tensor) or x.dim() != 4 or not x.numel() or not x.is_floating_point():
+        raise InputError("The inputs are a float tensor [B, C, H, W], normalised as the network takes them.")
+    if not torch.isfinite(x).all():
+        raise InputError("Some of the inputs are not finite numbers.")
+
+
+def maps(
+    network: TracedViT,
+    labels: Sequence[str],
+    x: Tensor,
+    method: str,
+    targets: Targets,
+    against: Targets,
+    options: dict[str, Any],
+) -> Tensor:
+    """As ``Explainer.maps``, on a network and the names of its classes."""
+    found = find_method(method)
+    found.check_options(options)
+    _check_places(network, options)
+    if targets is not None and not found.class_specific:
+        raise InputError(f"{found.name} does not depend on a class: leave targets out.")
+    if against is not None and not found.compares_classes:
+        raise InputError(f"{found.name} does not compare two classes: choose another method, or leave against out.")
+    if callable(against) or (callable(targets) and against is not None):
+        raise InputError("A function of the logits is compared with nothing: let it subtract what it should.")
+    inputs = x.detach().to(network.device)
+    chosen = _classes(network, labels, targets, len(x))
+    others = _classes(network, labels, against, len(x))
+    grid = (x.shape[2] // network.patch_size, x.shape[3] // network.patch_size)
+    if options.get("query") is not None:
+        options = {**options, "query": _token(network, grid, options["query"])}
+    tokens = 4 * (network.config.num_prefix_tokens + grid[0] * grid[1])  # a pass that keeps its graph
+    # A method of many passes fills its batches with one image; the others take several.
+    size = 1 if found.is_slow else chunk_size(BATCH_TOKENS, tokens)
+    parts = []
+    for start in range(0, len(x), size):
+        part = slice(start, start + size)
+        arguments = dict(options)
+        if others is not None:
+            arguments["against"] = _of(others, part, found.is_slow)
+        values = found.compute(
+            network,
+            inputs[part],
+            _of(chosen, part, found.is_slow),
+            patch_size=network.patch_size,
+            **arguments,
+        )
+        parts.append(values.detach().float())
+    return torch.cat(parts).to(x.device)
+
+
+def _of(classes: Tensor | Callable[[Tensor], Tensor] | None, part: slice, single: bool) -> Any:
+    """The classes of some images, as a number where there is one image."""
+    if not isinstance(classes, Tensor):
+        return classes
+    return int(classes[part]) if single else classes[part]
+
+
+def _classes(
+    network: TracedViT, labels: Sequence[str], targets: Targets, count: int
+) -> Tensor | Callable[[Tensor], Tensor] | None:
+    """The classes as int64 ``[B]``, or the function."""
+    if targets is None or (callable(targets) and not isinstance(targets, Tensor)):
+        return targets
+    if not network.config.num_classes:
+        raise LabelError("This network has no classes: give targets as a function of its output.")
+    if isinstance(targets, Tensor):
+        targets = targets.tolist()
+    chosen: list[Any] = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]
+    if len(chosen) not in (1, count):
+        raise InputError(f"There are {len(chosen)} targets for {count} images: give one, or one for each.")
+    chosen = chosen if len(chosen) == count else chosen * count
+    return torch.tensor([_class(labels, target) for target in chosen], device=network.device)
+
+
+def _class(labels: Sequence[str], target: Any) -> int:
+    if isinstance(target, str) and target in labels:
+        return labels.index(target)
+    if not isinstance(target, str) and 0 <= (index := whole_number(target, "A class")) < len(labels):
+        return index
+    raise LabelError(f"There is no class {target!r}: choose one of the network's {len(labels)} labels.")
+
+
+def _check_places(network: TracedViT, options: dict[str, Any]) -> None:
+    """Raises ``InputError`` if there is no such block or head."""
+    config = network.config
+    for name, count, least in (("block", config.depth, -config.depth), ("head", config.num_heads, 0)):
+        if options.get(name) is not None and not least <= whole_number(options[name], f"A {name}") < count:
+            raise InputError(f"There is no {name} {options[name]}: this model has {count}, counted from 0.")
+
+
+def _token(network: TracedViT, grid: tuple[int, int], query: Any) -> int:
+    try:
+        row, col = (whole_number(value, "The place of a patch") for value in query)
+    except (TypeError, ValueError):
+        raise InputError(f"A patch is its row and its column, such as (0, 0), not {query!r}.") from None
+    if not (0 <= row < grid[0] and 0 <= col < grid[1]):
+        raise InputError(f"There is no patch {(row, col)}: the grid has {grid[0]} rows and {grid[1]} columns.")
+    return network.config.num_prefix_tokens + row * grid[1] + col

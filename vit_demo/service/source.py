@@ -1,0 +1,50 @@
+"""Where a picture can be read again, and the worker pool for work on it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from vit_demo import images
+from vit_demo.inference.inputs import Picture
+from vit_demo.weights import Preset
+
+
+def pool_of(preset: Preset, *, slow: bool = False) -> str:
+    """The pool for work on a model; nothing waits for one that a visitor brought but others of its kind."""
+    return ("slow" if slow else preset.task) if preset.trusted else "visitors"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A picture that can be read again if its result has to be computed again.
+
+    Attributes:
+        identity: Equal identities mean equal pictures.
+        read: Reads it.
+        reference: The name under which its sender can refer to it; empty if there is none.
+        is_decoded: For a picture file of any size, whether it needs no decoding now, which can take seconds; None for
+            what is no such file.
+    """
+
+    identity: Hashable
+    read: Callable[[], Picture] = field(compare=False)
+    reference: str = field(default="", compare=False)
+    is_decoded: Callable[[], bool] | None = field(default=None, compare=False)
+
+    def pool(self, preset: Preset, *, slow: bool = False) -> str:
+        """The worker pool for one pass on this picture, or for many if they are ``slow``.
+
+        Nothing else waits for a file that must be decoded first.
+        """
+        if slow or self.is_decoded is None or not preset.trusted:
+            return pool_of(preset, slow=slow)
+        return "photos" if self.is_decoded() else "files"
+
+    @classmethod
+    def of(cls, image: images.ImageSource) -> Source:
+        """A picture that is read immediately, or ``ImageError``."""
+        picture = images.read_image(image)
+        digest = hashlib.sha256(picture.tobytes()).digest()
+        return cls((picture.size, digest), lambda: picture)
