@@ -171,7 +171,7 @@ def endpoint(
             for name, (kind, _, default) in parameters.items()
         ],
         return_annotation=hints["return"],
-        __validate_parameters__=False,  # a required one may follow the optional ones of ABOUT_A_PICTURE
+        __validate_parameters__=False,  # a required parameter may follow the optional ones of ABOUT_A_PICTURE
     )
     call.__signature__ = signature  # type: ignore[attr-defined]
     call.__name__, call.__doc__ = function.__name__, function.__doc__

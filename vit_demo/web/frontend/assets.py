@@ -1,4 +1,4 @@
-"""The files of this folder: HTML, style sheets, and JavaScript modules joined into one, which one request gets.
+"""The files of this folder: HTML, style sheets, and JavaScript modules joined into a single file.
 
 Each module becomes a function that returns its exports, called once, after those of the modules that it imports. Our
 modules need no more of the language than this: `import { a, b as c } from "./file.js"`, `export` before a function or a
@@ -26,17 +26,17 @@ _CSS_COMMENT = re.compile(r"^[ \t]*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
 
 
 def read(name: str) -> str:
-    """The text of one file by its path in this folder, such as `"pad/pad.css"`."""
+    """The text of a file by its path in this folder, such as `"pad/pad.css"`."""
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def read_styles(*names: str) -> str:
-    """Style sheets as one, without indentation and comments on lines of their own; paths as in `read`."""
+    """Joins style sheets, without indentation and comments on lines of their own; paths as in `read`."""
     return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
 
 
 def view_names() -> list[str]:
-    """The views: folders of `stage/views/` with a module `view.js`, and a style sheet `view.css` where it needs one."""
+    """The views: folders of `stage/views/` with a module `view.js`, and perhaps a style sheet `view.css`."""
     return sorted(path.parent.name for path in FOLDER.glob("stage/views/*/view.js"))
 
 

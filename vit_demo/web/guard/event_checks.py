@@ -29,7 +29,7 @@ class EventChecks:
         self._page = page
 
     def check_session(self, data: Any) -> None:
-        """Refuses a session whose name is not short and simple."""
+        """Refuses a session with a name that ``SESSION`` does not match."""
         session = _fields(data).get("session_hash")
         if session is not None and not (isinstance(session, str) and SESSION.fullmatch(session)):
             raise RequestRefused(400, "A session_hash has up to 64 letters, digits, hyphens and underscores.")
