@@ -10,6 +10,7 @@ BENCHMARKS = {
     "drawing": ("browser.drawing", "from the end of a stroke to the prediction, in a browser"),
     "faithfulness": ("faithfulness.main", "deletion and insertion areas of every method, beside chance"),
     "flood": ("flood.main", "what a visitor waits for while another floods the server"),
+    "library": ("library.main", "batches, busy machines and threads for one caller, beside plain loops of timm"),
     "load": ("load.main", "answers a second and waiting times of many visitors"),
     "memory": ("server.memory", "a server's memory while visitors bring one large repository after another"),
     "notebook": ("accuracy.notebook", "the MNIST notebook with its mistake, without it, and trained longer"),
