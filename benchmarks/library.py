@@ -28,7 +28,9 @@ def main() -> None:
     parser.add_argument("--photos", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    paths = sorted(path for path in options.data.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp"))
+    paths = sorted(
+        path for path in options.data.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")
+    )
     paths = paths[: options.photos]
     if not paths:
         sys.exit("There is no photo in this folder: give another one by --data.")
