@@ -204,10 +204,15 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     for key in ("ArrowRight", "End", "ArrowLeft"):
         page.keyboard.press(key)
     assert page.evaluate("document.activeElement.ariaLabel") == "Example 8"
+    page.locator("#theme").click()
+    assert page.locator("body.dark").count() == 1
     page.emulate_media(media="print")
+    page.locator("body:not(.dark)").wait_for()
     assert page.locator("#model select").is_visible() and page.locator("#patch-size").is_visible()
-    assert page.locator(".scale").first.is_visible() and page.locator(".look button:visible").count() == 0
+    assert page.locator(".controls .scale").is_visible() and page.locator(".look button:visible").count() == 0
     page.emulate_media(media="screen")
+    page.locator("body.dark").wait_for()
+    page.locator("#theme").click()
     page.locator("#skip").focus()
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.innerText") == "Attention"

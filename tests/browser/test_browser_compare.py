@@ -71,9 +71,9 @@ def test_another_model_method_and_faithfulness(compare: Page) -> None:
     wait_for(compare, 2)
     expected = vit_demo.explore(example_picture(7), "digits-tiny", 2)
     found = expected.faithfulness(expected.relevance(), seeds=0)
-    assert facts(compare, 1)["Deletion ↓"] == f"{found.deletion_area:.2f}"
-    assert facts(compare, 1)["Insertion ↑"] == f"{found.insertion_area:.2f}"
-    assert np.isfinite(float(facts(compare, 2)["Deletion ↓"]))
+    assert facts(compare, 1)["Deletion ↓"] == f"{found.deletion_area:.2f} (probability)"
+    assert facts(compare, 1)["Insertion ↑"] == f"{found.insertion_area:.2f} (probability)"
+    assert np.isfinite(float(facts(compare, 2)["Deletion ↓"].split()[0]))
     assert column(compare, 1).get_by_role("button", name="Remove").is_hidden(), "two columns are the fewest"
     compare.get_by_role("button", name="Reset", exact=True).click()
     wait_for(compare, 3)

@@ -64,10 +64,13 @@ def test_the_files_hold_the_packages_values(relevance: Page) -> None:
     assert (values["preset"], values["patch_size"], values["method"]) == ("digits-tiny", 7, "relevance")
     assert values["label"] == result.top(1)[0][0] and values["class_specific"] is True
     with np.load(io.BytesIO(saved(relevance, "NPZ"))) as arrays:
-        assert set(arrays) == {"map", "probabilities", "labels"} and arrays["map"].dtype == np.float32
+        assert set(arrays) == {"map", "probabilities", "labels", "about"} and arrays["map"].dtype == np.float32
         np.testing.assert_array_equal(arrays["map"], result.relevance())
         np.testing.assert_array_equal(arrays["probabilities"], result.probabilities)
         assert tuple(arrays["labels"]) == result.labels
+        about = json.loads(str(arrays["about"]))
+    assert about == {name: value for name, value in values.items() if name not in ("map", "predictions")}
+    assert about["picture"] == "drawing-3" and about["unit"]
     method_button(relevance, "Rollout").check()
     relevance.locator(".look .subject", has_text="rollout").wait_for()
     np.testing.assert_array_equal(np.float32(json.loads(saved(relevance, "JSON"))["map"]), result.rollout())

@@ -86,7 +86,7 @@ def test_dropped_patches_change_the_prediction_and_every_map(opened: Page):
     method_button(opened, "Relevance").check()
     np.testing.assert_allclose(map_when(opened, f"for {label}"), left.relevance(), atol=1e-6)
     opened.get_by_role("button", name="Restore all patches").click()
-    opened.wait_for_function(f"{STAGE}.current().dropped.length === 0")
+    opened.wait_for_function(f"{STAGE}.current().dropped.length === 0 && !{STAGE}.choices.dropping")
     assert shown_result(opened).dropped == whole.dropped
 
 
@@ -107,7 +107,9 @@ def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
     assert "1.00" in correlations and "%" not in correlations, "a correlation is no percentage"
     method_button(quick, "Rollout").check()
     quick.get_by_role("button", name="Test this heatmap").wait_for()
-    assert quick.locator(".faithfulness.stale").count() == 1  # the old curves stay, but faint
+    assert quick.locator(".findings").is_hidden(), "a verdict is about its own heatmap"
+    method_button(quick, "AttnLRP").check()
+    assert f"{found.deletion_area:.2f} against" in quick.locator(".measurements").inner_text()
 
 
 def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):

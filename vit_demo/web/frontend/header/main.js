@@ -109,14 +109,22 @@ let chosen = [new URLSearchParams(location.search).get("__theme"), readSetting(T
   THEMES.includes(theme),
 );
 
+const paper = matchMedia("print"); // always light
+
 /** Gradio sets the system's theme when it starts and when that changes. */
 function applyTheme() {
   const { classList } = document.body;
-  if (chosen && classList.contains("dark") !== (chosen === "dark")) classList.toggle("dark", chosen === "dark");
+  const wanted = paper.matches ? "light" : chosen;
+  if (wanted && classList.contains("dark") !== (wanted === "dark")) classList.toggle("dark", wanted === "dark");
 }
 
 applyTheme();
 new MutationObserver(applyTheme).observe(document.body, { attributeFilter: ["class"] });
+let wasDark = false; // before it was printed
+paper.addEventListener("change", ({ matches }) => {
+  if (matches) wasDark = document.body.classList.contains("dark");
+  document.body.classList.toggle("dark", wasDark && !matches);
+});
 document.addEventListener("click", ({ target }) => {
   if (!target.closest?.("#theme")) return;
   chosen = document.body.classList.contains("dark") ? "light" : "dark";

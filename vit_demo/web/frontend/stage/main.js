@@ -45,7 +45,10 @@ export async function mount({ element, props, server, watch, upload, ...given })
   find(".drop").addEventListener("click", () => change(stage, { dropping: !choices.dropping, pinned: null }));
   find(".smooth").addEventListener("click", () => change(stage, { smooth: !choices.smooth }));
   find(".follow").addEventListener("click", () => change(stage, { follows: !choices.follows, pinned: null }));
-  find(".restore").addEventListener("click", () => parts.dropping.restoreAll());
+  find(".restore").addEventListener("click", () => {
+    change(stage, { dropping: false });
+    parts.dropping.restoreAll();
+  });
   find(".enlarge").hidden = !document.fullscreenEnabled;
   find(".enlarge").addEventListener("click", () =>
     document.fullscreenElement ? document.exitFullscreen() : find(".seen").requestFullscreen(),

@@ -94,6 +94,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     const { result, map, hovered, choices, areas, number } = shown;
     const method = methods[choices.method];
     const first = result?.predictions[0];
+    const tested = first && testedClass(result, method, choices.label);
+    // Areas of probabilities and of logits are not comparable.
+    const written = (area) => `${formatArea(area)} (${translate(measureOf(result, { label: tested.index }))})`;
     const rows = result
       ? [
           [
@@ -104,9 +107,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
           [english("Tokens"), `${result.numTokens}`],
           [english("Operations"), formatCount(result.operations)],
           [english("Attention of a block"), formatBytes(attentionBytes(result))],
-          ...(first ? [[english("Tested on"), testedOn(result, testedClass(result, method, choices.label))]] : []),
-          [english("Deletion ↓"), areas ? formatArea(areas.deletion) : "–"],
-          [english("Insertion ↑"), areas ? formatArea(areas.insertion) : "–"],
+          ...(first ? [[english("Tested on"), tested.label]] : []),
+          [english("Deletion ↓"), areas ? written(areas.deletion) : "–"],
+          [english("Insertion ↑"), areas ? written(areas.insertion) : "–"],
         ]
       : [];
     const lines = rows.flatMap(([term, value]) => [
@@ -115,7 +118,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     ]);
     find("dl").replaceChildren(...lines);
     const isRead = result && map && hovered !== null;
-    setText(find(".at"), isRead ? `${placeOf(result, hovered)}: *${method.format(map[hovered])}*` : "");
+    setText(find(".at"), isRead ? `${placeOf(result, hovered)}: *${method.written(map[hovered])}*` : "");
     const target = method.classSpecific && first ? ` (${targetOf(result, choices.label).label})` : "";
     const words = translate("Column {number}: {method}. Arrow keys read its patches.", {
       number,
@@ -126,8 +129,6 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
 
   return { element, show, repaint: () => shown && paint() };
 }
-
-const testedOn = (result, { index, label }) => `${label} (${translate(measureOf(result, { label: index }))})`;
 
 const sameForEvery = ({ label }) => translate("{method} is the same for every class", { method: translate(label) });
 

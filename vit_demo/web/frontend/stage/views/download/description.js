@@ -74,6 +74,7 @@ export function valuesOf(saved, exact) {
     ),
   );
   return {
+    picture: pictureOf(saved),
     preset,
     patch_size,
     fit,

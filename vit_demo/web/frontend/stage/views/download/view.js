@@ -19,7 +19,7 @@ const FILES = [
   ["svg", "SVG", english("the same, to be edited")],
   ["report", english("HTML report"), english("with prediction and code; it loads nothing")],
   ["json", "JSON", english("the map’s values, the method, the class and the model")],
-  ["npz", "NPZ", english("the map and the probabilities of all classes, for NumPy")],
+  ["npz", "NPZ", english("the map, its description and the probabilities of all classes, for NumPy")],
   ["heads", english("All heads, CSV"), english("attention of every block and head, from the class token")],
   ["curves", english("Curves, CSV"), english("deletion and insertion, and random orders")],
   ["figure", english("One figure, SVG"), english("all heads, and the curves that were measured")],
@@ -159,13 +159,19 @@ export function create(card, { request, methods, curves }) {
   return { draw, show };
 }
 
-/** The arrays of a .npz file: the map, and the probability and label of each class, in the order of the logits. */
-function arraysOf({ result, map }, exact) {
+/**
+ * The arrays of a .npz file: the map, the probability and label of each class in the order of the logits, and as JSON what
+ * the map is: model, picture, method, class, block, head and unit.
+ */
+function arraysOf(saved, exact) {
+  const { result, map } = saved;
+  const { map: _map, predictions: _predictions, ...about } = valuesOf(saved, exact);
   const classes = [...result.predictions].sort((one, other) => one.index - other.index);
   const shape = [classes.length];
   return {
     map: { values: exact ?? map, shape: [result.rows, result.columns] },
     probabilities: { values: Float32Array.from(classes, ({ probability }) => probability), shape },
     labels: { values: classes.map(({ name }) => name), shape },
+    about: { values: [JSON.stringify(about)], shape: [] },
   };
 }

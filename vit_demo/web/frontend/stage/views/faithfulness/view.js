@@ -69,7 +69,7 @@ export function create(card, { request, methods, curves }) {
   const table = createMethodTable(find(".every"), methods, curves);
   const tests = createTasks(() => current, update);
   let current = null; // {result, fields, subject, name, measure}: the heatmap that can be tested now, its class, and what is measured of that
-  let drawn = null; // what the charts show: {result, test, version}
+  let drawn = null; // what the charts show: {test, version}
   let baseline = BASELINES[0][0];
 
   const group = `baseline-${Math.random().toString(36).slice(2)}`;
@@ -113,11 +113,10 @@ export function create(card, { request, methods, curves }) {
     button.disabled = !current || Boolean(isDone);
     setText(button, test?.running ? english("Cancel") : isDone ? english("Tested") : english("Test this heatmap"));
     setProgress(find(".start .progress"), Boolean(test?.running), test?.progress);
-    if (drawn && (drawn.result !== current?.result || drawn.test.isForgotten)) drawFindings(null);
+    if (drawn && (drawn.test !== test || test.isForgotten)) drawFindings(null); // a verdict is about its own heatmap
     if (test?.found && (drawn?.test !== test || drawn.version !== test.version)) {
       drawFindings({ ...current, test, version: test.version });
     }
-    card.classList.toggle("stale", Boolean(drawn && drawn.test !== test));
     const values = { name: current?.name ?? "…", least: percent(100 * constants.improbable) };
     find(".status").role = test?.error ? "status" : null; // what the test does is read like any text
     setExplainedText(
@@ -146,7 +145,7 @@ export function create(card, { request, methods, curves }) {
     const chart = (title, { curve, random, area, random_area: randomArea }, ends) => {
       const legend = [
         translate("this heatmap {area}", { area: formatArea(area) }),
-        ...(random.length ? [translate("random {area}", { area: formatArea(randomArea) })] : []),
+        ...(random.length ? [randomWords(random.length, formatArea(randomArea))] : []),
       ];
       return lineChart({ title, places: found.fractions, curve, randoms: random, ends, legend, format });
     };
@@ -194,6 +193,14 @@ export function create(card, { request, methods, curves }) {
 
   button.addEventListener("click", run);
   return { show, draw };
+}
+
+/** The mean area of the random orders, and how many are still to come. */
+function randomWords(count, area) {
+  const all = constants.numOrders;
+  return count < all
+    ? translate("random, {count} of {all} so far: {area}", { count, all, area })
+    : translate("random {area}", { area });
 }
 
 function randomizationChart(correlations) {

@@ -28,10 +28,10 @@ export const html = `
 const SIDE = 480; // pixels of a picture
 
 const OF_PROBABILITY = english(
-  "Which few patches are enough for *{name}* to keep {share} of its probability, and without which is it lost? The fewest that a search finds are shown. What is left out is replaced by nothing.",
+  "Which few patches are enough for *{name}* to keep {share} of its probability, and without which is it lost? The fewest that a search finds are shown. The model gets no other patches: what is left out is taken from its input, not painted over.",
 );
 const OF_SCORE = english(
-  "Which few patches are enough for *{name}* to keep {share} of its score, and without which is it lost? What is left out is replaced by nothing.",
+  "Which few patches are enough for *{name}* to keep {share} of its score, and without which is it lost? The model gets no other patches: what is left out is taken from its input, not painted over.",
 );
 
 const whatItDoes = (name, scores) =>
