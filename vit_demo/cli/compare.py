@@ -99,12 +99,12 @@ def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None
     if chosen is None:
         return list(preset.patch_sizes) if len(presets) == 1 else [preset.default_patch_size]
     for size in chosen:
-        if not any(size in preset.patch_sizes for preset in presets.values()):
+        if not any(size in other.patch_sizes for other in presets.values()):
             preset.check_patch_size(size)
     offered = [size for size in dict.fromkeys(chosen) if size in preset.patch_sizes]
     if not offered:
-        offered = ", ".join(map(str, preset.patch_sizes))
-        raise PresetError(f"{name} has none of these patch sizes: choose from {offered}.")
+        sizes = ", ".join(map(str, preset.patch_sizes))
+        raise PresetError(f"{name} has none of these patch sizes: choose from {sizes}.")
     return offered
 
 

@@ -136,9 +136,9 @@ def patch(text: str) -> tuple[int, int]:
 def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
     """The options of the command line that each method has; ``InputError`` if none of them has an option."""
     names = ("block", "head", "query", "direction")
-    chosen = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    for option in chosen:
+    set_options = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    for option in set_options:
         if not any(method.offers(option) for method in methods):
             chosen = ", ".join(method.name for method in methods)
             raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
-    return [{name: value for name, value in chosen.items() if method.offers(name)} for method in methods]
+    return [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]
