@@ -96,15 +96,22 @@ def address():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """The working directory, with the pictures that the documents name."""
-    example_picture(7).save(tmp_path / "seven.png")
+def checkout(tmp_path, monkeypatch):
+    """The working directory, with the pictures of the repository alone."""
     for name in ("docs/images", "vit_demo/web/examples"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.webp"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(checkout):
+    """The same with the reader's own pictures, which commands name."""
+    tmp_path = checkout
+    example_picture(7).save(tmp_path / "seven.png")
     Image.open(Path(gradio.__file__).parent / "media_assets" / "images" / "lion.jpg").save(tmp_path / "photo.jpg")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "photo.jpg").write_bytes((tmp_path / "photo.jpg").read_bytes())
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -119,15 +126,15 @@ def test_every_block_is_of_a_kind_that_is_run():
 
 
 @pytest.mark.parametrize("code", blocks("python"))
-def test_python(code, folder, request):
+def test_python_runs_as_written(code, checkout, request):
     if "org/name" in code:
-        pytest.skip("names repositories that are not there; tests/weights/test_hub.py serves some")
+        pytest.skip("needs a network; tests/weights/test_hub.py serves repositories")
     for library in ("captum", "pytorch_grad_cam", "torchcam"):
         if f"from {library}." in code or f"from {library} " in code:
             pytest.importorskip(library)
     if "http://127.0.0.1:7860" in code:
         code = code.replace("http://127.0.0.1:7860", request.getfixturevalue("address"))
-    exec(compile(code, "example", "exec"), {"vit_demo": vit_demo})
+    exec(compile(code, "example", "exec"), {"__name__": "example"})
 
 
 @pytest.mark.parametrize("command", commands())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vit_demo.weights import Preset
 
 UNIT = "times the mean"
-"""Unit of the sheet's colours: the values of different methods and patch sizes have no common one."""
+"""Unit of the sheet's colours: the values of different methods and patch sizes have none in common."""
 
 
 def add(commands: parser.Commands) -> None:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     """Compares, prints the table or JSON, and writes the sheet of pictures."""
     [picture, *others] = find_pictures([options.image])
     if others:
-        raise InputError(f"{options.image} stands for several pictures: compare takes one.")
+        raise InputError(f"{options.image} matches several pictures: compare takes one.")
     from vit_demo.images import read_image
     from vit_demo.inference.inputs import default_preset
     from vit_demo.service.engine import get_engine
@@ -83,7 +83,9 @@ def run(options: argparse.Namespace) -> None:
         entries = []
         for result, values in zip(results, maps, strict=True):
             pairs = zip(methods, values, strict=True)
-            named = {method.name: {"unit": method.unit, "values": output.json_values(one)} for method, one in pairs}
+            named = {
+                method.name: {"unit": method.unit, "values": output.json_values(values)} for method, values in pairs
+            }
             entries.append({**output.prediction_json(result), "maps": named})
         output.print_lines(json.dumps(entries))
     else:
@@ -97,12 +99,12 @@ def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None
     if chosen is None:
         return list(preset.patch_sizes) if len(presets) == 1 else [preset.default_patch_size]
     for size in chosen:
-        if not any(size in one.patch_sizes for one in presets.values()):
+        if not any(size in other.patch_sizes for other in presets.values()):
             preset.check_patch_size(size)
     offered = [size for size in dict.fromkeys(chosen) if size in preset.patch_sizes]
     if not offered:
-        known = ", ".join(map(str, preset.patch_sizes))
-        raise PresetError(f"{name} has none of these patch sizes: choose from {known}.")
+        sizes = ", ".join(map(str, preset.patch_sizes))
+        raise PresetError(f"{name} has none of these patch sizes: choose from {sizes}.")
     return offered
 
 
@@ -141,8 +143,8 @@ def _sheet(results: list[Exploration], methods: list[Method], maps: list[list[ND
         render.ComparisonRow(
             lines=(result.preset.name, f"patches of {result.patch_size} px", _prediction(result)),
             image=result.image,
-            maps=[_relative(one) for one in values],
-            captions=[_peak(one) for one in values],
+            maps=[_relative(heatmap) for heatmap in values],
+            captions=[_peak(heatmap) for heatmap in values],
         )
         for result, values in zip(results, maps, strict=True)
     ]

@@ -57,15 +57,15 @@ def run(options: argparse.Namespace) -> bool:
     choices = parser.map_options(options, methods)
     if options.preset is not None:  # otherwise each picture has its own
         get_engine().prepare(options.preset).result().check_patch_size(options.patch_size)
-    report, known = Report(), dict[str, tuple[str, ...]]()
-    failed, goes_on = False, out is not None or options.html is not None
+    report, classes = Report(), dict[str, tuple[str, ...]]()
+    failed, more_to_do = False, out is not None or options.html is not None
     with output.progress_bar(len(pictures) * len(methods)) as bar:
         for number, picture in enumerate(pictures):
             try:
                 result = get_engine().explore(picture.read(), options.preset, options.patch_size, options.fit)
             except (ImageError, PresetError) as error:
                 failed = True
-                report_failure(picture, error, options.json, alone=len(pictures) == 1, goes_on=goes_on)
+                report_failure(picture, error, options.json, alone=len(pictures) == 1, more_to_do=more_to_do)
                 report.add_failure(picture.name, str(error))
                 continue
             label = result.labels[result.target(options.label)] if result.labels else None
@@ -78,14 +78,14 @@ def run(options: argparse.Namespace) -> bool:
             explained = Explained(picture, result, maps, label)
             paths = write_pictures(explained, out, options.query) if out is not None else []
             if options.json:
-                output.print_lines(json.dumps(to_json(explained, paths)), goes_on=goes_on)
+                output.print_lines(json.dumps(to_json(explained, paths)), more_to_do=more_to_do)
             else:
                 print_text(explained, paths, with_name=len(pictures) > 1)
-            known[result.preset.name] = result.preset.few_labels
+            classes[result.preset.name] = result.preset.few_labels
             if options.html:
                 report.add(explained)
     if not options.json:
-        print_known(known)
+        print_classes(classes)
     if options.html:
         # A file name may hold bytes that are no text.
         output.write_file(options.html, report.html().encode(errors="backslashreplace"))
@@ -100,7 +100,7 @@ def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | 
     result = explained.result
     named = {
         "input": result.image,
-        **{one.method.name: result.overlay(one.values, method=one.method.name) for one in explained.maps},
+        **{shown.method.name: result.overlay(shown.values, method=shown.method.name) for shown in explained.maps},
         "heads": render.contact_sheet(result.image, result.attention_maps(query)),
     }
     paths = []
@@ -121,15 +121,15 @@ def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> N
     if with_name:
         lines.insert(0, f"{explained.picture.name}")
         lines.append("")
-    output.print_lines(*lines, goes_on=True)
+    output.print_lines(*lines, more_to_do=True)
 
 
-def print_known(known: dict[str, tuple[str, ...]]) -> None:
-    """Prints the classes of each model that knows few, because it takes anything else for one of them."""
-    for name, labels in known.items():
+def print_classes(classes: dict[str, tuple[str, ...]]) -> None:
+    """Prints the classes of each model with few, because it takes anything else for one of them."""
+    for name, labels in classes.items():
         if labels:
             sentence = f"{name} knows {len(labels)} classes and takes anything else for one of them: "
-            output.print_lines(*textwrap.wrap(f"{sentence}{', '.join(labels)}.", 120), goes_on=True)
+            output.print_lines(*textwrap.wrap(f"{sentence}{', '.join(labels)}.", 120), more_to_do=True)
 
 
 def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
@@ -141,22 +141,22 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
         "is_confident": result.is_confident,
         "labels": list(result.preset.few_labels),
         "maps": {
-            one.method.name: {
-                "unit": one.method.unit,
-                "label": explained.label if one.method.class_specific else None,
-                "against": one.against,
-                "options": one.options,
-                "values": output.json_values(one.values),
+            shown.method.name: {
+                "unit": shown.method.unit,
+                "label": explained.label if shown.method.class_specific else None,
+                "against": shown.against,
+                "options": shown.options,
+                "values": output.json_values(shown.values),
             }
-            for one in explained.maps
+            for shown in explained.maps
         },
         "files": [str(path) for path in paths],
     }
 
 
-def report_failure(picture: Picture, error: InputError, as_json: bool, *, alone: bool, goes_on: bool) -> None:
+def report_failure(picture: Picture, error: InputError, as_json: bool, *, alone: bool, more_to_do: bool) -> None:
     """Prints why a picture could not be used; with ``--json`` in the output, too."""
     where = "" if alone else f"{picture.name}: "
     output.print_lines(f"vit_demo: {where}{error}", file=sys.stderr)
     if as_json:
-        output.print_lines(json.dumps({"image": picture.name, "error": str(error)}), goes_on=goes_on)
+        output.print_lines(json.dumps({"image": picture.name, "error": str(error)}), more_to_do=more_to_do)

@@ -26,10 +26,10 @@ def printable(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
-def print_lines(*lines: str, file: TextIO | None = None, goes_on: bool = False) -> None:
+def print_lines(*lines: str, file: TextIO | None = None, more_to_do: bool = False) -> None:
     """Prints lines, to stdout by default, without disturbing a progress bar.
 
-    If nobody reads the output any more, the program ends, unless it ``goes_on`` with more than to print. If the output
+    If nobody reads the output any more, the program ends, unless there is ``more_to_do`` than to print. If the output
     cannot be written, as on a full disk, it raises ``InputError``.
     """
     from tqdm import tqdm
@@ -42,7 +42,7 @@ def print_lines(*lines: str, file: TextIO | None = None, goes_on: bool = False) 
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for later lines, and the flush when Python ends
         if not isinstance(error, BrokenPipeError):
             raise InputError(f"The output cannot be written ({error.strerror}): send it elsewhere.") from error
-        if not goes_on and stream is sys.stdout:
+        if not more_to_do and stream is sys.stdout:
             sys.exit(0)
 
 

@@ -87,7 +87,7 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
 
 
 def chosen_methods(options: argparse.Namespace) -> list[Method]:
-    """The methods of ``--method``, each once; classes may be given only where one of them depends on these."""
+    """The methods of ``--method``, each once; a class may be named only if one of them depends on it."""
     from vit_demo.methods import find_method
 
     methods = [find_method(name) for name in dict.fromkeys(options.method or [CLASSLESS_METHOD])]
@@ -134,11 +134,11 @@ def patch(text: str) -> tuple[int, int]:
 
 
 def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
-    """For each method its own among the options that were given; ``InputError`` for one that none of them has."""
+    """The options of the command line that each method has; ``InputError`` if none of them has an option."""
     names = ("block", "head", "query", "direction")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    for option in given:
+    set_options = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    for option in set_options:
         if not any(method.offers(option) for method in methods):
             chosen = ", ".join(method.name for method in methods)
             raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
-    return [{name: value for name, value in given.items() if method.offers(name)} for method in methods]
+    return [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]

@@ -32,15 +32,15 @@ class Report:
         result, name, preset = explained.result, explained.picture.name, explained.result.preset
         seen = _figure(result.image, name, "What the model saw", [f"{result.grid[0]} x {result.grid[1]} patches"])
         figures = [{**seen, "pixelated": result.photo is None}]
-        for one in explained.maps:
-            method = one.method
+        for shown in explained.maps:
+            method = shown.method
             about = f"for {explained.label}" if method.class_specific else "does not depend on the class"
-            if one.against:
-                about += f" rather than {one.against}"
-            lines = [about, f"largest value {float(abs(one.values).max()):.3g} ({method.unit})"]
-            if one.options:
-                lines.insert(0, ", ".join(f"{name} {value}" for name, value in one.options.items()))
-            picture = result.overlay(one.values, method=method.name)
+            if shown.against:
+                about += f" rather than {shown.against}"
+            lines = [about, f"largest value {float(abs(shown.values).max()):.3g} ({method.unit})"]
+            if shown.options:
+                lines.insert(0, ", ".join(f"{name} {value}" for name, value in shown.options.items()))
+            picture = result.overlay(shown.values, method=method.name)
             figures.append(_figure(picture, f"{method.title} of {name}", method.title, lines))
         self._pictures.append(
             {

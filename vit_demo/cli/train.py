@@ -45,6 +45,6 @@ def bundled_preset(name: str) -> Preset:
     """A preset with a training recipe; ``PresetError`` if it is not bundled."""
     preset = PRESETS.get(name)
     if preset is None or preset.source != "bundled":
-        known = ", ".join(p.name for p in PRESETS.values() if p.source == "bundled")
-        raise PresetError(f"Only bundled presets can be trained and evaluated, not {name}: choose one of {known}.")
+        bundled = ", ".join(p.name for p in PRESETS.values() if p.source == "bundled")
+        raise PresetError(f"Only bundled presets can be trained and evaluated, not {name}: choose from {bundled}.")
     return preset

@@ -26,7 +26,7 @@ MAX_COLOUR_PIXELS = 37_500_000
 """Pixels of a picture with colour, transparency or more than 8 bits of grey, at four bytes per pixel."""
 
 MOST_PIXELS = {"WEBP": 25_000_000, "HEIF": 50_000_000}
-"""The same of formats whose decoder holds four copies of the picture, or two; phones take 48 million in HEIF."""
+"""Pixels of formats whose decoder holds four copies of the picture (WebP) or two (HEIF; phones take 48 million)."""
 
 MAX_DECODER_MEMORY = 640_000_000
 """Address space of the decoding process, in bytes."""
@@ -35,7 +35,7 @@ MAX_CPU_SECONDS = 2.5
 """CPU time of the decoding process, in seconds. A 24-megapixel PNG, the slowest ordinary picture, takes about 1."""
 
 MAX_HEIF_CPU_SECONDS = 6.0
-"""The same of the formats of phones, HEIF and AVIF: 48 megapixels take about 3.5."""
+"""CPU time for HEIF and AVIF, the formats of phones, in seconds: 48 megapixels take about 3.5."""
 
 # Decoders that only decode. Pillow has more; some start other programs (EPS), some are seldom tested.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "PPM")
@@ -94,13 +94,13 @@ def _open(data: bytes) -> Image.Image:
     check_size(image.size, MAX_PIXELS if is_light else MOST_PIXELS.get(image.format or "", MAX_COLOUR_PIXELS))
     if image.format in ("JPEG", "MPO"):
         scale = min(1.0, MAX_SIDE / max(image.size))
-        # Decodes at 1/2, 1/4 or 1/8 of the size, never below the size given.
+        # Decodes at 1/2, 1/4 or 1/8 of the size, never below the requested size.
         image.draft(None, (round(image.width * scale), round(image.height * scale)))
     return image
 
 
 def _low_bytes(data: bytes, image: Image.Image) -> Image.Image | None:
-    """The low bytes of colours of 16 bits, of which Pillow reads the high ones; None for other pictures."""
+    """The low bytes of 16-bit colours, because Pillow reads only the high bytes; None for other pictures."""
     tiles = getattr(image, "tile", [])
     if not re.search("'RGBA?;16[BLN]'", str(tiles[:1])):
         return None

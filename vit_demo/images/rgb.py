@@ -42,7 +42,7 @@ def to_rgb(image: Image.Image, *, metadata: bool = True, low: Image.Image | None
             size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
             image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
         if metadata:  # now that the picture is small
-            image.info = info  # of which a flat copy has nothing
+            image.info = info  # which a flat copy loses
             image = _upright(image)
             image = _to_srgb(image, info["icc_profile"]) if info.get("icc_profile") else image
         return image.convert("RGB")
@@ -71,13 +71,13 @@ def _to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         mode = _MODES.get(source.profile.xcolor_space)
-        given = image.convert("RGB") if (mode, image.mode) == ("RGB", "L") else image
-        if given.mode != mode:
+        coloured = image.convert("RGB") if (mode, image.mode) == ("RGB", "L") else image
+        if coloured.mode != mode:
             return image
-        converted: Any = ImageCms.profileToProfile(given, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+        converted: Any = ImageCms.profileToProfile(coloured, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
     except (ImageCms.PyCMSError, OSError, ValueError, TypeError):  # a picture with a broken profile is still a picture
         return image
-    changed = ImageChops.difference(converted, given.convert("RGB"))
+    changed = ImageChops.difference(converted, coloured.convert("RGB"))
     return converted if max(high for _, high in _extremes(changed)) > 1 else image  # what only rounding changes
 
 
@@ -101,7 +101,7 @@ def _flatten(image: Image.Image) -> Image.Image:
 
 
 def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
-    """Strips of a picture, each with the position of its top left corner; only one is copied at a time."""
+    """Strips of a picture with the position of their top left corner, copied one at a time."""
     rows = max(1, _STRIP_PIXELS // image.width)
     for top in range(0, image.height, rows):
         yield image.crop((0, top, image.width, min(top + rows, image.height))), (0, top)

@@ -50,9 +50,9 @@ def labelled_sets(preset: Preset, data: Path) -> dict[str, ImageDataset]:
     if find_file(data, f"{TEST_PHOTOS}.npz"):
         real = datasets[TEST_PHOTOS] = _relabel(load_photo_set(data, TEST_PHOTOS, "test", side), preset)
         for name in PHOTO_SETS:
-            known = datasets[name].labels.unique()
-            rows = torch.isin(real.labels, known).nonzero()[:, 0]
-            datasets[f"{TEST_PHOTOS}, {len(known)} classes of {name}"] = real.subset(rows)
+            labels = datasets[name].labels.unique()
+            rows = torch.isin(real.labels, labels).nonzero()[:, 0]
+            datasets[f"{TEST_PHOTOS}, {len(labels)} classes of {name}"] = real.subset(rows)
     return datasets
 
 

@@ -119,8 +119,8 @@ def blend_targets(rows: Tensor, teacher_logits: Tensor | None, weight: float) ->
     labelled, unlabelled, outlier = rows.split([classes, 1, 1], dim=1)
     if teacher_logits is None:
         return labelled + (unlabelled + outlier) / classes
-    known = teacher_logits.softmax(1)[:, :classes].sum(1, keepdim=True)
-    share = labelled.sum(1, keepdim=True) + unlabelled * (UNLABELLED_SCALE * known).clamp(max=1)  # [B, 1]
+    mass = teacher_logits.softmax(1)[:, :classes].sum(1, keepdim=True)
+    share = labelled.sum(1, keepdim=True) + unlabelled * (UNLABELLED_SCALE * mass).clamp(max=1)  # [B, 1]
     soft = share * teacher_logits[:, :classes].softmax(1) + (1 - share) / classes
     hard = labelled + unlabelled * soft + outlier / classes
     return torch.lerp(hard, soft, weight)

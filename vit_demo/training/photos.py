@@ -1,8 +1,8 @@
 """The photos of ``photos-tiny``: two labelled sets, and further photos of whole scenes if the data folder holds them.
 
 Tiny ImageNet's photos are small and blurred, Imagenette's are sharp. A network trained on these two alone tends to
-classify any sharp photo as one of Imagenette's ten classes. Labelled everyday photos, and unlabelled ones of which most
-show none of the classes, correct this.
+classify any sharp photo as one of Imagenette's ten classes. Labelled everyday photos, and unlabelled
+photos that mostly show none of the classes, correct this.
 """
 
 import csv

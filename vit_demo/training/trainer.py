@@ -89,7 +89,7 @@ class Trainer:
     """One run of a recipe: its ``rows`` are the log, one per finished epoch, and ``seconds`` the time so far.
 
     All random choices of an epoch follow from the seed and the number of the epoch, so a run that was interrupted and
-    resumed gives bit-identical weights. The state stands in ``path``, the log beside it with the suffix ``.csv``.
+    resumed gives bit-identical weights. The state is in ``path``, the log beside it with the suffix ``.csv``.
 
     Network and teacher are called as ``network(images, patch_size=...)``; the teacher's first classes are the preset's.
     """
