@@ -1,7 +1,7 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
-import { documentEvents, make, rove, setText } from "../shared/dom.js";
+import { documentEvents, make, onFile, rove, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
@@ -92,10 +92,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   ]) {
     const input = find(selector);
     way(name).addEventListener("click", () => input.click());
-    input.addEventListener("change", () => {
-      take(input.files[0]);
-      input.value = ""; // the same file can be chosen again
-    });
+    onFile(input, (file) => take(file));
   }
   way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
   way("webcam").addEventListener("click", startWebcam);

@@ -126,17 +126,16 @@ function formatter(options) {
   return formatters.get(key);
 }
 
-/** A number with so many decimals, and a true minus sign. */
-export const formatDecimals = (value, digits, useGrouping = false) =>
-  formatter({ minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping })
-    .format(value)
-    .replace("-", "−");
+/** A number with a true minus sign. */
+const format = (value, options) => formatter(options).format(value).replace("-", "−");
 
-/** A number with so many significant digits, and a true minus sign. */
+/** A number with so many decimals. */
+export const formatDecimals = (value, digits, useGrouping = false) =>
+  format(value, { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping });
+
+/** A number with so many significant digits. */
 export const formatSignificant = (value, digits) =>
-  formatter({ minimumSignificantDigits: digits, maximumSignificantDigits: digits, useGrouping: false })
-    .format(value)
-    .replace("-", "−");
+  format(value, { minimumSignificantDigits: digits, maximumSignificantDigits: digits, useGrouping: false });
 
 /** A whole number in groups of three digits. */
 export const formatInteger = (value) => formatter({}).format(value);

@@ -102,7 +102,7 @@ const NO_BRUSH = { isOn: () => false };
  * `isFollowed()` tells whether a finger points, too.
  */
 export function listenToPatches(canvas, getGrid, actions) {
-  const { hover, click, move, press, leave, brush = NO_BRUSH, isFollowed = () => false } = actions;
+  const { hover, click, move, leave, press = () => {}, brush = NO_BRUSH, isFollowed = () => false } = actions;
   let brushed = null; // the last patch under a pressed brush
   const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
   canvas.addEventListener("pointermove", (event) => {

@@ -1,7 +1,7 @@
 // @ts-check
 // "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
 
-import { copyText, make, makeOptions, setText, track } from "../../../shared/dom.js";
+import { copyText, make, makeOptions, newId, setText, track } from "../../../shared/dom.js";
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { formatBytes } from "../../format.js";
 import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
@@ -173,7 +173,7 @@ function createForm(form, networks, onChange) {
     ...CHOICES.map(([, title], i) => field(selects[i], title)),
   );
 
-  const message = make("p", { className: "problem", id: `problem-${Math.random().toString(36).slice(2)}` });
+  const message = make("p", { className: "problem", id: newId("problem") });
   message.setAttribute("role", "alert");
 
   function show(network, { config, patchSize }, problem) {

@@ -44,7 +44,6 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   listenToPatches(canvas, () => shown?.result ?? null, {
     hover,
     click: hover,
-    press() {},
     leave: () => hover(null),
     move(step) {
       const { result, hovered } = shown;

@@ -2,6 +2,7 @@
 
 import { translate } from "../../../shared/language.js";
 import { againstOf, formatArea, formatProbability, targetOf } from "../../format.js";
+import { peakOf } from "../../heatmapColours.js";
 import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js";
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
@@ -19,11 +20,13 @@ export function captionOf(saved) {
   const { preset, patch_size: patchSize } = result.source;
   const first = result.predictions[0];
   const prediction = first ? ` · ${predictionOf(first)}` : "";
-  const peak = map.reduce((best, value) => Math.max(best, Math.abs(value)), 0);
   return [
     `${translate(method.label)} · ${plain(method.subject(result, view))}`,
     translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) + prediction,
-    translate("largest value {value} ({unit})", { value: plain(method.format(peak)), unit: translate(method.unit) }),
+    translate("largest value {value} ({unit})", {
+      value: plain(method.format(peakOf(map))),
+      unit: translate(method.unit),
+    }),
     ...measuredOf(saved).map(faithfulnessLine),
   ];
 }

@@ -38,17 +38,10 @@ export function create(card, { request, pickHead, methods }) {
   let shown = null; // {result, query}: what the cells are about
   const replies = createReplyCache(request, paint);
 
-  const group = `scale-${Math.random().toString(36).slice(2)}`;
-  const scaling = segmentChoice(
-    card.querySelector(".scaling"),
-    english("Scale of the cells"),
-    group,
-    SCALES,
-    (chosen) => {
-      scale = chosen;
-      paint();
-    },
-  );
+  const scaling = segmentChoice(card.querySelector(".scaling"), english("Scale of the cells"), SCALES, (chosen) => {
+    scale = chosen;
+    paint();
+  });
   scaling.set(scale);
 
   function build({ numBlocks, numHeads }) {
@@ -142,7 +135,7 @@ export function create(card, { request, pickHead, methods }) {
     eachCell((button, b, h) => {
       const index = b * result.numHeads + h;
       const peak = formatShare(peaks[index]);
-      heatCanvas(maps[index], result, OPACITY, button.firstChild, style);
+      heatCanvas(maps[index], result, OPACITY, style, button.firstChild);
       button.lastChild.textContent = peak;
       const place = { block: b + 1, head: h + 1, peak };
       button.setAttribute("aria-label", translate("Block {block}, head {head}: at most {peak}", place));

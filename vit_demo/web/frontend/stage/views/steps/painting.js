@@ -3,7 +3,7 @@
 import { make, pixelCanvas, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour, patchBox } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { greyOnPaper } from "../../heatmapColours.js";
+import { greyOnPaper, peakOf, strongest } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
 
 const FEW = 8; // so few numbers are written into their cells
@@ -14,12 +14,7 @@ export function short(value) {
   return formatDecimals(value, digits);
 }
 
-/** The index of the number that is furthest from 0. */
-export const strongest = (values) =>
-  values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
-
-export const largest = (...lists) =>
-  Math.max(1e-9, ...lists.map((list) => list.reduce((peak, v) => Math.max(peak, Math.abs(v)), 0)));
+export const largest = (...lists) => Math.max(1e-9, ...lists.map(peakOf));
 
 /** The pixels of values, RGBA: `plus` or `minus` ([red, green, blue]), as opaque as the value is large. */
 export function signedPixels(values, peak, { plus, minus }) {
@@ -207,7 +202,6 @@ export function createPicture(host, onChoose) {
       } while (shown.result.tokenOf[patch] < 0);
       choose(patch);
     },
-    press() {},
     leave: () => hover(null),
   });
   new ResizeObserver(paint).observe(box);

@@ -1,6 +1,6 @@
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
-import { make, setText } from "../../../shared/dom.js";
+import { isNew, make, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
@@ -152,11 +152,8 @@ export function create(card, { request, change, stepCode }) {
     find(".previous").disabled = step === 0;
     setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
     writeShapes(find(".shapes"), [before, after]);
-    const shown = `${step} ${facts.own}`;
-    if (find(".code").dataset.shown !== shown) {
-      find(".code").dataset.shown = shown;
-      find(".code").replaceChildren(...codeNodes(stepCode[step], facts.own));
-    }
+    const code = find(".code");
+    if (isNew(code, [step, facts.own])) code.replaceChildren(...codeNodes(stepCode[step], facts.own));
     setText(find(".spoken"), translate("Step {step} of {all}: {title}.", words));
   }
 
@@ -232,9 +229,7 @@ export function create(card, { request, change, stepCode }) {
 }
 
 function writeShapes(host, ends) {
-  const text = JSON.stringify(ends);
-  if (host.dataset.key === text) return;
-  host.dataset.key = text;
+  if (!isNew(host, ends)) return;
   const [before, after] = ends.map(([shape, words]) =>
     make("span", {}, make("code", { textContent: shape }), make("small", { textContent: words })),
   );
