@@ -43,7 +43,7 @@ export function paintResult(
   const context = paintPicture(canvas, [width, height], result.picture, result.pixelated);
   context.imageSmoothingEnabled = Boolean(smooth);
   // Until the map of a new picture is computed, the picture is shown without one.
-  if (map) context.drawImage(heatCanvas(map, result, opacity, undefined, style), 0, 0, width, height);
+  if (map) context.drawImage(heatCanvas(map, result, opacity, style), 0, 0, width, height);
 
   const box = { left: 0, top: 0, width, height };
   if (dropped.size) hatchPatches(context, box, result, dropped);
