@@ -86,13 +86,9 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     openWebcam(false);
   }
 
-  for (const [name, selector] of [
-    ["choose", ".file"],
-    ["camera", ".camera-file"],
-  ]) {
-    const input = find(selector);
-    way(name).addEventListener("click", () => input.click());
-    onFile(input, (file) => take(file));
+  for (const [name, selector] of Object.entries({ choose: ".file", camera: ".camera-file" })) {
+    way(name).addEventListener("click", () => find(selector).click());
+    onFile(find(selector), (file) => take(file));
   }
   way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
   way("webcam").addEventListener("click", startWebcam);

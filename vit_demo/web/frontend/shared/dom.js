@@ -3,7 +3,6 @@
 
 import { translate, translateName } from "./language.js";
 
-/** Creates an element with properties and children. */
 export function make(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
   node.append(...children);
@@ -48,7 +47,6 @@ export function pixelCanvas(pixels, width, height) {
   return canvas;
 }
 
-/** Resolves to the image at an address. */
 export async function loadImage(src) {
   const image = make("img", { src });
   await image.decode();

@@ -2,7 +2,7 @@
 
 import { fillSelect, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
-import { againstOf, defaultQueryName, formatProbability, percent, placeOf, queryName, targetOf } from "./format.js";
+import { againstOf, defaultQueryName, percent, placeOf, probabilityOf, queryName, targetOf } from "./format.js";
 import { heatGradient, isFaint, peakOf, scaleEnd } from "./heatmapColours.js";
 
 /**
@@ -165,12 +165,8 @@ function createLegend(element) {
 /** The prediction in one line, for a phone, where its card is far below the picture. */
 export function setHeadline(node, result) {
   const [first] = result?.predictions ?? [];
-  const words = () =>
-    translate("Prediction: *{label}* · {probability}", {
-      label: first.label,
-      probability: formatProbability(first.probability, first.scores),
-    });
-  setText(node, first ? words() : "");
+  const values = first && { label: first.label, probability: probabilityOf(first) };
+  setText(node, first ? translate("Prediction: *{label}* · {probability}", values) : "");
 }
 
 // Where a map is strong: its strongest patch with its value, and how concentrated the rest is, from its values alone.

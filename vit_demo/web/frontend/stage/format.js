@@ -1,6 +1,7 @@
 // @ts-check
 // Numbers, names and maps of attention in words.
 
+import { cellOf } from "../shared/geometry.js";
 import {
   english,
   formatCount,
@@ -23,6 +24,9 @@ export function formatProbability(value, scores = "softmax") {
   if (value < 1 && value >= 0.9995) return `>${percent(99.9, 1)}`;
   return percent(100 * value, 1);
 }
+
+/** The probability of a prediction of a result. */
+export const probabilityOf = ({ probability, scores }) => formatProbability(probability, scores);
 
 /** What a logit becomes; see scores.py. */
 export function scoreOf(logit, scores, logsumexp) {
@@ -69,8 +73,10 @@ export function defaultQueryName(result, block) {
   return result.hasClassToken ? translate("class token") : translate("average of all tokens");
 }
 
-export const placeOf = ({ columns }, patch) =>
-  translate("row {row}, column {column}", { row: Math.floor(patch / columns) + 1, column: (patch % columns) + 1 });
+export function placeOf(grid, patch) {
+  const [row, column] = cellOf(patch, grid).map((index) => index + 1);
+  return translate("row {row}, column {column}", { row, column });
+}
 
 export const queryName = (result, query, block) =>
   query === null ? defaultQueryName(result, block) : translate("patch {place}", { place: placeOf(result, query) });

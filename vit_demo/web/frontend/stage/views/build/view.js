@@ -158,14 +158,12 @@ function createForm(form, networks, onChange) {
   const set = (name, value) => onChange({ ...current, fields: { ...current.fields, [name]: value } });
   const start = make("select", { onchange: () => onChange({ start: start.value, fields: {} }) }, ...groups(networks));
   const inputs = NUMBERS.map(([name, , , , max]) => {
-    const oninput = () => set(name, input.valueAsNumber);
-    const input = make("input", { type: "number", inputMode: "numeric", name, min: 0, max, oninput });
-    return input;
+    const oninput = ({ target }) => set(name, target.valueAsNumber);
+    return make("input", { type: "number", inputMode: "numeric", name, min: 0, max, oninput });
   });
   const selects = CHOICES.map(([name, , options]) => {
-    const onchange = () => set(name, options[select.selectedIndex][0]);
-    const select = make("select", { name, onchange }, ...makeOptions(options));
-    return select;
+    const onchange = ({ target }) => set(name, options[target.selectedIndex][0]);
+    return make("select", { name, onchange }, ...makeOptions(options));
   });
   form.append(
     field(start, english("Start from")),

@@ -77,11 +77,9 @@ export function create(card, { request, pickHead, methods }) {
   }
 
   function eachCell(callback) {
-    cells.forEach((row, h) => {
-      row.forEach((button, b) => {
-        callback(button, b, h);
-      });
-    });
+    for (const [h, row] of cells.entries()) {
+      for (const [b, button] of row.entries()) callback(button, b, h);
+    }
   }
 
   function show(result) {

@@ -62,7 +62,6 @@ function shareRow(name, score, weight, value, className = "") {
   return make("div", { className: `share-row ${className}`, role: "row" }, ...cells);
 }
 
-/** The product of query and key, from its two largest terms. */
 function writtenScore(query, key, score, width) {
   const indices = [...query.keys()].sort((a, b) => Math.abs(query[b] * key[b]) - Math.abs(query[a] * key[a]));
   const terms = indices.slice(0, 2).map((i) => `${short(query[i])}·${bracketed(key[i])}`);

@@ -1,6 +1,7 @@
 // "Predict, then reveal": a question with its options, and what the visitor answered for each picture.
 
 import { make, setText } from "../../../shared/dom.js";
+import { cellOf, middlePatch } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { formatProbability, formatShare, isPooling, placeOf, queryName, scoreOf } from "../../format.js";
 import { classTokenMap } from "../../result.js";
@@ -101,15 +102,15 @@ function halfPatches({ patches }) {
 }
 
 /** Which positions resemble that of the patch in the middle. */
-function nearestPosition({ rows, columns, patches }, { positions }) {
-  if (Math.min(rows, columns) < 3) return null;
-  const middle = Math.floor(rows / 2) * columns + Math.floor(columns / 2);
-  const similarity = positionSimilarity(positions, patches, middle);
-  const [midRow, midColumn] = [Math.floor(rows / 2), Math.floor(columns / 2)];
+function nearestPosition(facts, { positions }) {
+  if (Math.min(facts.rows, facts.columns) < 3) return null;
+  const middle = middlePatch(facts);
+  const [midRow, midColumn] = cellOf(middle, facts);
+  const similarity = positionSimilarity(positions, facts.patches, middle);
   const groups = [[], [], []];
   similarity.forEach((value, patch) => {
-    const down = Math.abs(Math.floor(patch / columns) - midRow);
-    const right = Math.abs((patch % columns) - midColumn);
+    const [row, column] = cellOf(patch, facts);
+    const [down, right] = [Math.abs(row - midRow), Math.abs(column - midColumn)];
     if (down + right === 1) groups[0].push(value);
     else if (down + right > 1 && Math.min(down, right) === 0) groups[1].push(value);
     else if (down + right > 1) groups[2].push(value);

@@ -162,6 +162,8 @@ export function create(card, { request, change, stepCode }) {
     const { step, patch, fromClassToken, head } = tour;
     const usesPatch = step < 6;
     const place = (index) => translate("Patch in {place}", { place: placeOf(result, index) });
+    const captionOf = (whole, valueAt) => (hovered) =>
+      hovered === null ? whole : `${placeOf(result, hovered)}: ${valueAt(hovered)}`;
     const view = {
       result,
       chosen: usesPatch && !(block && fromClassToken) ? patch : null,
@@ -179,8 +181,7 @@ export function create(card, { request, change, stepCode }) {
     } else if (step === 3 && revealed && tour.answer && question?.map) {
       view.chosen = null;
       view.mapOf = () => question.map;
-      view.caption = (hovered) =>
-        hovered === null ? question.about : `${placeOf(result, hovered)}: *${formatShare(question.map[hovered])}*`;
+      view.caption = captionOf(question.about, (hovered) => `*${formatShare(question.map[hovered])}*`);
     } else if (step === 3 || step === 4) {
       const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : block.weights[token]));
       view.mapOf = () => map;
@@ -188,14 +189,11 @@ export function create(card, { request, change, stepCode }) {
       const taken = fromClassToken
         ? translate("What *the class token* attends to in head {head} of block {block}.", values)
         : translate("What *patch {place}* attends to in head {head} of block {block}.", values);
-      view.caption = (hovered) =>
-        hovered === null ? taken : `${placeOf(result, hovered)}: *${formatShare(map[hovered])}*`;
+      view.caption = captionOf(taken, (hovered) => `*${formatShare(map[hovered])}*`);
     } else if (step === 7 && facts.isOfTokens) {
       view.mapOf = () => shared.alike.map((value) => Math.max(0, value));
-      view.caption = (hovered) =>
-        hovered === null
-          ? english("How similar each patch is to the output.")
-          : `${placeOf(result, hovered)}: ${short(shared.alike[hovered])}`;
+      const whole = english("How similar each patch is to the output.");
+      view.caption = captionOf(whole, (hovered) => short(shared.alike[hovered]));
     } else if (step === 5 && fromClassToken) {
       view.caption = () => english("Token: *the class token*");
     } else if (step > 5) {
