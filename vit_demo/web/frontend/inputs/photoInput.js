@@ -1,7 +1,7 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
-import { documentEvents, make, onFile, rove, setText } from "../shared/dom.js";
+import { documentEvents, make, makeButton, onFile, rove, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
@@ -103,9 +103,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   });
   const buttons = examples.map(({ name, title }) => {
     const small = make("img", { src: exampleUrl(name, "button"), alt: title, width: 44, height: 44, loading: "lazy" });
-    const button = make("button", { type: "button" }, small);
-    button.addEventListener("click", () => choose({ example: name }));
-    return button;
+    return makeButton(() => choose({ example: name }), {}, small);
   });
   find("#photos").append(...buttons);
 

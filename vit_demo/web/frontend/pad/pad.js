@@ -1,7 +1,7 @@
 // @ts-check
 // The pad: one drawing, its history and the tools.
 
-import { make, onFile, rove } from "../shared/dom.js";
+import { make, makeButton, onFile, rove } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
@@ -113,9 +113,7 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
   for (let digit = 0; digit < 10; digit++) {
     const small = make("canvas", { width: 96, height: 96 });
     drawStrokes(small.getContext("2d"), exampleStrokes(digits, digit), small.width);
-    const onclick = () => writeExample(digit);
-    const button = make("button", { type: "button", className: "example", onclick }, small);
-    find(".digits").append(button);
+    find(".digits").append(makeButton(() => writeExample(digit), { className: "example" }, small));
   }
 
   /** Shows the digit that the model saw, which often explains a wrong prediction. */

@@ -9,6 +9,9 @@ export function make(tag, properties = {}, ...children) {
   return node;
 }
 
+export const makeButton = (onclick, properties = {}, ...children) =>
+  make("button", { type: "button", onclick, ...properties }, ...children);
+
 const shownTexts = new WeakMap(); // element -> the text in the page's language
 
 /**

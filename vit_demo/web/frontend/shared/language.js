@@ -147,9 +147,9 @@ const UNITS = [
   [1e3, "k"],
 ];
 
-/** A large count with some significant digits and a unit: 5.72 M. Below 10,000 all digits. */
-export function formatCount(value, digits = 3) {
+/** A large count with three significant digits and a unit: 5.72 M. Below 10,000 all digits. */
+export function formatCount(value) {
   if (value < 10_000) return formatInteger(value);
   const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995);
-  return `${formatSignificant(value / size, digits)}\u00a0${unit}`;
+  return `${formatSignificant(value / size, 3)}\u00a0${unit}`;
 }

@@ -1,6 +1,16 @@
 // The controls below the picture.
 
-import { choice, documentEvents, MOST_SEGMENTS, make, newId, segmentChoice, setText, slider } from "../shared/dom.js";
+import {
+  choice,
+  documentEvents,
+  MOST_SEGMENTS,
+  make,
+  makeButton,
+  newId,
+  segmentChoice,
+  setText,
+  slider,
+} from "../shared/dom.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
 import { percent } from "./format.js";
 import { rankOf, recommendedMethods } from "./methods.js";
@@ -20,8 +30,9 @@ function explain(host, reason) {
 }
 
 /**
- * Builds all controls. `onChange(part)` gets the choices that change, `retry()` is called when a method is chosen, even the
- * one that is shown. `sectionNames` are the sections of the stage. `update(choices, shape, result)` shows the choices for a network of that shape, {numBlocks, numHeads}.
+ * Builds all controls. `actions.onChange(part)` gets the choices that change, `actions.retry()` is called when a method is
+ * chosen, even the one that is shown, and `actions.sectionNames` are the sections of the stage.
+ * `update(choices, shape, result)` shows the choices for a network of that shape, {numBlocks, numHeads}.
  */
 export function createControls(element, methods, actions) {
   const { onChange } = actions;
@@ -75,9 +86,6 @@ export function createControls(element, methods, actions) {
 
 // The choice of a method: the recommended ones first, then all of them, with what each costs.
 
-/** A plain choice that opens another section, where that section exists: [its name, words]. */
-const ELSEWHERE = ["features", english("Similar patches")];
-
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
 
 /**
@@ -91,7 +99,10 @@ function createMethodChoice(host, list, methods, { sectionNames, onChange, retry
   const more = make("button", { type: "button", className: "quiet more-methods" });
   const plain = segmentChoice(plainHost, english("Show"), recommended, choose);
   host.replaceChildren(plainHost);
-  if (sectionNames.includes(ELSEWHERE[0])) host.append(sectionButton(...ELSEWHERE, onChange));
+  if (sectionNames.includes("features")) {
+    const open = () => onChange({ section: "features" });
+    host.append(makeButton(open, { className: "quiet" }, english("Similar patches")));
+  }
   host.append(more);
 
   list.id = newId("methods");
@@ -166,10 +177,4 @@ function openBeside(button, list) {
   }
   documentEvents(list)("pointerdown", ({ target }) => isOutside(target) && open(false));
   open(false);
-}
-
-function sectionButton(section, words, onChange) {
-  const button = make("button", { type: "button", className: "quiet elsewhere-button", textContent: words });
-  button.addEventListener("click", () => onChange({ section }));
-  return button;
 }

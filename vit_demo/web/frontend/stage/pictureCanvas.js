@@ -30,9 +30,8 @@ export function paintPicture(canvas, [width, height], image, pixelated) {
 }
 
 /**
- * Paints a result.
- * `map` is one value for each patch, or null, and `style` how it is coloured (see heatmapColours.js); with `smooth` neighbours blend; `queried` and
- * `hovered` are patches, or null; `dropped` is a set of them.
+ * Paints a result. `map` is one value for each patch, or null, and `style` how it is coloured (see heatmapColours.js); with
+ * `smooth` neighbours blend; `queried` and `hovered` are patches, or null; `dropped` is a set of them.
  */
 export function paintResult(
   canvas,

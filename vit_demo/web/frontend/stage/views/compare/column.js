@@ -52,9 +52,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   });
 
   /**
-   * Shows a column: `choices` {preset, patchSize, method, label}, `number` from 1, `models` of its menu, `result` or null, `map` or null, the
-   * `end` of the colour scale, the `hovered` patch or null, `areas` {deletion, insertion} or null, `error`, and `progress`:
-   * null if nothing is computed, else {share}.
+   * Shows a column: `choices` {preset, patchSize, method, label}, `number` from 1, `models` of its menu, `result`, `map`,
+   * the `end` of the colour scale, the `hovered` patch, `areas` {deletion, insertion}, `error`, and `progress`: {share}
+   * while something is computed. What is not there is null.
    */
   function show(next) {
     shown = next;

@@ -1,6 +1,6 @@
 // Every block and head at once: small maps of what the query attends to, one pixel a patch, enlarged by CSS.
 
-import { make, rove, segmentChoice, setText } from "../../../shared/dom.js";
+import { make, makeButton, rove, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatShare, isPooling, queryName } from "../../format.js";
@@ -57,11 +57,8 @@ export function create(card, { request, pickHead, methods }) {
     fold();
   }
 
-  function cell(block, head) {
-    const button = make("button", { type: "button", className: "cell" }, make("canvas"), make("span"));
-    button.addEventListener("click", () => pickHead(block, head));
-    return button;
-  }
+  const cell = (block, head) =>
+    makeButton(() => pickHead(block, head), { className: "cell" }, make("canvas"), make("span"));
 
   function fold() {
     const labels = [...grid.querySelectorAll("small")].slice(-cells.length);

@@ -1,7 +1,7 @@
 // The prediction: always five rows, so that nothing below them moves; each shows the evidence for its class. All other
 // classes of the model are in a list that can be searched.
 
-import { make, setText } from "../../../shared/dom.js";
+import { make, makeButton, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { probabilityOf, targetOf } from "../../format.js";
 
@@ -39,8 +39,8 @@ export function create(card, { pickClass }) {
     const label = make("span", { className: "label", translate: false });
     const number = make("span", { className: "number" });
     const bar = make("i");
-    const face = make("button", { type: "button" }, label, number, make("span", { className: "track" }, bar));
-    face.addEventListener("click", () => pickClass(predictions[i].index));
+    const track = make("span", { className: "track" }, bar);
+    const face = makeButton(() => pickClass(predictions[i].index), {}, label, number, track);
     return { item: make("li", {}, face), face, label, number, bar };
   });
   find(".bars").append(...rows.map((row) => row.item));
@@ -57,8 +57,12 @@ export function create(card, { pickClass }) {
         const { index, label } = prediction;
         const name = make("span", { textContent: label, translate: false });
         const share = make("span", { className: "number" }, probabilityOf(prediction));
-        const properties = { type: "button", ariaPressed: String(index === chosen), onclick: () => pickClass(index) };
-        return make("li", {}, make("button", properties, name, share));
+        const ariaPressed = String(index === chosen);
+        return make(
+          "li",
+          {},
+          makeButton(() => pickClass(index), { ariaPressed }, name, share),
+        );
       }),
     );
     const values = { count: found.length };

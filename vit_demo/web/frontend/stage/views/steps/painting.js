@@ -1,6 +1,6 @@
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
-import { make, pixelCanvas, setText } from "../../../shared/dom.js";
+import { make, makeButton, pixelCanvas, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour, patchBox } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { greyOnPaper, peakOf, strongest } from "../../heatmapColours.js";
@@ -88,7 +88,7 @@ export const captioned = (node, words) => make("figure", {}, node, make("figcapt
 
 /** A button that chooses; after the choice, what is drawn anew gives the focus to the button with the same key. */
 export function choiceButton(key, isChosen, onclick, properties, ...children) {
-  const button = make("button", { type: "button", ariaPressed: String(isChosen), onclick, ...properties }, ...children);
+  const button = makeButton(onclick, { ariaPressed: String(isChosen), ...properties }, ...children);
   button.dataset.key = key;
   return button;
 }
@@ -145,7 +145,7 @@ export function productsOf(left, right, channels) {
 const OPACITY = 0.7;
 
 /**
- * Adds a picture to `host`. `show({result, mapOf, chosen, marks, caption, canChoose})` paints it: `mapOf(hovered)` returns
+ * Adds a picture to `host`. `show({result, mapOf, chosen, marks, caption})` paints it: `mapOf(hovered)` returns
  * one value for each patch or null, `chosen` is a patch or null, `marks` are [patch, letter], `caption(hovered)` the words
  * below it. `onChoose(patch)` is called when a visitor chooses a patch.
  */

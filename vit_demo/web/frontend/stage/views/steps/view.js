@@ -1,6 +1,6 @@
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
-import { isNew, make, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
@@ -59,8 +59,7 @@ export function create(card, { request, change, stepCode }) {
   const paint = createPainter(card);
   const quiz = createQuiz(find(".quiz"), revealAnswer);
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
-  const stepButton = (step, properties, ...face) =>
-    make("button", { type: "button", onclick: () => go(step), ...properties }, ...face);
+  const stepButton = (step, ...face) => makeButton(() => go(step), ...face);
   const parts = PARTS.map(([name, title, steps]) => {
     const art = make("i", { className: `art-${name}`, ariaHidden: "true" });
     const face = stepButton(steps[0], { className: "part" }, art, make("span", { textContent: title }));
