@@ -184,7 +184,7 @@ def focused(page: Page, presses: int) -> list[str]:
     found = []
     for _ in range(presses):
         page.keyboard.press("Tab")
-        name = "(e => e.id || e.dataset.control || e.className || e.ariaLabel || e.innerText)(document.activeElement)"
+        name = "(e => e.dataset.control || e.id || e.className || e.ariaLabel || e.innerText)(document.activeElement)"
         found.append(page.evaluate(name))
     return found
 
@@ -194,7 +194,7 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     order = focused(page, 50)
     parts = ("skip", "language", "theme", "tab-digits", "paper", "preset", "Attention", "picture")
-    controls = ("quiet more-methods", "-block", "-opacity", "quiet drop")
+    controls = ("quiet more-methods", "block", "opacity", "quiet drop")
     places = [next(i for i, name in enumerate(order) if name.endswith(part)) for part in (*parts, *controls)]
     assert places == sorted(places) and places[0] == 0
     assert page.locator("#skip").bounding_box()["height"] >= 44

@@ -76,10 +76,15 @@ test("the code holds the fields that differ from the defaults", () => {
 });
 
 test("counts are short", () => {
-  assert.deepEqual(
-    [0, 1642, 9999, 10_000, 5_717_416, 999_999, 1_253_683_200].map((count) => formatCount(count)),
-    ["0", "1,642", "9,999", "10.0\u00a0k", "5.72\u00a0M", "1.00\u00a0M", "1.25\u00a0G"],
-  );
+  assert.deepEqual([0, 1642, 9999, 10_000, 5_717_416, 999_999, 1_253_683_200].map(formatCount), [
+    "0",
+    "1,642",
+    "9,999",
+    "10.0\u00a0k",
+    "5.72\u00a0M",
+    "1.00\u00a0M",
+    "1.25\u00a0G",
+  ]);
   assert.equal(formatBytes(465_708), "466\u00a0kB");
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { concentration, placesText } from "../../vit_demo/web/frontend/stage/places.js";
+import { concentration, placesText } from "../../vit_demo/web/frontend/stage/caption.js";
 import { randomNumbers } from "./helpers.js";
 
 const result = { rows: 10, columns: 10, numPatches: 100, dropped: [] };

@@ -40,7 +40,6 @@ function translateAttribute(element, name) {
   if (present !== words.shown) element.setAttribute(name, words.shown);
 }
 
-/** Translates all words in a node of the page. */
 function translateTree(tree) {
   if (tree.parentElement?.closest(`${SKIPPED}, [data-text]`)) return;
   const accept = (node) => (node.matches?.(SKIPPED) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);

@@ -43,7 +43,7 @@ export function mount({ element, server, upload, ...given }) {
   const pad = createPad(find("#pad"), {
     digits,
     photos: ownPhotos,
-    onFile: (file) => photo.take(file, ofDigit),
+    onPhoto: (file) => photo.take(file, ofDigit),
     onChange: (picture, isStep) => pageState.changeTab("digits", { picture }, isStep ? PUSH : REPLACE),
   });
   const fits = createRadios(find("#fit"), (fit) => pageState.changeTab("photos", { fit }));

@@ -1,6 +1,6 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
-import { createRadios, make, makeOptions, setText } from "../shared/dom.js";
+import { createRadios, isNew, make, makeOptions, setText } from "../shared/dom.js";
 import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
 import { sizeOf } from "../shared/link.js";
 import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
@@ -28,7 +28,6 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   });
   const jobs = createModelJob(server, { onChange: showJob, onReady: install });
   let isAsking = false; // whether the box for a model of the Hub is open
-  let listed = "";
   let linkedView = null; // the view of a link whose model is awaited
 
   function cancel() {
@@ -86,9 +85,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     const here = entries.filter((model) => model.on_machine);
     const away = entries.filter((model) => !model.on_machine);
     if (task === "photos" && customModels) away.push(own);
-    const key = JSON.stringify([currentLanguage(), here, away]);
-    if (key === listed) return;
-    listed = key;
+    if (!isNew(select, [currentLanguage(), here, away])) return;
     select.replaceChildren(
       ...[group(english("On this machine"), here), group(english("From the Hub"), away)].filter(Boolean),
     );

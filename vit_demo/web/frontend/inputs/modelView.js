@@ -12,7 +12,6 @@ const HALO = [
   ["#fff", 1.5],
 ];
 
-/** Starts the small photo in its element. */
 export function createModelView(element) {
   const [figure, canvas, caption] = ["figure", "canvas", "figcaption"].map((name) => element.querySelector(name));
   let photo = null; // {image, box, fit, rows, columns, pinned}

@@ -1,7 +1,7 @@
 // The photo input: choose a file, drop or paste one anywhere, take one with a camera, or pick an example.
 
 import { constants } from "../shared/constants.js";
-import { documentEvents, make, rove, setText } from "../shared/dom.js";
+import { documentEvents, make, makeButton, onFile, rove, setText } from "../shared/dom.js";
 import { english, translate } from "../shared/language.js";
 import { shownResult } from "../shared/pageState.js";
 import { createRequestIds } from "../shared/requests.js";
@@ -86,16 +86,9 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
     openWebcam(false);
   }
 
-  for (const [name, selector] of [
-    ["choose", ".file"],
-    ["camera", ".camera-file"],
-  ]) {
-    const input = find(selector);
-    way(name).addEventListener("click", () => input.click());
-    input.addEventListener("change", () => {
-      take(input.files[0]);
-      input.value = ""; // the same file can be chosen again
-    });
+  for (const [name, selector] of Object.entries({ choose: ".file", camera: ".camera-file" })) {
+    way(name).addEventListener("click", () => find(selector).click());
+    onFile(find(selector), (file) => take(file));
   }
   way("webcam").hidden = !navigator.mediaDevices?.getUserMedia;
   way("webcam").addEventListener("click", startWebcam);
@@ -110,9 +103,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   });
   const buttons = examples.map(({ name, title }) => {
     const small = make("img", { src: exampleUrl(name, "button"), alt: title, width: 44, height: 44, loading: "lazy" });
-    const button = make("button", { type: "button" }, small);
-    button.addEventListener("click", () => choose({ example: name }));
-    return button;
+    return makeButton(() => choose({ example: name }), {}, small);
   });
   find("#photos").append(...buttons);
 

@@ -134,14 +134,12 @@ export function listenToKeys(canvas, nib, { begin, extend, end, undo, clear }) {
     event.preventDefault();
     if (key in ARROWS || key === " ") place();
   });
-  canvas.addEventListener("blur", () => {
-    lift();
-    nib.hidden = true;
-  });
-  canvas.addEventListener("pointerdown", () => {
-    lift();
-    nib.hidden = true;
-  });
+  for (const name of ["blur", "pointerdown"]) {
+    canvas.addEventListener(name, () => {
+      lift();
+      nib.hidden = true;
+    });
+  }
 }
 
 /** Calls `undo()` for Ctrl+Z on the page, as long as the pad is what was used last. */

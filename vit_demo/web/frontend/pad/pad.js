@@ -1,7 +1,7 @@
 // @ts-check
 // The pad: one drawing, its history and the tools.
 
-import { make, rove } from "../shared/dom.js";
+import { make, makeButton, onFile, rove } from "../shared/dom.js";
 import { languageChange, translate } from "../shared/language.js";
 import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
@@ -9,10 +9,10 @@ import { drawStrokes, exampleStrokes, PENS, rounded } from "./strokes.js";
 
 /**
  * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
- * undo and clear; the picture is {strokes}, {digit}, {upload} or null. `onFile(file)` gets a photo of a digit, and `photos`
+ * undo and clear; the picture is {strokes}, {digit}, {upload} or null. `onPhoto(file)` gets a photo of a digit, and `photos`
  * has those of uploads. `show(picture)` puts another picture on the paper, `say(sentence)` is about a photo.
  */
-export function createPad(element, { digits, photos, onFile, onChange }) {
+export function createPad(element, { digits, photos, onPhoto, onChange }) {
   const find = (selector) => element.querySelector(selector);
   const [canvas, photo, file] = [".paper", ".photo", "input"].map(find);
   const paper = createPadCanvas(canvas);
@@ -99,10 +99,7 @@ export function createPad(element, { digits, photos, onFile, onChange }) {
   find("[data-action=undo]").addEventListener("click", undo);
   find("[data-action=clear]").addEventListener("click", clear);
   find("[data-action=photo]").addEventListener("click", () => file.click());
-  file.addEventListener("change", () => {
-    onFile(file.files[0]);
-    file.value = ""; // the same file can be chosen again
-  });
+  onFile(file, onPhoto);
   photo.addEventListener("error", () => {
     if (photos.delete(picture?.upload)) refresh();
   });
@@ -116,9 +113,7 @@ export function createPad(element, { digits, photos, onFile, onChange }) {
   for (let digit = 0; digit < 10; digit++) {
     const small = make("canvas", { width: 96, height: 96 });
     drawStrokes(small.getContext("2d"), exampleStrokes(digits, digit), small.width);
-    const onclick = () => writeExample(digit);
-    const button = make("button", { type: "button", className: "example", onclick }, small);
-    find(".digits").append(button);
+    find(".digits").append(makeButton(() => writeExample(digit), { className: "example" }, small));
   }
 
   /** Shows the digit that the model saw, which often explains a wrong prediction. */

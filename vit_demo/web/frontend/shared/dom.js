@@ -1,14 +1,16 @@
 // @ts-check
 // Small helpers for the page, and widgets in plain HTML: radio buttons that look like one bar, a select, sliders.
 
-import { translate } from "./language.js";
+import { translate, translateName } from "./language.js";
 
-/** Creates an element with properties and children. */
 export function make(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
   node.append(...children);
   return node;
 }
+
+export const makeButton = (onclick, properties = {}, ...children) =>
+  make("button", { type: "button", onclick, ...properties }, ...children);
 
 const shownTexts = new WeakMap(); // element -> the text in the page's language
 
@@ -25,6 +27,22 @@ export function setText(node, text) {
   return true;
 }
 
+/** Whether a host is to show something else than at the last call: `content` is anything that JSON can write. */
+export function isNew(host, content) {
+  const key = JSON.stringify(content);
+  if (host.dataset.shown === key) return false;
+  host.dataset.shown = key;
+  return true;
+}
+
+/** Calls `take(file)` with each file that is chosen, also with the same one again. */
+export function onFile(input, take) {
+  input.addEventListener("change", () => {
+    take(input.files[0]);
+    input.value = "";
+  });
+}
+
 /** Pixels, RGBA, as a canvas. */
 export function pixelCanvas(pixels, width, height) {
   const canvas = make("canvas", { width, height });
@@ -32,7 +50,6 @@ export function pixelCanvas(pixels, width, height) {
   return canvas;
 }
 
-/** Resolves to the image at an address. */
 export async function loadImage(src) {
   const image = make("img", { src });
   await image.decode();
@@ -74,6 +91,19 @@ export async function copyText(text) {
 export const track = (share) =>
   make("span", { className: "track" }, make("i", { style: `width: ${100 * Math.max(0, share)}%` }));
 
+/** An item of a list about classes: what it is about, a class in the page's language, a bar for a share, and a number. */
+export function barRow(about, name, share, number, agrees) {
+  const label = translateName(name);
+  return make(
+    "li",
+    { className: agrees ? "agrees" : "" },
+    make("small", {}, about),
+    make("span", { className: "label", translate: false, title: label }, label),
+    track(share),
+    make("span", { className: "number" }, number),
+  );
+}
+
 /**
  * Makes the buttons in a host one stop of the Tab key: the pressed one, or the first that can be used. Arrow keys, Home and
  * End move between them, up and down by a row of `columns`. Called again when another one is pressed.
@@ -102,17 +132,22 @@ export function rove(host, columns = 1) {
 /** The options of a select from [value, words]. */
 export const makeOptions = (options) => options.map(([value, textContent]) => make("option", { value, textContent }));
 
+let ids = 0;
+
+/** An id that no other element of the page has. */
+export const newId = (name) => `${name}-${++ids}`;
+
 export const MOST_SEGMENTS = 7;
 
 /** Fills `host` with one choice among `options`, a list of [value, label]; returns {set(value), enable(flag)}. */
-export function choice(host, name, group, options, onChange) {
+export function choice(host, name, options, onChange) {
   const build = options.length > MOST_SEGMENTS ? selectChoice : segmentChoice;
-  return build(host, name, group, options, onChange);
+  return build(host, name, options, onChange);
 }
 
 /** Radio buttons in one bar, always the same. */
-export function segmentChoice(host, name, group, options, onChange) {
-  const bar = make("div", { id: group, className: "segments", role: "radiogroup", ariaLabel: name });
+export function segmentChoice(host, name, options, onChange) {
+  const bar = make("div", { id: newId("choice"), className: "segments", role: "radiogroup", ariaLabel: name });
   const { set, enable } = createRadios(bar, onChange);
   host.replaceChildren(bar);
   set(options);
@@ -149,7 +184,7 @@ function segment(name, [value, label, lines], onChange) {
   return face;
 }
 
-function selectChoice(host, name, _group, options, onChange) {
+function selectChoice(host, name, options, onChange) {
   const onchange = () => onChange(options[select.selectedIndex][0]);
   const select = make("select", { ariaLabel: name, onchange }, ...makeOptions(options));
   host.replaceChildren(select);
@@ -165,19 +200,16 @@ function selectChoice(host, name, _group, options, onChange) {
 
 /** Offers [value, words] in a select, whose values are JSON; touches the page only where something is new. */
 export function fillSelect(select, options, value) {
-  const key = JSON.stringify(options);
-  if (select.dataset.key !== key) {
-    select.dataset.key = key;
+  if (isNew(select, options)) {
     select.replaceChildren(...makeOptions(options.map(([each, words]) => [JSON.stringify(each), words])));
   }
   select.value = JSON.stringify(value);
 }
 
 /** A slider with its value written beside it by `format(value)`. */
-export function slider(input, id, format, onChange) {
+export function slider(input, format, onChange) {
   const host = input.parentElement;
-  const label = host.previousElementSibling;
-  label.htmlFor = input.id = id;
+  host.previousElementSibling.htmlFor = input.id = newId("slider");
   input.addEventListener("input", () => onChange(Number(input.value)));
   return {
     set(value, most = input.max) {

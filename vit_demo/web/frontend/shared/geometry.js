@@ -24,23 +24,21 @@ export function patchAt(x, y, box, { rows, columns }) {
   return row < 0 || column < 0 || row >= rows || column >= columns ? null : row * columns + column;
 }
 
+/** The [row, column] of a patch, counted from 0. */
+export const cellOf = (patch, { columns }) => [Math.floor(patch / columns), patch % columns];
+
 /** The box of a patch when `grid` fills `box`. */
-export function patchBox(patch, box, { rows, columns }) {
-  const [width, height] = [box.width / columns, box.height / rows];
-  return {
-    left: box.left + (patch % columns) * width,
-    top: box.top + Math.floor(patch / columns) * height,
-    width,
-    height,
-  };
+export function patchBox(patch, box, grid) {
+  const [row, column] = cellOf(patch, grid);
+  const [width, height] = [box.width / grid.columns, box.height / grid.rows];
+  return { left: box.left + column * width, top: box.top + row * height, width, height };
 }
 
 /** The patch that lies [down, right] of another, held at the edges. */
 export function neighbour(patch, [down, right], { rows, columns }) {
-  const row = Math.min(rows - 1, Math.max(0, Math.floor(patch / columns) + down));
-  const column = Math.min(columns - 1, Math.max(0, (patch % columns) + right));
-  return row * columns + column;
+  const [row, column] = cellOf(patch, { columns });
+  const held = (place, count) => Math.min(count - 1, Math.max(0, place));
+  return held(row + down, rows) * columns + held(column + right, columns);
 }
 
-/** The patch in the middle of a grid. */
 export const middlePatch = ({ rows, columns }) => Math.floor(rows / 2) * columns + Math.floor(columns / 2);

@@ -126,17 +126,16 @@ function formatter(options) {
   return formatters.get(key);
 }
 
-/** A number with so many decimals, and a true minus sign. */
-export const formatDecimals = (value, digits, useGrouping = false) =>
-  formatter({ minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping })
-    .format(value)
-    .replace("-", "−");
+/** A number with a true minus sign. */
+const format = (value, options) => formatter(options).format(value).replace("-", "−");
 
-/** A number with so many significant digits, and a true minus sign. */
+/** A number with so many decimals. */
+export const formatDecimals = (value, digits, useGrouping = false) =>
+  format(value, { minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping });
+
+/** A number with so many significant digits. */
 export const formatSignificant = (value, digits) =>
-  formatter({ minimumSignificantDigits: digits, maximumSignificantDigits: digits, useGrouping: false })
-    .format(value)
-    .replace("-", "−");
+  format(value, { minimumSignificantDigits: digits, maximumSignificantDigits: digits, useGrouping: false });
 
 /** A whole number in groups of three digits. */
 export const formatInteger = (value) => formatter({}).format(value);
@@ -148,9 +147,9 @@ const UNITS = [
   [1e3, "k"],
 ];
 
-/** A large count with some significant digits and a unit: 5.72 M. Below 10,000 all digits. */
-export function formatCount(value, digits = 3) {
+/** A large count with three significant digits and a unit: 5.72 M. Below 10,000 all digits. */
+export function formatCount(value) {
   if (value < 10_000) return formatInteger(value);
   const [size, unit] = UNITS.find(([size]) => value >= size * 0.9995);
-  return `${formatSignificant(value / size, digits)}\u00a0${unit}`;
+  return `${formatSignificant(value / size, 3)}\u00a0${unit}`;
 }

@@ -103,9 +103,9 @@ export const pageState = createPageState();
 // How the parts of the page talk to each other: the stage, the pad and the small photo import the same channels.
 
 /**
- * What the stage is to show: {payload, view, restored, isNewest(), onShown()}. Without a payload it keeps its result; `view` is that of the page's
- * state, and `restored` tells whether it came from the address, so that it holds for another model, too. The stage calls
- * `onShown()` when it shows it, and does not show what is no longer the newest.
+ * What the stage is to show: {payload, view, restored, isNewest(), onShown()}. Without a payload it keeps its result;
+ * `view` is that of the page's state, and `restored` tells whether it came from the address, so that it holds for another
+ * model, too. The stage calls `onShown()` when it shows it, and does not show what is no longer the newest.
  */
 export const newResult = createChannel();
 

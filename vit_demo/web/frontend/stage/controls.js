@@ -1,6 +1,16 @@
 // The controls below the picture.
 
-import { choice, documentEvents, MOST_SEGMENTS, make, segmentChoice, setText, slider } from "../shared/dom.js";
+import {
+  choice,
+  documentEvents,
+  MOST_SEGMENTS,
+  make,
+  makeButton,
+  newId,
+  segmentChoice,
+  setText,
+  slider,
+} from "../shared/dom.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
 import { percent } from "./format.js";
 import { rankOf, recommendedMethods } from "./methods.js";
@@ -20,29 +30,24 @@ function explain(host, reason) {
 }
 
 /**
- * Builds all controls. `idPrefix` is different for each stage of a page; `onChange(part)` gets the choices that change,
- * `retry()` is called when a method is chosen, even the one that is shown. `sectionNames` are the sections of the stage.
+ * Builds all controls. `actions.onChange(part)` gets the choices that change, `actions.retry()` is called when a method is
+ * chosen, even the one that is shown, and `actions.sectionNames` are the sections of the stage.
  * `update(choices, shape, result)` shows the choices for a network of that shape, {numBlocks, numHeads}.
  */
-export function createControls(element, methods, idPrefix, { onChange, retry, sectionNames }) {
+export function createControls(element, methods, actions) {
+  const { onChange } = actions;
   const control = (name) => element.querySelector(`[data-control=${name}]`);
-  const group = (name) => `${idPrefix}-${name}`;
-  const method = createMethodChoice(control("method"), control("all-methods"), methods, {
-    group,
-    sectionNames,
-    onChange,
-    retry,
-  });
+  const method = createMethodChoice(control("method"), control("all-methods"), methods, actions);
   const directions = [
     ["from", english("attends to")],
     ["to", english("attended to by")],
   ];
-  const direction = choice(control("direction"), english("Direction"), group("direction"), directions, (value) =>
+  const direction = choice(control("direction"), english("Direction"), directions, (value) =>
     onChange({ direction: value }),
   );
   const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
-  const block = slider(control("block"), group("block"), ofAll, (value) => onChange({ block: value - 1 }));
-  const opacity = slider(control("opacity"), group("opacity"), percent, (value) => onChange({ opacity: value / 100 }));
+  const block = slider(control("block"), ofAll, (value) => onChange({ block: value - 1 }));
+  const opacity = slider(control("opacity"), percent, (value) => onChange({ opacity: value / 100 }));
   let head = null;
   let heads = ""; // for which the choice of a head was built
 
@@ -50,7 +55,7 @@ export function createControls(element, methods, idPrefix, { onChange, retry, se
     const named = (h) => translate("head {head}", { head: h + 1 });
     const each = Array.from({ length: count }, (_, h) => [h, count < MOST_SEGMENTS ? `${h + 1}` : named(h)]);
     const options = [[-1, english("mean")], ...each];
-    head = choice(control("head"), english("Head"), group("head"), options, (value) => onChange({ head: value }));
+    head = choice(control("head"), english("Head"), options, (value) => onChange({ head: value }));
   }
 
   const hosts = {
@@ -81,27 +86,28 @@ export function createControls(element, methods, idPrefix, { onChange, retry, se
 
 // The choice of a method: the recommended ones first, then all of them, with what each costs.
 
-/** A plain choice that opens another section, where that section exists: [its name, words]. */
-const ELSEWHERE = ["features", english("Similar patches")];
-
 const NO_CLASSES = english("This model has no classifier head, so no map can be about a class.");
 
 /**
  * Fills `host` with the recommended methods and a button that opens `list`, where all methods are.
- * `group(name)` names a group of radio buttons. `update(choices, result)` shows what is chosen.
+ * `update(choices, result)` shows what is chosen.
  */
-function createMethodChoice(host, list, methods, { group, sectionNames, onChange, retry }) {
+function createMethodChoice(host, list, methods, { sectionNames, onChange, retry }) {
   const choose = (method) => onChange({ method });
   const recommended = recommendedMethods(methods).map((name) => [name, methods[name].recommended]);
   const plainHost = make("div", { className: "plain" });
   const more = make("button", { type: "button", className: "quiet more-methods" });
-  const plain = segmentChoice(plainHost, english("Show"), group("recommended"), recommended, choose);
+  const plain = segmentChoice(plainHost, english("Show"), recommended, choose);
   host.replaceChildren(plainHost);
-  if (sectionNames.includes(ELSEWHERE[0])) host.append(sectionButton(...ELSEWHERE, onChange));
+  if (sectionNames.includes("features")) {
+    const open = () => onChange({ section: "features" });
+    host.append(makeButton(open, { className: "quiet" }, english("Similar patches")));
+  }
   host.append(more);
 
+  list.id = newId("methods");
   const rows = Object.entries(methods).map(([name, method]) => {
-    const input = make("input", { type: "radio", name: group("method") });
+    const input = make("input", { type: "radio", name: list.id });
     input.dataset.value = name;
     input.addEventListener("change", () => choose(name));
     const scope = method.classSpecific ? english("for a class") : english("same for every class");
@@ -114,7 +120,6 @@ function createMethodChoice(host, list, methods, { group, sectionNames, onChange
   });
   list.setAttribute("role", "radiogroup");
   list.setAttribute("aria-label", english("All methods"));
-  list.id = group("all");
   list.replaceChildren(...rows.map(({ face }) => face));
   more.setAttribute("aria-controls", list.id);
   openBeside(more, list);
@@ -172,10 +177,4 @@ function openBeside(button, list) {
   }
   documentEvents(list)("pointerdown", ({ target }) => isOutside(target) && open(false));
   open(false);
-}
-
-function sectionButton(section, words, onChange) {
-  const button = make("button", { type: "button", className: "quiet elsewhere-button", textContent: words });
-  button.addEventListener("click", () => onChange({ section }));
-  return button;
 }

@@ -67,16 +67,15 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     return null;
   }
 
-  function setDropped(patches) {
-    dropped = patches;
-    error = "";
-    changed();
-    update();
-  }
-
   function setError(sentence) {
     error = sentence;
     changed();
+  }
+
+  function restoreAll() {
+    dropped = new Set();
+    setError("");
+    update();
   }
 
   /** Drops or restores a patch under a brush; the model runs when the brush is lifted (`commit`). */
@@ -86,16 +85,13 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     else patches.delete(patch);
     if (patches.size === whole.numPatches) return setError(english("At least one patch must stay."));
     dropped = patches;
-    error = "";
-    changed();
+    setError("");
   }
 
   /** Drops a patch, or restores it. */
   function toggle(patch) {
-    const patches = new Set(dropped);
-    if (!patches.delete(patch)) patches.add(patch);
-    if (patches.size === whole.numPatches) setError(english("At least one patch must stay."));
-    else setDropped(patches);
+    brush(patch, !dropped.has(patch));
+    if (!error) update();
   }
 
   return {
@@ -105,7 +101,7 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     toggle,
     brush,
     commit: update,
-    restoreAll: () => setDropped(new Set()),
+    restoreAll,
     dropped: () => dropped,
     whole: () => whole,
     error: () => error,

@@ -25,6 +25,10 @@ export function heatColour(share, opacity, { signed = false, paper = false } = {
 /** The largest value of a map without regard to its sign. */
 export const peakOf = (map) => map.reduce((peak, value) => Math.max(peak, Math.abs(value)), 0);
 
+/** The index of the value that is furthest from 0. */
+export const strongest = (values) =>
+  values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
+
 /** The value at the strong end of a map's scale. */
 export const scaleEnd = (map, { floor = 0 } = {}) => Math.max(peakOf(map), floor, 1e-12);
 
@@ -43,7 +47,7 @@ export function heatPixels(map, opacity, style = {}, paper = false) {
 }
 
 /** A map as a canvas with one pixel for each patch; the caller enlarges it. */
-export function heatCanvas(map, grid, opacity, canvas = document.createElement("canvas"), style = {}) {
+export function heatCanvas(map, grid, opacity, style = {}, canvas = make("canvas")) {
   canvas.width = grid.columns;
   canvas.height = grid.rows;
   const pixels = heatPixels(map, opacity, style, Boolean(grid.pixelated));

@@ -36,7 +36,7 @@ export async function mount({ element, props, server, watch, upload, ...given })
   await languageReady; // so that nothing is shown in English first
   const stage = createState(element, describeMethods(registered));
   const request = (fields, options) => sendRequest(server, fields, options);
-  stage.parts = createParts(stage, request, viewModules, { ...data, upload, idPrefix: element.id });
+  stage.parts = createParts(stage, request, viewModules, { ...data, upload });
   const { find, host, choices, methods, parts } = stage;
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
@@ -85,7 +85,7 @@ export async function mount({ element, props, server, watch, upload, ...given })
   };
 }
 
-function createParts(stage, request, viewModules, { idPrefix, ...data }) {
+function createParts(stage, request, viewModules, data) {
   const { find, host, methods } = stage;
   const onChange = (part) => change(stage, part);
   const dropping = createDropping(request, {
@@ -103,7 +103,7 @@ function createParts(stage, request, viewModules, { idPrefix, ...data }) {
     curves: createCurves(request), // what one card has measured is not measured again
   };
   const sectionNames = viewModules.flatMap(({ sections = [FIRST_SECTION] }) => sections);
-  const controls = createControls(find(".look"), methods, idPrefix, {
+  const controls = createControls(find(".look"), methods, {
     onChange,
     retry: () => retry(stage),
     sectionNames,

@@ -13,9 +13,10 @@
 // label the index of a class, and against that of the one that it is compared with, or null.
 
 import { english, translate } from "../shared/language.js";
-import { attentionReading, attentionSentence } from "./attentionTexts.js";
 import {
   againstOf,
+  attentionReading,
+  attentionSentence,
   blockName,
   className,
   formatNumber,

@@ -30,9 +30,8 @@ export function paintPicture(canvas, [width, height], image, pixelated) {
 }
 
 /**
- * Paints a result.
- * `map` is one value for each patch, or null, and `style` how it is coloured (see heatmapColours.js); with `smooth` neighbours blend; `queried` and
- * `hovered` are patches, or null; `dropped` is a set of them.
+ * Paints a result. `map` is one value for each patch, or null, and `style` how it is coloured (see heatmapColours.js); with
+ * `smooth` neighbours blend; `queried` and `hovered` are patches, or null; `dropped` is a set of them.
  */
 export function paintResult(
   canvas,
@@ -43,7 +42,7 @@ export function paintResult(
   const context = paintPicture(canvas, [width, height], result.picture, result.pixelated);
   context.imageSmoothingEnabled = Boolean(smooth);
   // Until the map of a new picture is computed, the picture is shown without one.
-  if (map) context.drawImage(heatCanvas(map, result, opacity, undefined, style), 0, 0, width, height);
+  if (map) context.drawImage(heatCanvas(map, result, opacity, style), 0, 0, width, height);
 
   const box = { left: 0, top: 0, width, height };
   if (dropped.size) hatchPatches(context, box, result, dropped);
@@ -102,7 +101,7 @@ const NO_BRUSH = { isOn: () => false };
  * `isFollowed()` tells whether a finger points, too.
  */
 export function listenToPatches(canvas, getGrid, actions) {
-  const { hover, click, move, press, leave, brush = NO_BRUSH, isFollowed = () => false } = actions;
+  const { hover, click, move, leave, press = () => {}, brush = NO_BRUSH, isFollowed = () => false } = actions;
   let brushed = null; // the last patch under a pressed brush
   const patchUnder = ({ clientX, clientY }) => patchAt(clientX, clientY, canvas.getBoundingClientRect(), getGrid());
   canvas.addEventListener("pointermove", (event) => {

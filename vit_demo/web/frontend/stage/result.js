@@ -65,10 +65,10 @@ function decodePredictions({ indices, probabilities, scores, labels }) {
   }));
 }
 
-/** The index of each patch's token; -1 for a dropped patch. */
-function tokensOfPatches(numPatches, numPrefixTokens, dropped) {
+/** The index of each patch's token, counted from `first`; -1 for a dropped patch. */
+export function tokensOfPatches(numPatches, first, dropped) {
   const isDropped = new Set(dropped);
-  let next = numPrefixTokens;
+  let next = first;
   return Int32Array.from({ length: numPatches }, (_, patch) => (isDropped.has(patch) ? -1 : next++));
 }
 

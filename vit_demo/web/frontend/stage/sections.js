@@ -1,6 +1,6 @@
 // The sections of the stage: each card belongs to one or several, and one section is open at a time.
 
-import { documentEvents, make, setText } from "../shared/dom.js";
+import { documentEvents, make, makeButton, setText } from "../shared/dom.js";
 import { english } from "../shared/language.js";
 import { readSetting, resultStatus, retryResult, storeSetting } from "../shared/pageState.js";
 
@@ -18,16 +18,11 @@ export const FIRST_SECTION = SECTIONS[0][0];
 /**
  * Adds a button for each section of `cards`, a list of [element, names of its sections].
  *
- * Returns `{open(name), isOffered(name)}`; opening a section shows its cards and hides the others. `onChoose(name)` is called when a
- * visitor chooses one.
+ * `open(name)` shows the cards of a section and hides the others; `onChoose(name)` is called when a visitor chooses one.
  */
 export function createSections(bar, cards, onChoose) {
   const offered = SECTIONS.filter(([name]) => cards.some(([, names]) => names.includes(name)));
-  const buttons = offered.map(([name, title]) => {
-    const button = make("button", { type: "button", textContent: title });
-    button.addEventListener("click", () => onChoose(name));
-    return button;
-  });
+  const buttons = offered.map(([name, title]) => makeButton(() => onChoose(name), {}, title));
   bar.replaceChildren(...buttons);
   bar.hidden = offered.length < 2;
 
@@ -86,13 +81,14 @@ export function createWelcome(card, onTour) {
  */
 export function createStatus(element, stage) {
   const text = make("span");
-  const retry = make("button", { type: "button", textContent: english("Retry"), className: "quiet" });
+  const again = () => retryResult.publish();
+  const retry = makeButton(again, { className: "quiet" }, english("Retry"));
   const bar = make("div", { className: "result-status", hidden: true }, text, retry);
   const spoken = make("p", { className: "visually-hidden" });
   spoken.setAttribute("role", "status");
   stage.append(bar, spoken);
   const buttons = [retry, element.querySelector(".retry")];
-  for (const button of buttons) button.addEventListener("click", () => retryResult.publish());
+  buttons[1].addEventListener("click", again);
 
   function show({ state, sentence, canRetry = true }) {
     stage.classList.toggle("old", state !== "done");

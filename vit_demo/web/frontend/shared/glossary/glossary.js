@@ -1,6 +1,6 @@
 // The field's terms, each explained where it is met: on hover, on focus with the Tab key, and on tap.
 
-import { make, setText } from "../dom.js";
+import { make, newId, setText } from "../dom.js";
 import { translate } from "../language.js";
 import { TERMS } from "./texts.js";
 
@@ -51,7 +51,7 @@ function explainFirst(node, pattern, explanation, tooltip) {
 
 /** The tooltip of a stage: one element, above everything, beside the term that it explains. */
 export function createTooltip(host) {
-  const tip = make("div", { className: "tooltip", popover: "manual", id: `${host.id || "stage"}-tooltip` });
+  const tip = make("div", { className: "tooltip", popover: "manual", id: newId("tooltip") });
   tip.setAttribute("role", "tooltip");
   host.append(tip);
 

@@ -50,9 +50,7 @@ export function create(card, { request }) {
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
     setText(find(".rank"), rankOf(method));
-    const { mouse, touch } = hints(choices, chosenMethod);
-    setText(find(".hint.mouse"), mouse);
-    setText(find(".hint.touch"), touch);
+    for (const [way, words] of Object.entries(hints(choices, chosenMethod))) setText(find(`.hint.${way}`), words);
     docs.setMethod(choices.method);
   }
 

@@ -1,7 +1,7 @@
 // @ts-check
 // "Build": a visitor chooses the shape of a Vision Transformer and sees its size at once.
 
-import { copyText, make, makeOptions, setText, track } from "../../../shared/dom.js";
+import { copyText, make, makeOptions, newId, setText, track } from "../../../shared/dom.js";
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { formatBytes } from "../../format.js";
 import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
@@ -158,14 +158,12 @@ function createForm(form, networks, onChange) {
   const set = (name, value) => onChange({ ...current, fields: { ...current.fields, [name]: value } });
   const start = make("select", { onchange: () => onChange({ start: start.value, fields: {} }) }, ...groups(networks));
   const inputs = NUMBERS.map(([name, , , , max]) => {
-    const oninput = () => set(name, input.valueAsNumber);
-    const input = make("input", { type: "number", inputMode: "numeric", name, min: 0, max, oninput });
-    return input;
+    const oninput = ({ target }) => set(name, target.valueAsNumber);
+    return make("input", { type: "number", inputMode: "numeric", name, min: 0, max, oninput });
   });
   const selects = CHOICES.map(([name, , options]) => {
-    const onchange = () => set(name, options[select.selectedIndex][0]);
-    const select = make("select", { name, onchange }, ...makeOptions(options));
-    return select;
+    const onchange = ({ target }) => set(name, options[target.selectedIndex][0]);
+    return make("select", { name, onchange }, ...makeOptions(options));
   });
   form.append(
     field(start, english("Start from")),
@@ -173,7 +171,7 @@ function createForm(form, networks, onChange) {
     ...CHOICES.map(([, title], i) => field(selects[i], title)),
   );
 
-  const message = make("p", { className: "problem", id: `problem-${Math.random().toString(36).slice(2)}` });
+  const message = make("p", { className: "problem", id: newId("problem") });
   message.setAttribute("role", "alert");
 
   function show(network, { config, patchSize }, problem) {

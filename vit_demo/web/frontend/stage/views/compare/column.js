@@ -1,10 +1,10 @@
 // One column of a comparison: its choices, its picture, and what is known about it.
 
 import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
-import { middlePatch, neighbour } from "../../../shared/geometry.js";
+import { cellOf, middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
-import { formatArea, formatBytes, formatProbability, placeOf, targetOf } from "../../format.js";
+import { formatArea, formatBytes, placeOf, probabilityOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
 import { measureOf, testedClass } from "../../onDemand.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
@@ -44,7 +44,6 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   listenToPatches(canvas, () => shown?.result ?? null, {
     hover,
     click: hover,
-    press() {},
     leave: () => hover(null),
     move(step) {
       const { result, hovered } = shown;
@@ -53,9 +52,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
   });
 
   /**
-   * Shows a column: `choices` {preset, patchSize, method, label}, `number` from 1, `models` of its menu, `result` or null, `map` or null, the
-   * `end` of the colour scale, the `hovered` patch or null, `areas` {deletion, insertion} or null, `error`, and `progress`:
-   * null if nothing is computed, else {share}.
+   * Shows a column: `choices` {preset, patchSize, method, label}, `number` from 1, `models` of its menu, `result`, `map`,
+   * the `end` of the colour scale, the `hovered` patch, `areas` {deletion, insertion}, `error`, and `progress`: {share}
+   * while something is computed. What is not there is null.
    */
   function show(next) {
     shown = next;
@@ -99,10 +98,7 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     const written = (area) => `${formatArea(area)} (${translate(measureOf(result, { label: tested.index }))})`;
     const rows = result
       ? [
-          [
-            english("Prediction"),
-            first ? `${first.label}, ${formatProbability(first.probability, first.scores)}` : translate("no classes"),
-          ],
+          [english("Prediction"), first ? `${first.label}, ${probabilityOf(first)}` : translate("no classes")],
           [english("Grid"), `${result.rows} × ${result.columns}`],
           [english("Tokens"), `${result.numTokens}`],
           [english("Operations"), formatCount(result.operations)],
@@ -160,12 +156,7 @@ export function offeredColumns(chosen, models, methods) {
 }
 
 /** What a request about a column repeats: the same picture in another model or at another patch size. */
-export const sourceOf = (source, { preset, patchSize }) => ({
-  ...source,
-  preset,
-  patch_size: patchSize,
-  dropped: [],
-});
+export const sourceOf = (source, { preset, patchSize: patch_size }) => ({ ...source, preset, patch_size, dropped: [] });
 
 /** Another model for a column, at the same patch size if it has that; a class of one model is none of another. */
 export function withModel(column, { name, sizes, default_patch_size: usual }) {
@@ -187,8 +178,7 @@ export function scaleEnds(maps) {
 
 /** The patch of one grid that holds the middle of a patch of another, when both cover the same picture. */
 export function samePlace(patch, from, to) {
-  const row = Math.floor(patch / from.columns);
-  const column = patch % from.columns;
+  const [row, column] = cellOf(patch, from);
   const along = (place, count, wanted) => Math.min(wanted - 1, Math.floor(((place + 0.5) * wanted) / count));
   return along(row, from.rows, to.rows) * to.columns + along(column, from.columns, to.columns);
 }

@@ -195,12 +195,9 @@ export function create(card, { request, methods, curves, change }) {
   function begin() {
     if (!isOpen || !whole || !menuModels.latest().size) return;
     const { preset } = whole.source;
-    const sizes =
-      menuModels
-        .latest()
-        .get(preset)
-        ?.sizes.map(({ size }) => size) ?? [];
-    const next = offeredColumns(chosen, offered({ preset }), methods) ?? firstColumns(whole.source, sizes, "attention");
+    const { sizes = [] } = menuModels.latest().get(preset) ?? {};
+    const all = sizes.map(({ size }) => size);
+    const next = offeredColumns(chosen, offered({ preset }), methods) ?? firstColumns(whole.source, all, "attention");
     for (const column of [...columns]) removeColumn(column);
     hovered = null;
     for (const choices of next) addColumn(choices);

@@ -1,7 +1,9 @@
 // What a saved map is, in words, as data and as code that computes it again.
 
+import { cellOf } from "../../../shared/geometry.js";
 import { translate } from "../../../shared/language.js";
-import { againstOf, formatArea, formatProbability, targetOf } from "../../format.js";
+import { againstOf, formatArea, probabilityOf, targetOf } from "../../format.js";
+import { peakOf } from "../../heatmapColours.js";
 import { BASELINES, mapFields, measureOf, testedClass } from "../../onDemand.js";
 
 const SENT_PRECISION = "attention within 0.0001, other maps float32";
@@ -10,20 +12,21 @@ const COUNTING = "block, head, query and dropped count from 0, patches row by ro
 
 const plain = (text) => text.replaceAll("*", "");
 
-const predictionOf = ({ label, probability, scores }) =>
-  translate("prediction {label}, {probability}", { label, probability: formatProbability(probability, scores) });
-
 /** The caption of a saved picture: lines of text. */
 export function captionOf(saved) {
   const { result, method, view, map } = saved;
   const { preset, patch_size: patchSize } = result.source;
-  const first = result.predictions[0];
-  const prediction = first ? ` · ${predictionOf(first)}` : "";
-  const peak = map.reduce((best, value) => Math.max(best, Math.abs(value)), 0);
+  const [first] = result.predictions;
+  const prediction = () =>
+    translate("prediction {label}, {probability}", { label: first.label, probability: probabilityOf(first) });
   return [
     `${translate(method.label)} · ${plain(method.subject(result, view))}`,
-    translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) + prediction,
-    translate("largest value {value} ({unit})", { value: plain(method.format(peak)), unit: translate(method.unit) }),
+    translate("{preset}, patches of {patchSize} × {patchSize} pixels", { preset, patchSize }) +
+      (first ? ` · ${prediction()}` : ""),
+    translate("largest value {value} ({unit})", {
+      value: plain(method.format(peakOf(map))),
+      unit: translate(method.unit),
+    }),
     ...measuredOf(saved).map(faithfulnessLine),
   ];
 }
@@ -128,7 +131,7 @@ export function pythonOf(saved) {
   const { result, name } = saved;
   const { fields, target, against } = fieldsOf(saved);
   const { preset, patch_size: size, dropped } = result.source;
-  const place = (patch) => `(${Math.floor(patch / result.columns)}, ${patch % result.columns})`;
+  const place = (patch) => `(${cellOf(patch, result).join(", ")})`;
   const options = [`"${name}"`];
   if (target !== null) options.push(`label=${JSON.stringify(target)}`);
   if (against) options.push(`against=${JSON.stringify(against)}`);
@@ -166,7 +169,7 @@ function mapOptionsOf(result, { block = result.numBlocks - 1, head = -1, query =
   const options = [];
   if (block !== result.numBlocks - 1) options.push(`--block ${block}`);
   if (head >= 0) options.push(`--head ${head}`);
-  if (query !== null) options.push(`--query ${Math.floor(query / result.columns)},${query % result.columns}`);
+  if (query !== null) options.push(`--query ${cellOf(query, result).join()}`);
   if (direction === "to") options.push("--direction to");
   return options.map((option) => ` ${option}`).join("");
 }

@@ -77,7 +77,7 @@ export function svgOf(saved) {
   const [width, height] = sizeOf(result);
   const lines = captionOf(saved);
   const top = height + MARGIN + LINE; // of the caption, below the colour bar
-  const heat = heatCanvas(map, result, opacity, undefined, style).toDataURL();
+  const heat = heatCanvas(map, result, opacity, style).toDataURL();
   const sharp = ' style="image-rendering: pixelated"';
   const image = (url, isSharp) =>
     `<image href="${url}" width="${width}" height="${height}" preserveAspectRatio="none"${isSharp ? sharp : ""}/>`;

@@ -50,12 +50,7 @@ export function create(card, { request, methods, curves }) {
   const menu = card.querySelector(".files");
   menu.querySelector("ul").replaceChildren(
     ...FILES.map(([name, words, about]) => {
-      const button = make(
-        "button",
-        { type: "button" },
-        make("b", { textContent: words }),
-        make("small", { textContent: about }),
-      );
+      const button = make("button", { type: "button" }, make("b", {}, words), make("small", {}, about));
       button.dataset.download = name;
       button.setAttribute("aria-label", words);
       return make("li", {}, button);
@@ -131,21 +126,9 @@ export function create(card, { request, methods, curves }) {
 
   function draw({ result, method, view, map, choices }) {
     const name = Object.keys(methods).find((each) => methods[each] === method);
-    const style = method.style(result);
-    const dropped = new Set(result.dropped);
-    const all = {
-      result,
-      method,
-      name,
-      methods,
-      curves,
-      view,
-      map,
-      style,
-      ...{ opacity: choices.opacity, smooth: choices.smooth },
-      dropped,
-    };
-    shown = map ? all : null;
+    const { opacity, smooth } = choices;
+    const [style, dropped] = [method.style(result), new Set(result.dropped)];
+    shown = map ? { result, method, name, methods, curves, view, map, style, opacity, smooth, dropped } : null;
     for (const button of buttons) button.disabled = !shown;
   }
 

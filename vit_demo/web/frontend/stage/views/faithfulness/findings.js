@@ -153,6 +153,8 @@ export function createMethodTable(panel, methods, curves) {
     const { result, label, against, baseline } = about;
     const names = Object.keys(methods);
     const body = start();
+    let randoms = [];
+    let compared = null; // the latest method
     const isCurrent = () => running === request;
     for (const [i, name] of ["", ...names].entries()) {
       const method = translate(name ? methods[name].label : english("random orders"));
@@ -164,10 +166,13 @@ export function createMethodTable(panel, methods, curves) {
         : await curves.ofRandomOrders(result, { label, against, baseline }, { isCurrent });
       if (!isCurrent()) return;
       if (reply.error) return stop(reply.error);
-      if (name) body.append(row(methods[name], reply.result, body.randoms));
-      else body.randoms = reply.randoms;
+      if (!name) randoms = reply.randoms;
+      else {
+        compared = compare(reply.result, randoms);
+        body.append(row(methods[name], compared));
+      }
     }
-    body.append(randomRow(body.randoms));
+    body.append(randomRow(compared));
     markBest(body);
     stop("");
   }
@@ -209,13 +214,10 @@ export function createMethodTable(panel, methods, curves) {
   return { show };
 }
 
-const meanArea = (randoms, side) => randoms.reduce((sum, random) => sum + random[side].area, 0) / randoms.length;
-
-function row({ label, classSpecific }, found, randoms) {
+function row({ label, classSpecific }, { deletion, insertion }) {
   const name = make("th", { scope: "row", textContent: label });
   if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
-  const compared = compare(found, randoms);
-  const cells = [compared.deletion, compared.insertion].map((side) =>
+  const cells = [deletion, insertion].map((side) =>
     cell(side.area, beatsAll(side) ? "" : english("not clearly better than random")),
   );
   return make("tr", {}, name, ...cells);
@@ -228,10 +230,8 @@ function cell(area, remark) {
   return node;
 }
 
-function randomRow(randoms) {
-  const cells = ["deletion", "insertion"].map((side) =>
-    make("td", { textContent: formatArea(meanArea(randoms, side)) }),
-  );
+function randomRow({ deletion, insertion }) {
+  const cells = [deletion, insertion].map((side) => make("td", {}, formatArea(side.random_area)));
   const name = make("th", { scope: "row", textContent: english("mean of the random orders") });
   return make("tr", { className: "random" }, name, ...cells);
 }

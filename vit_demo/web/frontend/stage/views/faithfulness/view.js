@@ -72,8 +72,7 @@ export function create(card, { request, methods, curves }) {
   let drawn = null; // what the charts show: {test, version}
   let baseline = BASELINES[0][0];
 
-  const group = `baseline-${Math.random().toString(36).slice(2)}`;
-  const bar = segmentChoice(find(".baseline div"), english("Removed patches become"), group, BASELINES, (chosen) => {
+  const bar = segmentChoice(find(".baseline div"), english("Removed patches become"), BASELINES, (chosen) => {
     baseline = chosen;
     if (current) setCurrent(current);
   });

@@ -1,7 +1,7 @@
 // @ts-check
 // The controls of the features; a control that does not apply to the chosen mode is disabled, so that nothing moves.
 
-import { make, segmentChoice, slider } from "../../../shared/dom.js";
+import { isNew, make, segmentChoice, slider } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { percent } from "../../format.js";
 import { heatGradient } from "../../heatmapColours.js";
@@ -12,18 +12,16 @@ import { MODES } from "./modes.js";
  * `update({mode, block, k, background, opacity}, {numBlocks, mostSegments, hasClasses})` shows them; the second is null
  * without a result.
  */
-export function createFeatureControls(card, idPrefix, onChange) {
+export function createFeatureControls(card, onChange) {
   const control = (name) => card.querySelector(`[data-feature=${name}]`);
   const host = control("mode");
   const titles = Object.entries(MODES).map(([mode, { title }]) => [mode, title]);
-  const modes = segmentChoice(host, english("Show"), `${idPrefix}-mode`, titles, (mode) => onChange({ mode }));
+  const modes = segmentChoice(host, english("Show"), titles, (mode) => onChange({ mode }));
   const classes = host.querySelector("[data-value=classes]");
   const ofAll = (value) => translate("{value} of {all}", { value, all: control("block").max });
-  const block = slider(control("block"), `${idPrefix}-block`, ofAll, (value) => onChange({ block: value - 1 }));
-  const k = slider(control("k"), `${idPrefix}-k`, String, (value) => onChange({ k: value }));
-  const opacity = slider(control("opacity"), `${idPrefix}-opacity`, percent, (value) =>
-    onChange({ opacity: value / 100 }),
-  );
+  const block = slider(control("block"), ofAll, (value) => onChange({ block: value - 1 }));
+  const k = slider(control("k"), String, (value) => onChange({ k: value }));
+  const opacity = slider(control("opacity"), percent, (value) => onChange({ opacity: value / 100 }));
   const background = card.querySelector(".background");
   background.addEventListener("click", () =>
     onChange({ background: background.getAttribute("aria-pressed") === "false" }),
@@ -52,28 +50,18 @@ export function createFeatureControls(card, idPrefix, onChange) {
  */
 export function showLegend(host, legend, { opacity, paper }) {
   const parts = legend.scale ? { ...legend, opacity, paper } : legend;
-  const key = JSON.stringify(parts);
-  if (host.dataset.key === key) return;
-  host.dataset.key = key;
-  host.replaceChildren(...(parts.scale ? scale(parts) : parts.chips.map(chip)));
+  if (isNew(host, parts)) host.replaceChildren(...(parts.scale ? [scale(parts)] : parts.chips.map(chip)));
 }
 
 function scale({ scale: [low, high], opacity, paper }) {
   const bar = make("i");
   bar.style.background = heatGradient(opacity, { paper });
-  return [
-    make("div", { className: "scale" }, make("span", { textContent: low }), bar, make("span", { textContent: high })),
-  ];
+  return make("div", { className: "scale" }, make("span", {}, low), bar, make("span", {}, high));
 }
 
 function chip({ colour, name, number }) {
   const dot = make("i");
   dot.style.background = `rgb(${colour.join(" ")})`;
-  return make(
-    "span",
-    { className: "chip", translate: false, title: name },
-    dot,
-    make("span", { textContent: name }),
-    make("small", { textContent: number }),
-  );
+  const words = [make("span", {}, name), make("small", {}, number)];
+  return make("span", { className: "chip", translate: false, title: name }, dot, ...words);
 }

@@ -164,7 +164,6 @@ function trainedOn({ pool, hasClassToken }) {
     : english("The head was trained on the other tokens, so read this as a tendency.");
 }
 
-/** The caption's first line. */
 export function subjectOf(mode, { pictures }, { block, k, query }, result) {
   const where = blockName(result, block);
   const isPair = pictures.length > 1;

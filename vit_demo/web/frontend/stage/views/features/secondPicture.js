@@ -1,6 +1,6 @@
 // The second picture of the features: an example, a photo of the visitor's own, or the picture on the stage, kept for the next.
 
-import { make, makeOptions } from "../../../shared/dom.js";
+import { isNew, make, makeOptions, onFile } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { createRequestIds } from "../../../shared/requests.js";
 
@@ -57,10 +57,7 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
     else onChoose(owned.some(({ id }) => id === value) ? { own: value } : { example: value });
     select.value = optionFor(second); // until the choice is drawn
   });
-  input.addEventListener("change", () => {
-    take(input.files[0]);
-    input.value = ""; // the same file can be chosen again
-  });
+  onFile(input, take);
 
   function keep() {
     const { source } = shown;
@@ -93,9 +90,7 @@ export function createSecondPicture(select, input, { photos, upload, exampleNow,
       ...(result.pixelated ? [] : [[FILE, english("A photo of your own …")]]),
       ...entries.map(({ id, name }) => [id, name]),
     ];
-    const key = JSON.stringify([options, result.pixelated, currentLanguage()]);
-    if (select.dataset.key !== key) {
-      select.dataset.key = key;
+    if (isNew(select, [options, result.pixelated, currentLanguage()])) {
       const examples = makeOptions(examplesOf(result.pixelated, photos));
       select.replaceChildren(...makeOptions(options), make("optgroup", { label: english("Examples") }, ...examples));
     }

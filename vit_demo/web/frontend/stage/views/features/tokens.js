@@ -1,7 +1,7 @@
 // @ts-check
 // The tokens of a block as Python sends them (web/requests/tokens.py), and how alike two of them are.
 
-import { decodeBytes, decodeFloat32, decodeInt16, decodeUint32 } from "../../result.js";
+import { decodeBytes, decodeFloat32, decodeInt16, decodeUint32, tokensOfPatches } from "../../result.js";
 
 const FULL_LEVEL = 32767;
 
@@ -54,11 +54,12 @@ export function decodeTokens(reply) {
 
 /** Each picture's grid, and the token of each of its patches; -1 for a dropped one. */
 function placePictures(pictures) {
-  let next = 0;
+  let first = 0;
   return pictures.map(({ grid: [rows, columns], dropped, size, image }) => {
-    const isDropped = new Set(dropped);
-    const tokenOf = Int32Array.from({ length: rows * columns }, (_, patch) => (isDropped.has(patch) ? -1 : next++));
-    return { rows, columns, numPatches: rows * columns, dropped: isDropped, size, image, tokenOf };
+    const numPatches = rows * columns;
+    const tokenOf = tokensOfPatches(numPatches, first, dropped);
+    first += numPatches - dropped.length;
+    return { rows, columns, numPatches, dropped: new Set(dropped), size, image, tokenOf };
   });
 }
 

@@ -1,6 +1,6 @@
 // Features: what the tokens of the patches hold, on the visitor's picture and on a second one beside it.
 
-import { loadImage, setProgress, setText } from "../../../shared/dom.js";
+import { loadImage, newId, setProgress, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour } from "../../../shared/geometry.js";
 import { createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
@@ -81,8 +81,7 @@ export function create(group, { request, change, upload, examples }) {
     change({ features: choices });
   }
 
-  const idPrefix = `${group.closest("[id]")?.id}-features`;
-  const controls = createFeatureControls(find(".tokens"), idPrefix, set);
+  const controls = createFeatureControls(find(".tokens"), set);
   const second = createSecondPicture(find("select"), find("[type=file]"), {
     photos: examples,
     upload,
@@ -97,8 +96,7 @@ export function create(group, { request, change, upload, examples }) {
     },
     onNews: (sentence) => setText(find(".news"), sentence),
   });
-  find("select").id = `${idPrefix}-second`;
-  find("label:has(+ div > select)").htmlFor = `${idPrefix}-second`;
+  find("label:has(+ div > select)").htmlFor = find("select").id = newId("second");
 
   /** Paints with the next frame, without a frame of the other views. */
   function schedule() {
@@ -125,9 +123,7 @@ export function create(group, { request, change, upload, examples }) {
     if (scene) paintScene(mode, k);
     else paintPlain();
     if (entry.error) setText(find(".at"), entry.error);
-    const { mouse, touch } = hintsOf(mode);
-    setText(find(".hint.mouse"), mouse);
-    setText(find(".hint.touch"), touch);
+    for (const [way, words] of Object.entries(hintsOf(mode))) setText(find(`.hint.${way}`), words);
   }
 
   /** The reply about a block, alone or together with a second picture. */
@@ -239,7 +235,6 @@ export function create(group, { request, change, upload, examples }) {
         announces = true;
         schedule();
       },
-      press: () => {},
       leave() {
         hovered = null;
         pin(null);

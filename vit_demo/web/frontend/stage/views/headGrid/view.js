@@ -1,6 +1,6 @@
 // Every block and head at once: small maps of what the query attends to, one pixel a patch, enlarged by CSS.
 
-import { make, rove, segmentChoice, setText } from "../../../shared/dom.js";
+import { make, makeButton, rove, segmentChoice, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate } from "../../../shared/language.js";
 import { createReplyCache, SETTLE } from "../../../shared/requests.js";
 import { formatShare, isPooling, queryName } from "../../format.js";
@@ -38,17 +38,10 @@ export function create(card, { request, pickHead, methods }) {
   let shown = null; // {result, query}: what the cells are about
   const replies = createReplyCache(request, paint);
 
-  const group = `scale-${Math.random().toString(36).slice(2)}`;
-  const scaling = segmentChoice(
-    card.querySelector(".scaling"),
-    english("Scale of the cells"),
-    group,
-    SCALES,
-    (chosen) => {
-      scale = chosen;
-      paint();
-    },
-  );
+  const scaling = segmentChoice(card.querySelector(".scaling"), english("Scale of the cells"), SCALES, (chosen) => {
+    scale = chosen;
+    paint();
+  });
   scaling.set(scale);
 
   function build({ numBlocks, numHeads }) {
@@ -64,11 +57,8 @@ export function create(card, { request, pickHead, methods }) {
     fold();
   }
 
-  function cell(block, head) {
-    const button = make("button", { type: "button", className: "cell" }, make("canvas"), make("span"));
-    button.addEventListener("click", () => pickHead(block, head));
-    return button;
-  }
+  const cell = (block, head) =>
+    makeButton(() => pickHead(block, head), { className: "cell" }, make("canvas"), make("span"));
 
   function fold() {
     const labels = [...grid.querySelectorAll("small")].slice(-cells.length);
@@ -84,11 +74,9 @@ export function create(card, { request, pickHead, methods }) {
   }
 
   function eachCell(callback) {
-    cells.forEach((row, h) => {
-      row.forEach((button, b) => {
-        callback(button, b, h);
-      });
-    });
+    for (const [h, row] of cells.entries()) {
+      for (const [b, button] of row.entries()) callback(button, b, h);
+    }
   }
 
   function show(result) {
@@ -142,7 +130,7 @@ export function create(card, { request, pickHead, methods }) {
     eachCell((button, b, h) => {
       const index = b * result.numHeads + h;
       const peak = formatShare(peaks[index]);
-      heatCanvas(maps[index], result, OPACITY, button.firstChild, style);
+      heatCanvas(maps[index], result, OPACITY, style, button.firstChild);
       button.lastChild.textContent = peak;
       const place = { block: b + 1, head: h + 1, peak };
       button.setAttribute("aria-label", translate("Block {block}, head {head}: at most {peak}", place));

@@ -1,7 +1,7 @@
 // The logit lens: the prediction before the first block and after each, requested when it is opened.
 
-import { make, setText } from "../../../shared/dom.js";
-import { english, translate, translateName } from "../../../shared/language.js";
+import { barRow, setText } from "../../../shared/dom.js";
+import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { barOf, formatProbability } from "../../format.js";
 
@@ -40,19 +40,7 @@ export function create(panel, { request }) {
   return { show };
 }
 
-function row({ label, probability }, block, { predictions }) {
-  const name = translateName(label);
-  const bar = make("i");
-  const [{ scores }] = predictions;
-  bar.style.setProperty("--probability", barOf(probability, scores));
-  const item = make(
-    "li",
-    {},
-    make("small", { textContent: block ? translate("block {block}", { block }) : english("input") }),
-    make("span", { className: "label", translate: false, textContent: name, title: name }),
-    make("div", { className: "track" }, bar),
-    make("span", { className: "number", textContent: formatProbability(probability, scores) }),
-  );
-  item.classList.toggle("agrees", label === predictions[0].name);
-  return item;
+function row({ label, probability }, block, { predictions: [{ name, scores }] }) {
+  const about = block ? translate("block {block}", { block }) : english("input");
+  return barRow(about, label, barOf(probability, scores), formatProbability(probability, scores), label === name);
 }

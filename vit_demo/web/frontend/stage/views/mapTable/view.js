@@ -3,6 +3,7 @@
 import { make, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { placeOf } from "../../format.js";
+import { strongest } from "../../heatmapColours.js";
 
 export const order = 52;
 export const offline = true;
@@ -25,7 +26,7 @@ export function create(card) {
     const { result, method, map, view } = latest ?? {};
     if (!details.open || !map || map === written) return;
     written = map;
-    const peak = strongestPatch(map);
+    const peak = strongest(map);
     const words = { place: placeOf(result, peak), value: method.format(map[peak]) };
     setText(sentence, translate("Strongest patch: {place}, {value}.", words));
     const caption = make("caption", { textContent: method.subject(result, view).replaceAll("*", "") });
@@ -53,9 +54,6 @@ export function create(card) {
     },
   };
 }
-
-/** The patch that stands out most: the largest value, or the most negative one where that is further from 0. */
-const strongestPatch = (map) => map.reduce((best, value, i) => (Math.abs(value) > Math.abs(map[best]) ? i : best), 0);
 
 const cellOf = (patch, { result, method, map }) =>
   make("td", { textContent: result.tokenOf[patch] < 0 ? "–" : method.format(map[patch]) });

@@ -1,9 +1,9 @@
 // The prediction: always five rows, so that nothing below them moves; each shows the evidence for its class. All other
 // classes of the model are in a list that can be searched.
 
-import { make, setText } from "../../../shared/dom.js";
+import { make, makeButton, setText } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
-import { formatProbability, targetOf } from "../../format.js";
+import { probabilityOf, targetOf } from "../../format.js";
 
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 
@@ -39,8 +39,8 @@ export function create(card, { pickClass }) {
     const label = make("span", { className: "label", translate: false });
     const number = make("span", { className: "number" });
     const bar = make("i");
-    const face = make("button", { type: "button" }, label, number, make("span", { className: "track" }, bar));
-    face.addEventListener("click", () => pickClass(predictions[i].index));
+    const track = make("span", { className: "track" }, bar);
+    const face = makeButton(() => pickClass(predictions[i].index), {}, label, number, track);
     return { item: make("li", {}, face), face, label, number, bar };
   });
   find(".bars").append(...rows.map((row) => row.item));
@@ -53,13 +53,16 @@ export function create(card, { pickClass }) {
     const wanted = search.value.trim().toLowerCase();
     const found = predictions.filter(({ label }) => label.toLowerCase().includes(wanted));
     list.replaceChildren(
-      ...found.slice(0, MOST_LISTED).map(({ index, label, probability, scores }) => {
+      ...found.slice(0, MOST_LISTED).map((prediction) => {
+        const { index, label } = prediction;
         const name = make("span", { textContent: label, translate: false });
-        const share = make("span", { className: "number", textContent: formatProbability(probability, scores) });
-        const button = make("button", { type: "button" }, name, share);
-        button.setAttribute("aria-pressed", String(index === chosen));
-        button.addEventListener("click", () => pickClass(index));
-        return make("li", {}, button);
+        const share = make("span", { className: "number" }, probabilityOf(prediction));
+        const ariaPressed = String(index === chosen);
+        return make(
+          "li",
+          {},
+          makeButton(() => pickClass(index), { ariaPressed }, name, share),
+        );
       }),
     );
     const values = { count: found.length };
@@ -77,7 +80,7 @@ export function create(card, { pickClass }) {
       row.item.classList.toggle("first", i === 0 && Boolean(prediction));
       row.face.disabled = !prediction;
       row.label.textContent = row.label.title = prediction ? prediction.label : "";
-      row.number.textContent = prediction ? formatProbability(prediction.probability, prediction.scores) : "";
+      row.number.textContent = prediction ? probabilityOf(prediction) : "";
       const isShare = prediction && prediction.scores !== "none";
       row.bar.style.width = isShare ? `max(2px, ${100 * prediction.probability}%)` : "0";
     });
@@ -92,10 +95,7 @@ export function create(card, { pickClass }) {
     setText(find(".pass"), result ? timeOf(result) : "");
     const [first] = predictions;
     const spoken = () =>
-      translate("Prediction: {label}, {percentage}.", {
-        label: first.label,
-        percentage: formatProbability(first.probability, first.scores),
-      });
+      translate("Prediction: {label}, {percentage}.", { label: first.label, percentage: probabilityOf(first) });
     setText(find(".spoken"), `${first ? spoken() : ""} ${translate(note).replaceAll("*", "")}`.trim());
     if (!result) mark(null);
   }
@@ -105,10 +105,7 @@ export function create(card, { pickClass }) {
     const isOther = index !== null && predictions.slice(0, ROWS).every((one) => one.index !== index);
     const target = isOther && predictions.find((one) => one.index === index);
     const summary = target
-      ? translate("Heatmap for *{label}*, {probability}", {
-          label: target.label,
-          probability: formatProbability(target.probability, target.scores),
-        })
+      ? translate("Heatmap for *{label}*, {probability}", { label: target.label, probability: probabilityOf(target) })
       : translate("All {count} classes", { count: predictions.length });
     setText(panel.firstElementChild, summary);
     panel.classList.toggle("chosen", Boolean(target));
@@ -141,10 +138,7 @@ function noteOf({ predictions, dropped, note }, whole) {
   if (!dropped.length) return note;
   const without = translate("Without one patch.|Without {count} patches.", { count: dropped.length });
   if (whole.dropped.length) return without;
-  const [{ label, probability, scores }] = whole.predictions;
-  const before = translate("With all patches: *{label}* at {probability}.", {
-    label,
-    probability: formatProbability(probability, scores),
-  });
-  return `${without} ${before}`;
+  const [first] = whole.predictions;
+  const values = { label: first.label, probability: probabilityOf(first) };
+  return `${without} ${translate("With all patches: *{label}* at {probability}.", values)}`;
 }

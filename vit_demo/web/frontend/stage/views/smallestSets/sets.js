@@ -1,5 +1,6 @@
 // The sets of patches that are enough for a class, and that it needs: how they are requested, and in words.
 
+import { cellOf } from "../../../shared/geometry.js";
 import { translate, translateName } from "../../../shared/language.js";
 import { formatProbability } from "../../format.js";
 
@@ -84,11 +85,11 @@ function neededText({ patches }, values, isPredicted, scores) {
 }
 
 /** Which patches are shown, or left out, for screen readers. */
-export function spokenPatches({ wanted, patches }, { columns }) {
+export function spokenPatches({ wanted, patches }, grid) {
   const rows = new Map();
   for (const patch of [...patches].sort((one, other) => one - other)) {
-    const row = Math.floor(patch / columns) + 1;
-    rows.set(row, [...(rows.get(row) ?? []), (patch % columns) + 1]);
+    const [row, column] = cellOf(patch, grid).map((index) => index + 1);
+    rows.set(row, [...(rows.get(row) ?? []), column]);
   }
   const line = ([row, places]) =>
     places.length === 1

@@ -1,8 +1,8 @@
 // @ts-check
 // Steps 4 to 6: one head, all heads, and the MLP, for one token in one block.
 
-import { make, makeOptions, track } from "../../../shared/dom.js";
-import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
+import { barRow, make, makeOptions, track } from "../../../shared/dom.js";
+import { english, formatDecimals, translate } from "../../../shared/language.js";
 import { barOf, formatProbability, formatShare, percent, placeOf, relation, scoreOf } from "../../format.js";
 import { heatCanvas } from "../../heatmapColours.js";
 import { arithmetic, bracketed, captioned, choiceButton, hint, largest, moreTerms, short } from "./painting.js";
@@ -62,7 +62,6 @@ function shareRow(name, score, weight, value, className = "") {
   return make("div", { className: `share-row ${className}`, role: "row" }, ...cells);
 }
 
-/** The product of query and key, from its two largest terms. */
 function writtenScore(query, key, score, width) {
   const indices = [...query.keys()].sort((a, b) => Math.abs(query[b] * key[b]) - Math.abs(query[a] * key[a]));
   const terms = indices.slice(0, 2).map((i) => `${short(query[i])}·${bracketed(key[i])}`);
@@ -163,18 +162,6 @@ const subjectOf = (result, { fromClassToken, patch, block }) =>
 
 // Steps 7 and 8: the prediction after each block, and from the tokens to the answer.
 
-/** A label, a bar from 0 to 1, and words beside it. */
-function barRow(name, label, share, words, isFirst) {
-  return make(
-    "li",
-    { className: isFirst ? "agrees" : "" },
-    make("small", {}, name),
-    make("span", { className: "label", translate: false, title: translateName(label) }, translateName(label)),
-    track(share),
-    make("span", { className: "number" }, words),
-  );
-}
-
 /** Step 7: the most likely class after each block, or how similar the output already is to the final one. */
 export function depthFigure({ facts, shared, revealed }) {
   const { depth_top: top, depth_similarity: similarity, labels } = shared;
@@ -183,13 +170,8 @@ export function depthFigure({ facts, shared, revealed }) {
     const name = depth ? translate("block {block}", { block: depth }) : translate("input");
     if (!facts.hasClasses) return barRow(name, translate("similarity"), value, short(value), depth === facts.blocks);
     const label = labels.depth_class[depth];
-    return barRow(
-      name,
-      label,
-      barOf(value, facts.scores),
-      formatProbability(value, facts.scores),
-      label === facts.prediction,
-    );
+    const probability = formatProbability(value, facts.scores);
+    return barRow(name, label, barOf(value, facts.scores), probability, label === facts.prediction);
   });
   const list = veil(make("ol", { className: "rows" }, ...rows), revealed);
   const words = facts.hasClasses
@@ -206,15 +188,10 @@ export function classesFigure({ facts, shared, revealed, paint }) {
   const { scores } = facts;
   const score = (logit) => scoreOf(logit, scores, logsumexp[0]);
   const words = (logit) => formatProbability(score(logit), scores);
-  const rows = labels.classes.map((label, i) =>
-    barRow(
-      short(logits[i]),
-      label,
-      barOf(score(logits[i]), scores),
-      scores === "none" ? "" : words(logits[i]),
-      i === 0,
-    ),
-  );
+  const rows = labels.classes.map((label, i) => {
+    const probability = scores === "none" ? "" : words(logits[i]);
+    return barRow(short(logits[i]), label, barOf(score(logits[i]), scores), probability, i === 0);
+  });
   const terms = [...logits.slice(0, 2)].map((logit) => `e^${bracketed(logit)}`);
   const more = moreTerms(facts.classes - terms.length);
   const formula = {

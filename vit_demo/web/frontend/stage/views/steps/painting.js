@@ -1,9 +1,9 @@
 // Vectors and small pictures in two colours: one for positive numbers, one for negative ones, stronger for larger.
 
-import { make, pixelCanvas, setText } from "../../../shared/dom.js";
+import { make, makeButton, pixelCanvas, setText } from "../../../shared/dom.js";
 import { middlePatch, neighbour, patchBox } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate } from "../../../shared/language.js";
-import { greyOnPaper } from "../../heatmapColours.js";
+import { greyOnPaper, peakOf, strongest } from "../../heatmapColours.js";
 import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
 
 const FEW = 8; // so few numbers are written into their cells
@@ -14,12 +14,7 @@ export function short(value) {
   return formatDecimals(value, digits);
 }
 
-/** The index of the number that is furthest from 0. */
-export const strongest = (values) =>
-  values.reduce((best, value, i) => (Math.abs(value) > Math.abs(values[best]) ? i : best), 0);
-
-export const largest = (...lists) =>
-  Math.max(1e-9, ...lists.map((list) => list.reduce((peak, v) => Math.max(peak, Math.abs(v)), 0)));
+export const largest = (...lists) => Math.max(1e-9, ...lists.map(peakOf));
 
 /** The pixels of values, RGBA: `plus` or `minus` ([red, green, blue]), as opaque as the value is large. */
 export function signedPixels(values, peak, { plus, minus }) {
@@ -93,7 +88,7 @@ export const captioned = (node, words) => make("figure", {}, node, make("figcapt
 
 /** A button that chooses; after the choice, what is drawn anew gives the focus to the button with the same key. */
 export function choiceButton(key, isChosen, onclick, properties, ...children) {
-  const button = make("button", { type: "button", ariaPressed: String(isChosen), onclick, ...properties }, ...children);
+  const button = makeButton(onclick, { ariaPressed: String(isChosen), ...properties }, ...children);
   button.dataset.key = key;
   return button;
 }
@@ -150,7 +145,7 @@ export function productsOf(left, right, channels) {
 const OPACITY = 0.7;
 
 /**
- * Adds a picture to `host`. `show({result, mapOf, chosen, marks, caption, canChoose})` paints it: `mapOf(hovered)` returns
+ * Adds a picture to `host`. `show({result, mapOf, chosen, marks, caption})` paints it: `mapOf(hovered)` returns
  * one value for each patch or null, `chosen` is a patch or null, `marks` are [patch, letter], `caption(hovered)` the words
  * below it. `onChoose(patch)` is called when a visitor chooses a patch.
  */
@@ -207,7 +202,6 @@ export function createPicture(host, onChoose) {
       } while (shown.result.tokenOf[patch] < 0);
       choose(patch);
     },
-    press() {},
     leave: () => hover(null),
   });
   new ResizeObserver(paint).observe(box);

@@ -4,6 +4,7 @@
 import { make, pixelCanvas } from "../../../shared/dom.js";
 import { english, translate } from "../../../shared/language.js";
 import { placeOf } from "../../format.js";
+import { strongest } from "../../heatmapColours.js";
 import {
   arithmetic,
   bracketed,
@@ -16,7 +17,6 @@ import {
   moreTerms,
   productsOf,
   short,
-  strongest,
 } from "./painting.js";
 
 const ROW_WIDTH = 680; // CSS pixels, or what a phone has

@@ -1,6 +1,7 @@
 // "Predict, then reveal": a question with its options, and what the visitor answered for each picture.
 
-import { make, setText } from "../../../shared/dom.js";
+import { make, makeButton, setText } from "../../../shared/dom.js";
+import { cellOf, middlePatch } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { formatProbability, formatShare, isPooling, placeOf, queryName, scoreOf } from "../../format.js";
 import { classTokenMap } from "../../result.js";
@@ -36,22 +37,16 @@ export function createQuiz(host, onAnswer) {
 
   function write(result, step, ask, choice) {
     const question = ask();
+    const optionButton = (i, ...face) => makeButton(() => answer(result, step, ask, i), ...face);
     setText(prompt, question.prompt);
     const buttons = question.options.map((words, i) => {
-      const button = make(
-        "button",
-        { type: "button", className: "option" },
-        make("span", { translate: false, textContent: words }),
-      );
-      button.disabled = choice !== null;
+      const face = make("span", { translate: false }, words);
+      const button = optionButton(i, { className: "option", disabled: choice !== null }, face);
       if (choice !== null && i === question.answer) button.classList.add("right");
       if (choice === i && i !== question.answer) button.classList.add("wrong");
-      button.addEventListener("click", () => answer(result, step, ask, i));
       return button;
     });
-    const reveal = make("button", { type: "button", className: "option reveal", textContent: english("Show me") });
-    reveal.hidden = choice !== null;
-    reveal.addEventListener("click", () => answer(result, step, ask, SHOWN));
+    const reveal = optionButton(SHOWN, { className: "option reveal", hidden: choice !== null }, english("Show me"));
     options.replaceChildren(...buttons, reveal);
     setText(why, choice === null ? "" : `${verdict(question, choice)} ${question.why}`);
   }
@@ -101,15 +96,15 @@ function halfPatches({ patches }) {
 }
 
 /** Which positions resemble that of the patch in the middle. */
-function nearestPosition({ rows, columns, patches }, { positions }) {
-  if (Math.min(rows, columns) < 3) return null;
-  const middle = Math.floor(rows / 2) * columns + Math.floor(columns / 2);
-  const similarity = positionSimilarity(positions, patches, middle);
-  const [midRow, midColumn] = [Math.floor(rows / 2), Math.floor(columns / 2)];
+function nearestPosition(facts, { positions }) {
+  if (Math.min(facts.rows, facts.columns) < 3) return null;
+  const middle = middlePatch(facts);
+  const [midRow, midColumn] = cellOf(middle, facts);
+  const similarity = positionSimilarity(positions, facts.patches, middle);
   const groups = [[], [], []];
   similarity.forEach((value, patch) => {
-    const down = Math.abs(Math.floor(patch / columns) - midRow);
-    const right = Math.abs((patch % columns) - midColumn);
+    const [row, column] = cellOf(patch, facts);
+    const [down, right] = [Math.abs(row - midRow), Math.abs(column - midColumn)];
     if (down + right === 1) groups[0].push(value);
     else if (down + right > 1 && Math.min(down, right) === 0) groups[1].push(value);
     else if (down + right > 1) groups[2].push(value);

@@ -1,6 +1,7 @@
 // @ts-check
 // What the tour is about: the network's shape, and the choices that fit it.
 
+import { cellOf } from "../../../shared/geometry.js";
 import { decodeBytes, decodeFloat16, decodeFloat32 } from "../../result.js";
 import { NUM_STEPS } from "./texts.js";
 
@@ -51,11 +52,11 @@ export function settleTour(tour, result, shared) {
 }
 
 /** The patch with the most contrast, those near the middle before others. */
-function startPatch({ rows, columns, tokenOf }, contrast) {
+function startPatch(result, contrast) {
+  const { rows, columns, tokenOf } = result;
   const far = (patch) => {
-    const down = (Math.floor(patch / columns) + 0.5) / rows - 0.5;
-    const right = ((patch % columns) + 0.5) / columns - 0.5;
-    return Math.hypot(down, right);
+    const [row, column] = cellOf(patch, result);
+    return Math.hypot((row + 0.5) / rows - 0.5, (column + 0.5) / columns - 0.5);
   };
   let best = null;
   let bestScore = -1;

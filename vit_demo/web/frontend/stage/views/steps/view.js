@@ -1,6 +1,6 @@
 // "Step by step": eight steps from the pixels to the answer, on the visitor's own picture and model.
 
-import { make, setText } from "../../../shared/dom.js";
+import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
@@ -59,8 +59,7 @@ export function create(card, { request, change, stepCode }) {
   const paint = createPainter(card);
   const quiz = createQuiz(find(".quiz"), revealAnswer);
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
-  const stepButton = (step, properties, ...face) =>
-    make("button", { type: "button", onclick: () => go(step), ...properties }, ...face);
+  const stepButton = (step, ...face) => makeButton(() => go(step), ...face);
   const parts = PARTS.map(([name, title, steps]) => {
     const art = make("i", { className: `art-${name}`, ariaHidden: "true" });
     const face = stepButton(steps[0], { className: "part" }, art, make("span", { textContent: title }));
@@ -152,11 +151,8 @@ export function create(card, { request, change, stepCode }) {
     find(".previous").disabled = step === 0;
     setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
     writeShapes(find(".shapes"), [before, after]);
-    const shown = `${step} ${facts.own}`;
-    if (find(".code").dataset.shown !== shown) {
-      find(".code").dataset.shown = shown;
-      find(".code").replaceChildren(...codeNodes(stepCode[step], facts.own));
-    }
+    const code = find(".code");
+    if (isNew(code, [step, facts.own])) code.replaceChildren(...codeNodes(stepCode[step], facts.own));
     setText(find(".spoken"), translate("Step {step} of {all}: {title}.", words));
   }
 
@@ -165,6 +161,8 @@ export function create(card, { request, change, stepCode }) {
     const { step, patch, fromClassToken, head } = tour;
     const usesPatch = step < 6;
     const place = (index) => translate("Patch in {place}", { place: placeOf(result, index) });
+    const captionOf = (whole, valueAt) => (hovered) =>
+      hovered === null ? whole : `${placeOf(result, hovered)}: ${valueAt(hovered)}`;
     const view = {
       result,
       chosen: usesPatch && !(block && fromClassToken) ? patch : null,
@@ -182,8 +180,7 @@ export function create(card, { request, change, stepCode }) {
     } else if (step === 3 && revealed && tour.answer && question?.map) {
       view.chosen = null;
       view.mapOf = () => question.map;
-      view.caption = (hovered) =>
-        hovered === null ? question.about : `${placeOf(result, hovered)}: *${formatShare(question.map[hovered])}*`;
+      view.caption = captionOf(question.about, (hovered) => `*${formatShare(question.map[hovered])}*`);
     } else if (step === 3 || step === 4) {
       const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : block.weights[token]));
       view.mapOf = () => map;
@@ -191,14 +188,11 @@ export function create(card, { request, change, stepCode }) {
       const taken = fromClassToken
         ? translate("What *the class token* attends to in head {head} of block {block}.", values)
         : translate("What *patch {place}* attends to in head {head} of block {block}.", values);
-      view.caption = (hovered) =>
-        hovered === null ? taken : `${placeOf(result, hovered)}: *${formatShare(map[hovered])}*`;
+      view.caption = captionOf(taken, (hovered) => `*${formatShare(map[hovered])}*`);
     } else if (step === 7 && facts.isOfTokens) {
       view.mapOf = () => shared.alike.map((value) => Math.max(0, value));
-      view.caption = (hovered) =>
-        hovered === null
-          ? english("How similar each patch is to the output.")
-          : `${placeOf(result, hovered)}: ${short(shared.alike[hovered])}`;
+      const whole = english("How similar each patch is to the output.");
+      view.caption = captionOf(whole, (hovered) => short(shared.alike[hovered]));
     } else if (step === 5 && fromClassToken) {
       view.caption = () => english("Token: *the class token*");
     } else if (step > 5) {
@@ -232,9 +226,7 @@ export function create(card, { request, change, stepCode }) {
 }
 
 function writeShapes(host, ends) {
-  const text = JSON.stringify(ends);
-  if (host.dataset.key === text) return;
-  host.dataset.key = text;
+  if (!isNew(host, ends)) return;
   const [before, after] = ends.map(([shape, words]) =>
     make("span", {}, make("code", { textContent: shape }), make("small", { textContent: words })),
   );
