@@ -21,7 +21,7 @@ from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.methods import Progress, find_method
 from vit_demo.scores import as_text, to_scores
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 from vit_demo.weights import Preset
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing
 
@@ -60,7 +60,7 @@ class Exploration:
     fit: Fit
     grid: tuple[int, int]
     logits: NDArray[np.float32]
-    trace: Recording
+    trace: Trace
     image: Image.Image
     photo: Image.Image | None = None
     geometry: images.Geometry
