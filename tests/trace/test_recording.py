@@ -6,8 +6,11 @@ import gc
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+import vit_demo
+from vit_demo.errors import PresetError
 from vit_demo.trace import Trace, TracedViT
 
 from .networks import of_this_package
@@ -110,3 +113,29 @@ def test_a_recording_moves_to_another_device_with_all_it_holds(network: TracedVi
     for name in ("q", "k", "v", "tokens"):
         assert all(one.device.type == "meta" for one in getattr(moved, name))
         assert [x.shape for x in getattr(moved, name)] == [x.shape for x in getattr(recording, name)]
+
+
+def test_a_result_has_the_trace_that_the_package_exports() -> None:
+    network = of_this_package()()
+    ex = vit_demo.explore(torch.zeros(3, 32, 32), network)
+    with torch.no_grad(), vit_demo.Trace() as trace:
+        network(ex.pixels)
+    assert type(ex.trace) is vit_demo.Trace
+    torch.testing.assert_close(ex.trace.attention(-1), trace.attention(-1))
+
+
+def test_a_trace_alone_refuses_what_it_would_keep_wrongly() -> None:
+    qkv = torch.randn(3, 2, 3, 5, 8)
+    with pytest.raises(PresetError, match="in place"), vit_demo.Trace():
+        F.scaled_dot_product_attention(*qkv)
+        qkv[0].mul_(2)
+    with torch.inference_mode():  # where torch counts no changes
+        q, k, v = qkv.clone()
+        with vit_demo.Trace() as trace:
+            F.scaled_dot_product_attention(q, k, v)
+            q.mul_(2)
+    assert torch.equal(trace.q[0], qkv[0])
+    with pytest.raises(PresetError, match="one picture at a time"), vit_demo.Trace():
+        x = F.conv2d(torch.zeros(2, 3, 32, 32), torch.zeros(24, 3, 8, 8)).flatten(2).mT.unflatten(2, (3, 8))
+        for part in x.transpose(1, 2).split(1):
+            F.scaled_dot_product_attention(part, part, part)

@@ -20,7 +20,7 @@ from vit_demo.trace.running import in_this_thread
 from vit_demo.trace.structure import NOT_SEEN
 
 OVERWRITTEN = "This network changes its queries, keys or values in place (x += ...): write x = x + ... instead."
-SPLIT = "This network computes attention in parts of a batch or of a picture: pass it one picture at a time."
+SPLIT = "This network computes attention in parts of a batch: pass it one picture at a time."
 
 
 @dataclass
@@ -159,7 +159,7 @@ class _Recorder(AttentionMode):
             raise PresetError(NOT_SEEN)
         if any(x._version != version for x, version in self._versions):
             raise PresetError(OVERWRITTEN)
-        if {len(q) for q in self._trace.q} != {self.batch or len(self._trace.q[0])}:
+        if min(len(q) for q in self._trace.q) < (self.batch or 1):
             raise PresetError(SPLIT)
 
 
