@@ -33,7 +33,7 @@ from benchmarks.cases import (
 )
 from vit_demo.methods import attention_from, relevance, rollout, to_grid
 from vit_demo.model import ViT, ViTConfig
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 
 THREADS = 2
 SIZES = {197: (224, 16), 785: (224, 8), 2305: (384, 8), 9217: (768, 8)}
@@ -73,7 +73,7 @@ def check(model: TracedViT, images: Tensor) -> None:
         AssertionError: If logits or attention of timm or transformers differ from ours, or rollout or relevance from
             those of whole matrices.
     """
-    trace = Recording()
+    trace = Trace()
     logits = model(images, trace)
     torch.testing.assert_close(timm_plain(model)(images), logits, atol=1e-3, rtol=1e-3)
     ours = [attention_from(trace, block, 0) for block in range(trace.num_blocks)]

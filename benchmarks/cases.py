@@ -21,7 +21,7 @@ from vit_demo.methods import (
     relevance,
     rollout,
 )
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 
 Run = Callable[[Tensor], object]
 
@@ -33,14 +33,14 @@ def ours_plain(model: TracedViT) -> Run:
 
 def ours_traced(model: TracedViT) -> Run:
     """The forward pass with a trace, from which any attention can be computed later."""
-    return lambda images: model(images, Recording())
+    return lambda images: model(images, Trace())
 
 
 def ours_class_token_maps(model: TracedViT) -> Run:
     """The forward pass, then where the class token looks in every head of every block."""
 
     def run(images: Tensor) -> list[Tensor]:
-        model(images, trace := Recording())
+        model(images, trace := Trace())
         return [attention_from(trace, block, 0) for block in range(trace.num_blocks)]
 
     return run
@@ -50,7 +50,7 @@ def ours_rollout(model: TracedViT) -> Run:
     """The forward pass, then the rollout of the class token over all blocks."""
 
     def run(images: Tensor) -> Tensor:
-        model(images, trace := Recording())
+        model(images, trace := Trace())
         return rollout(trace)
 
     return run

@@ -28,8 +28,7 @@ from vit_demo.errors import InputError
 from vit_demo.methods import attention_matrix
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.targets import pooling_weights
-from vit_demo.trace import Recording, TracedViT, adapt
-from vit_demo.trace import Trace as PackageTrace
+from vit_demo.trace import Trace, TracedViT, adapt
 from vit_demo.trace.structure import logits_of
 from vit_demo.weights import find_preset
 from vit_demo.weights.checkpoints import load_model
@@ -86,7 +85,7 @@ def check(module: nn.Module, *, from_folder: bool = True) -> list[str]:
             parameter.data += 0.02 * torch.randn(parameter.shape, generator=generator)
     size = preprocessing_of(module).image_size
     network = adapt(module, size)
-    images, trace, wrong = torch.randn(1, 3, size, size, generator=generator), Recording(), []
+    images, trace, wrong = torch.randn(1, 3, size, size, generator=generator), Trace(), []
     with torch.no_grad():
         found, expected = network(images, trace), logits_of(module(images))
     if not close(found, expected):
@@ -125,7 +124,7 @@ def _from_folder(module: nn.Module) -> TracedViT:
         return load_model(preset, preset.default_patch_size)
 
 
-def _relevance(network: TracedViT, trace: Recording, matrices: list[Tensor], gradients: Any) -> Tensor:
+def _relevance(network: TracedViT, trace: Trace, matrices: list[Tensor], gradients: Any) -> Tensor:
     start = pooling_weights(network, trace).expand(1, -1).double()
     row, size = start, network.calls_per_block
     products = [
@@ -141,7 +140,7 @@ def check_structure(make: Callable[[], nn.Module]) -> list[str]:
     with torch.device("meta"):
         module = make().eval()
         size = preprocessing_of(module).image_size
-        with PackageTrace() as trace, torch.no_grad():
+        with Trace() as trace, torch.no_grad():
             module(torch.zeros(1, 3, size, size))
     expected = sum(hasattr(one, "fused_attn") and "Pool" not in type(one).__name__ for one in module.modules())
     expected *= 2 if any("Diff" in type(one).__name__ for one in module.modules()) else 1

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import _engines
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 from vit_demo.web.guard import uploads
 
 # Each process of pytest-xdist has its own range of ports: an MCP server cannot start again if another took its port.
@@ -56,12 +56,12 @@ def _seeded_on_one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def trace_of() -> Callable[..., Recording]:
+def trace_of() -> Callable[..., Trace]:
     """Makes the trace of one pass; keywords are fields of the config."""
 
     def run(batch: int = 2, size: tuple[int, int] = (16, 16), dtype: torch.dtype = torch.float32, **fields):
         shape = {"image_size": 16, "patch_size": 4, "num_classes": 5, "embed_dim": 24, "depth": 3, "num_heads": 3}
-        model, trace = TracedViT.of(ViT(ViTConfig(**{**shape, **fields})).eval()), Recording()
+        model, trace = TracedViT.of(ViT(ViTConfig(**{**shape, **fields})).eval()), Trace()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn_like(parameter), alpha=0.3)
@@ -125,10 +125,10 @@ def explicit() -> Callable[..., Explicit]:
 
 
 @pytest.fixture
-def written_out() -> Callable[[Recording, int], Tensor]:
+def written_out() -> Callable[[Trace, int], Tensor]:
     """A block's attention ``[B, H, N, N]`` in float64, one row of one head at a time."""
 
-    def matrix(trace: Recording, block: int) -> Tensor:
+    def matrix(trace: Trace, block: int) -> Tensor:
         q, k = trace.q[block].double(), trace.k[block].double()
         batch, heads, n, d = q.shape
         full = torch.empty(batch, heads, n, n, dtype=torch.float64)

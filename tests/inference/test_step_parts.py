@@ -104,9 +104,7 @@ def test_scores_and_shares_are_those_of_whole_matrices(name: str, model: TracedV
     found = describe_block(model, images, PATCH, block, head, patch_size=8)
     _, trace = spied(model, images)
     q, k, v = (x[block][0].double() for x in (trace.q, trace.k, trace.v))
-    scores = q @ k.mT * trace.scale[block]  # [H, N, N]
-    if (mask := trace.mask[block]) is not None:
-        scores = scores + mask[0].double()
+    scores = q @ k.mT * q.shape[-1] ** -0.5  # [H, N, N]
     weights = scores.softmax(-1)
     torch.testing.assert_close(found["scores"].double(), scores[head, token], atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found["all_weights"].double(), weights[:, token], atol=1e-5, rtol=1e-4)
@@ -114,7 +112,7 @@ def test_scores_and_shares_are_those_of_whole_matrices(name: str, model: TracedV
     output = (weights @ v)[:, token]
     torch.testing.assert_close(found["concatenated"].double(), output.flatten(), atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found["head_output"].double(), output[head], atol=1e-5, rtol=1e-4)
-    assert ("query" in found) == (mask is None)
+    assert ("query" in found) == (q.shape[2] == v.shape[2])
     assert found["keyed"].tolist() == weights[head, token].argsort(descending=True)[:4].tolist()
     torch.testing.assert_close(found["values"].double(), v[head, found["keyed"]])
     if "query" in found:

@@ -18,7 +18,7 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS
 from vit_demo.model import ViT
 from vit_demo.service.engine import _engines
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 from vit_demo.web.catalog.example_digits import example_picture
 
 CLASS_METHODS = [name for name, method in METHODS.items() if method.class_specific]
@@ -85,9 +85,9 @@ def test_one_pass_on_the_meta_device_leaves_resampling_as_it_was() -> None:
 @pytest.mark.parametrize("tokens", [17, 325], ids=["whole matrices", "chunks"])
 def test_maps_of_a_pass_with_gradients(network: Callable[..., TracedViT], tokens: int) -> None:
     side = 4 * round((tokens - 1) ** 0.5)
-    model, trace = network(image_size=side).requires_grad_(True), Recording()
+    model, trace = network(image_size=side).requires_grad_(True), Trace()
     model(torch.randn(1, 3, side, side), trace)
-    free = Recording()
+    free = Trace()
     with torch.inference_mode():
         model(torch.zeros(1, 3, side, side), free)
     for values in (
@@ -116,7 +116,7 @@ def test_a_result_can_be_copied_and_sent_to_another_process(three: Exploration, 
     assert dataclasses.asdict(three)["patch_size"] == 7
 
 
-def test_a_query_counts_from_the_end_and_an_unknown_direction_is_refused(trace_of: Callable[..., Recording]) -> None:
+def test_a_query_counts_from_the_end_and_an_unknown_direction_is_refused(trace_of: Callable[..., Trace]) -> None:
     trace = trace_of()
     with pytest.raises(InputError, match="direction"):
         METHODS["attention"].function(trace, direction="x")

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from vit_demo.methods import attention_from, attention_matrix, attention_to, logsumexp, to_grid
 from vit_demo.methods.attention_rows import iter_attention_rows
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 
-MakeTrace = Callable[..., Recording]
-WriteOut = Callable[[Recording, int], Tensor]
+MakeTrace = Callable[..., Trace]
+WriteOut = Callable[[Trace, int], Tensor]
 
 
 @pytest.mark.parametrize("fields", [{}, {"num_registers": 2}, {"projection": "per_head"}], ids=str)
@@ -64,7 +64,7 @@ def test_each_head_shows_the_mean_of_a_pooling_with_another_number_of_heads(trac
 
 def test_large_scores_do_not_overflow() -> None:
     q = torch.full((1, 1, 3, 4), 100.0)
-    trace = Recording(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])
+    trace = Trace(grid=(1, 3), q=[q], k=[q * torch.tensor([1.0, 2.0, 3.0])[:, None]], v=[q])
     expected = torch.tensor([0.0, 0.0, 1.0]).expand(1, 1, 3, 3)
     torch.testing.assert_close(attention_matrix(trace, 0), expected)
     assert logsumexp(trace.q[0], trace.k[0]).isfinite().all()

@@ -19,7 +19,7 @@ from vit_demo.methods.chunking import chunk_size, current_budget
 from vit_demo.methods.relevance import RelevanceRow
 from vit_demo.methods.subsets import sequences_per_batch
 from vit_demo.model import ViT
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 
 Network = Callable[..., TracedViT]
 LEAST = 1 / 64
@@ -113,7 +113,7 @@ def test_a_budget_ends_with_its_block_and_holds_in_its_thread_alone() -> None:
 
 
 def test_a_started_iteration_and_a_backward_in_another_thread_keep_their_budget(trace_of, held: dict) -> None:
-    trace: Recording = trace_of(batch=1)
+    trace: Trace = trace_of(batch=1)
     q, k, v = trace.q[0].clone(), trace.k[0].clone(), trace.v[0].clone()
     with memory_budget(LEAST):
         chunks, row = iter_attention_rows(q, k), RelevanceRow(average_heads_first=False, together=1)

@@ -22,7 +22,7 @@ from vit_demo import features, metrics
 from vit_demo.methods import METHODS
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import num_bytes
-from vit_demo.trace import Recording, TracedViT, adapt
+from vit_demo.trace import Trace, TracedViT, adapt
 
 Make = Callable[..., TracedViT]
 
@@ -73,7 +73,7 @@ def test_tokens_curves_and_sizes_are_the_same(both: tuple[TracedViT, TracedViT])
         )
         assert np.allclose(found.deletion, expected.deletion, atol=1e-5)
         assert np.allclose(found.insertion, expected.insertion, atol=1e-5)
-        traces = Recording(), Recording()
+        traces = Trace(), Trace()
         here(images, traces[0])
         there(images.to(THERE), traces[1])
         assert traces[1].q[0].device == THERE and traces[1].num_bytes > 0

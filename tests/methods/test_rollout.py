@@ -9,17 +9,17 @@ import torch
 from torch import Tensor
 
 from vit_demo.methods import rollout
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 
-MakeTrace = Callable[..., Recording]
-WriteOut = Callable[[Recording, int], Tensor]
+MakeTrace = Callable[..., Trace]
+WriteOut = Callable[[Trace, int], Tensor]
 
 
 @pytest.fixture
-def naive(written_out: WriteOut) -> Callable[[Recording], Tensor]:
+def naive(written_out: WriteOut) -> Callable[[Trace], Tensor]:
     """The whole product ``[B, N, N]`` in float64, as the paper writes it."""
 
-    def product(trace: Recording) -> Tensor:
+    def product(trace: Trace) -> Tensor:
         n = trace.num_tokens
         joint = torch.eye(n, dtype=torch.float64)
         for block in range(trace.num_blocks):
@@ -37,7 +37,7 @@ def naive(written_out: WriteOut) -> Callable[[Recording], Tensor]:
     ids=str,
 )  # fmt: skip
 def test_rollout_equals_the_product_of_matrices(
-    trace_of: MakeTrace, naive: Callable[[Recording], Tensor], settings: dict[str, object]
+    trace_of: MakeTrace, naive: Callable[[Trace], Tensor], settings: dict[str, object]
 ) -> None:
     trace = trace_of(**settings)
     product = naive(trace).float()

@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from vit_demo import features, methods, metrics
 from vit_demo.methods import METHODS
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 
 Network = Callable[..., TracedViT]
 DEVICE = torch.device("meta")
@@ -156,7 +156,7 @@ def test_every_method_computes_the_same_map(
 
 @pytest.mark.parametrize("query", [0, 3, None])
 def test_every_map_of_a_trace(network: Network, device: torch.device, query: int | None) -> None:
-    model, images, here, there = network(), torch.randn(1, 3, 16, 16), Recording(), Recording()
+    model, images, here, there = network(), torch.randn(1, 3, 16, 16), Trace(), Trace()
     with torch.inference_mode():
         model(images, here)
         moved(model)(images.to(device), there)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from vit_demo.methods import attention_matrix
 from vit_demo.model import ViTConfig
 from vit_demo.model.vit import Attention
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 
 Pair = tuple[Attention, nn.MultiheadAttention]
 
@@ -34,7 +34,7 @@ def pair(tiny: ViTConfig) -> Pair:
 
 def test_values_and_weights_equal_multihead_attention(pair: Pair) -> None:
     ours, theirs = pair
-    x, trace = torch.randn(2, 7, 24), Recording()
+    x, trace = torch.randn(2, 7, 24), Trace()
     ours.attend.register_forward_pre_hook(lambda _, args: trace.add(*args))
     values, weights = theirs(x, x, x, average_attn_weights=False)
     torch.testing.assert_close(ours(x), values, atol=1e-5, rtol=1e-5)

@@ -9,7 +9,7 @@ import torch
 
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.resample import num_bytes
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 
 BATCH, TOKENS, WIDTH = 3, 17, 24
 
@@ -22,7 +22,7 @@ def test_views_keep_their_whole_storage_and_share_it() -> None:
 
 
 def test_a_trace_counts_each_fused_output_once(tiny: ViTConfig) -> None:
-    trace = Recording()
+    trace = Trace()
     assert trace.num_bytes == 0
     model, images = TracedViT.of(ViT(tiny)), torch.randn(BATCH, 3, 16, 16)
     with torch.inference_mode():
@@ -35,12 +35,12 @@ def test_a_trace_counts_each_fused_output_once(tiny: ViTConfig) -> None:
 
 @pytest.mark.parametrize("name", ["q", "k", "v"])
 def test_a_trace_counts_queries_keys_and_values_that_share_no_memory(name: str) -> None:
-    assert Recording(**{name: [torch.zeros(2, 3), torch.zeros(5)]}).num_bytes == 4 * 11
-    assert Recording(q=[torch.zeros(2)], k=[torch.zeros(2)], v=[torch.zeros(2)]).num_bytes == 4 * 6
+    assert Trace(**{name: [torch.zeros(2, 3), torch.zeros(5)]}).num_bytes == 4 * 11
+    assert Trace(q=[torch.zeros(2)], k=[torch.zeros(2)], v=[torch.zeros(2)]).num_bytes == 4 * 6
 
 
 def test_a_trace_of_tokens_counts_those_of_every_depth_and_the_kept_patches(tiny: ViTConfig) -> None:
-    trace, kept_patches = Recording(record_tokens=True), torch.tensor([[0, 3, 5]])
+    trace, kept_patches = Trace(record_tokens=True), torch.tensor([[0, 3, 5]])
     with torch.inference_mode():
         TracedViT.of(ViT(tiny))(torch.randn(1, 3, 16, 16), trace, kept_patches=kept_patches)
     tokens = 4 * WIDTH * 4  # class token and three patches

@@ -13,7 +13,7 @@ from vit_demo.inference.forward import forward_batch, forward_with_trace
 from vit_demo.service.backend import decode, encode
 from vit_demo.service.engine import Engine
 from vit_demo.service.limits import POOLS
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 from vit_demo.web.catalog.example_digits import example_picture
 
 
@@ -93,7 +93,7 @@ def test_a_batch_is_the_single_passes(network, class_token):
     for one, (logits, trace, _) in zip(pixels, forward_batch(model, pixels, patch_size=4), strict=True):
         expected_logits, expected, _ = forward_with_trace(model, one[None], patch_size=4)
         torch.testing.assert_close(logits, expected_logits)
-        assert isinstance(trace, Recording) and trace.grid == expected.grid
+        assert isinstance(trace, Trace) and trace.grid == expected.grid
         assert trace.num_prefix_tokens == expected.num_prefix_tokens
         for name in ("q", "k", "v"):
             torch.testing.assert_close(getattr(trace, name), getattr(expected, name))

@@ -17,7 +17,7 @@ from vit_demo.model import ViT
 from vit_demo.service import engine as engine_module
 from vit_demo.service.engine import Engine
 from vit_demo.service.limits import forward_bytes
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 from vit_demo.weights import PRESETS
 
 OUT = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
@@ -89,7 +89,7 @@ def test_each_block_of_a_pass_counts_its_queries_keys_and_values(patch_size):
         deep = replace(preset, config=replace(preset.config, depth=depth))
         estimates.append(forward_bytes(deep, patch_size))
         with torch.inference_mode():
-            TracedViT.of(ViT(deep.config))(torch.zeros(1, 1, 28, 28), trace := Recording(), patch_size=patch_size)
+            TracedViT.of(ViT(deep.config))(torch.zeros(1, 1, 28, 28), trace := Trace(), patch_size=patch_size)
         traces.append(trace.num_bytes)
     assert estimates[1] - estimates[0] == traces[1] - traces[0] > 0
     assert estimates[0] > 2 * traces[0], "beside them there are other activations"

@@ -19,7 +19,7 @@ import vit_demo
 from vit_demo import methods
 from vit_demo.features import logit_lens, patch_tokens
 from vit_demo.metrics import randomization
-from vit_demo.trace import Recording, TracedViT, adapt
+from vit_demo.trace import Trace, TracedViT, adapt
 
 from .networks import NETWORKS, of_this_package, own, plain, timm_vit
 
@@ -40,7 +40,7 @@ def passes(network: TracedViT) -> dict[str, Callable[[Tensor], Any]]:
     kept = torch.tensor([[0, 3, 5, 6, 9, 15], [1, 2, 4, 8, 10, 11]])
 
     def seen(images: Tensor, **options: Any) -> Any:
-        recording = Recording(record_tokens=True)
+        recording = Trace(record_tokens=True)
         return network(images, recording, **options), recording.q, recording.k, recording.v, recording.tokens
 
     return {
@@ -97,7 +97,7 @@ def test_a_network_in_training_mode_runs_without_dropout_until_its_last_thread_i
 
     def fast() -> Tensor:
         assert is_within.wait(60)
-        return second(images, Recording())
+        return second(images, Trace())
 
     with ThreadPoolExecutor(2) as pool:
         slow, quick = pool.submit(first, images, attention_fn=slowly), pool.submit(fast)
@@ -221,7 +221,7 @@ class Counting(TorchFunctionMode):
 
 @pytest.mark.parametrize("make", [NETWORKS["ours"], NETWORKS["timm vit"], own])
 def test_modes_around_a_pass_and_within_each_other_see_the_same(make: Make, images: Tensor) -> None:
-    network, expected, recording = adapt(make(), 32), Recording(), Recording()
+    network, expected, recording = adapt(make(), 32), Trace(), Trace()
     with torch.no_grad():
         logits = network(images, expected)
         with Counting() as outer, vit_demo.Trace() as around, vit_demo.Trace() as inner, Counting() as within:
@@ -265,11 +265,11 @@ def test_what_a_network_makes_of_attention_weights_stays_the_same(images: Tensor
 
 
 def test_samples_of_a_batch_keep_apart(network: TracedViT, images: Tensor) -> None:
-    together, kept = Recording(record_tokens=True), torch.tensor([[0, 3, 5, 6], [1, 2, 4, 8]])
+    together, kept = Trace(record_tokens=True), torch.tensor([[0, 3, 5, 6], [1, 2, 4, 8]])
     with torch.no_grad():
         logits = network(images, together, kept_patches=kept)
         for i in range(2):
-            alone = Recording(record_tokens=True)
+            alone = Trace(record_tokens=True)
             found = network(images[i : i + 1], alone, kept_patches=kept[i : i + 1])
             torch.testing.assert_close(found[0], logits[i], atol=1e-5, rtol=1e-4)
             for name in ("q", "k", "v", "tokens"):
@@ -282,7 +282,7 @@ def test_a_copy_gives_the_same_and_is_a_network_of_its_own(network: TracedViT, i
     other = copied(network)
     assert (other.config, other.structure, other.patch_size) == (network.config, network.structure, network.patch_size)
     with torch.no_grad():
-        logits, first, second = network(images), Recording(), Recording()
+        logits, first, second = network(images), Trace(), Trace()
         assert torch.equal(other(images, first), network(images, second)) and len(first.q) == len(second.q) == 3
         for parameter in other.parameters():
             parameter.zero_()

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from benchmarks.explicit import Explicit
 from vit_demo.errors import PresetError
 from vit_demo.methods import METHODS, attention_matrix, attention_rows
-from vit_demo.trace import Recording, adapt
+from vit_demo.trace import Trace, adapt
 from vit_demo.trace import adapter as adapter_module
 
 from .networks import Own, own, timm_vit, transformers_network
@@ -120,7 +120,7 @@ ACCEPTED: dict[str, Callable[[], nn.Module]] = {
 def test_networks_that_people_bring_are_exact(name, images):
     torch.manual_seed(0)
     module = ACCEPTED[name]().eval()
-    network, trace = adapt(module, 32), Recording(record_tokens=True)
+    network, trace = adapt(module, 32), Trace(record_tokens=True)
     images = images.to(network.dtype)
     with torch.no_grad():
         found = network(images, trace)
@@ -136,7 +136,7 @@ def test_networks_that_people_bring_are_exact(name, images):
             torch.testing.assert_close(network.forward_head(trace.tokens[-1]), found, atol=1e-5, rtol=1e-3)
     assert trace.num_blocks == 3 and trace.grid == (4, 4) and len(trace.tokens) == (4 if network.shows_tokens else 1)
     # A change of one patch arrives at its own token.
-    other, again = images.clone(), Recording(record_tokens=True)
+    other, again = images.clone(), Trace(record_tokens=True)
     other[:, :, 8:16, 24:] += 1
     with torch.no_grad():
         network(other, again)
@@ -294,7 +294,7 @@ def test_threads_that_find_and_run_one_network_do_not_hear_each_other(images):
     def work(_: int) -> Tensor:
         start.wait()
         adapter_module._found.pop(module, None)
-        trace = Recording()
+        trace = Trace()
         with torch.no_grad():
             found = adapt(module, 32)(images, trace)
         assert trace.num_blocks == 3
@@ -315,7 +315,7 @@ def test_a_gradient_of_zero_gives_a_map_of_zeros(images, monkeypatch):
 
 def test_rectangles_are_found_and_traced(images):
     module = timm_vit(img_size=(32, 48))()
-    network, trace = adapt(module, (32, 48)), Recording()
+    network, trace = adapt(module, (32, 48)), Trace()
     wide = torch.cat([images, images[..., :16]], 3)
     with torch.no_grad():
         assert torch.equal(network(wide, trace), module(wide))

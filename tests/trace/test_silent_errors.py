@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
 from vit_demo.methods import attention_matrix
-from vit_demo.trace import Recording, adapt
+from vit_demo.trace import Trace, adapt
 
 from .networks import Own, own
 
@@ -139,7 +139,7 @@ def test_what_would_be_shown_wrongly_is_refused(name, dtype):
 
 def test_a_network_of_double_precision_is_exact(images):
     module = own().double()
-    network, trace = adapt(module, 32), Recording()
+    network, trace = adapt(module, 32), Trace()
     with torch.no_grad():
         assert torch.equal(network(images.double(), trace), module(images.double()))
     assert (attention_matrix(trace, 0).sum(-1) - 1).abs().max() < 1e-6

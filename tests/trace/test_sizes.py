@@ -10,7 +10,7 @@ from torch import nn
 
 from vit_demo.errors import PresetError
 from vit_demo.methods import METHODS, attention_matrix
-from vit_demo.trace import Recording, TracedViT, adapt
+from vit_demo.trace import Trace, TracedViT, adapt
 
 from .networks import NETWORKS, of_this_package, own, plain, timm_vit
 
@@ -27,7 +27,7 @@ def test_a_network_of_timm_is_resized_as_timm_does_it(name: str, patch_size: int
     with torch.no_grad():
         theirs.set_input_size(img_size=(32, 32), patch_size=(patch_size, patch_size))
         before, expected = module(images), theirs(images)
-        resized, recording = network.resized(patch_size), Recording()
+        resized, recording = network.resized(patch_size), Trace()
         assert torch.equal(resized(images, recording), expected)
         assert torch.equal(module(images), before) and network.patch_size == 8
         side = 32 // patch_size
@@ -70,7 +70,7 @@ NETWORKS_OF_ANY_SIZE = {name: NETWORKS[name] for name in ANY_SIZE} | {"timm": ti
 @pytest.mark.parametrize("name", NETWORKS_OF_ANY_SIZE)
 @pytest.mark.parametrize("size", [(16, 40), (48, 32)])
 def test_pictures_of_other_shapes_are_run_as_the_library_runs_them(name: str, size: tuple[int, int]) -> None:
-    images, recording = torch.randn(2, 3, *size), Recording()
+    images, recording = torch.randn(2, 3, *size), Trace()
     network = adapt(NETWORKS_OF_ANY_SIZE[name](), 32)
     assert network.structure.takes_any_size
     with torch.no_grad():

@@ -16,7 +16,7 @@ from vit_demo.methods import attention_matrix
 from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
-from vit_demo.trace import Recording, adapt
+from vit_demo.trace import Trace, adapt
 
 Spelling = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From q, k and v, ``[B, H, N, d]``, to ``[B, N, H, d]``."""
@@ -197,7 +197,7 @@ def explicit(network: Network, images: Tensor) -> tuple[Tensor, list[Tensor]]:
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=lambda spelling: spelling.__name__)
 def test_each_spelling_gives_the_maps_of_explicit_matrices(spelling, every, images):
     module = make(spelling, every)
-    network, trace = adapt(module, 32), Recording()
+    network, trace = adapt(module, 32), Trace()
     with torch.no_grad():
         found = network(images, trace)
         assert torch.equal(found, module(images))

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import vit_demo
 from vit_demo.errors import PresetError
-from vit_demo.trace import Recording, TracedViT, adapt
+from vit_demo.trace import Trace, TracedViT, adapt
 from vit_demo.weights import find_preset, limits
 
 from .model_folder import WEIGHTS_FILE, assert_refused, set_field, timm_files, write_files
@@ -70,7 +70,7 @@ def test_estimates_are_those_of_the_network(patch_size, projection):
     shape = {"image_size": 32, "patch_size": 8, "embed_dim": 64, "depth": 3, "num_heads": 4, "mlp_ratio": 3.0}
     config = vit_demo.model.ViTConfig(**shape, projection=projection)
     model, pixels = TracedViT.of(vit_demo.model.ViT(config).eval()), torch.zeros(1, 3, 32, 32)
-    trace = Recording(record_tokens=True)
+    trace = Trace(record_tokens=True)
     # Written out, because the counter does not know every fused kernel of attention.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
         model(pixels, patch_size=patch_size)
@@ -138,7 +138,7 @@ def test_relative_positions_count_for_all_pairs_of_tokens(hub):
 
 def test_what_a_mask_adds_is_what_is_recorded_of_it():
     model = timm.create_model("beit_base_patch16_224", img_size=64, patch_size=16, embed_dim=24, depth=2, num_heads=3)
-    network, recording = adapt(model.eval(), 64), Recording()
+    network, recording = adapt(model.eval(), 64), Trace()
     with torch.no_grad():
         network(torch.zeros(1, 3, 64, 64), recording)
     added = sum(x.shape[2] * (x.shape[3] - 8) * 3 * 4 for x in (*recording.q, *recording.k))

@@ -11,7 +11,7 @@ from vit_demo.errors import InputError
 from vit_demo.model import ViT
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import num_bytes
-from vit_demo.trace import PassOptions, Recording, TracedViT
+from vit_demo.trace import PassOptions, Trace, TracedViT
 
 READ_AT_ONCE = 64
 """Patches that an adapted network's head reads in one pass, each a sequence of its own."""
@@ -56,7 +56,7 @@ def patch_tokens(model: TracedViT, images: Tensor, *, count: int = 5, **options:
         count: How many classes are returned for each patch, at most.
         **options: As in ``TracedViT.forward``.
     """
-    trace = Recording(record_tokens=True)
+    trace = Trace(record_tokens=True)
     model(images, trace, **options)
     check_tokens(trace)
     found = [_read(model, x[0], count) for x in trace.tokens]
@@ -70,7 +70,7 @@ def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions])
     Returns:
         Logits ``[B, blocks + 1, K]`` float32: before the first block, then after each; the last are the model's output.
     """
-    trace = Recording(record_tokens=True)
+    trace = Trace(record_tokens=True)
     model(images, trace, **options)
     check_tokens(trace)
     return torch.stack([model.forward_head(x) for x in trace.tokens], dim=1).float()
@@ -96,7 +96,7 @@ def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tens
     return read, norms, likely.indices, likely.values
 
 
-def check_tokens(trace: Recording) -> None:
+def check_tokens(trace: Trace) -> None:
     """Checks that the tokens of every depth were seen; ``InputError`` if they were not."""
     if len(trace.tokens) <= trace.num_blocks:
         raise InputError("The tokens between the blocks of this network cannot be seen: its blocks are not modules.")

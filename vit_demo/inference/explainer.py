@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -294,8 +295,9 @@ def _labels(own: Sequence[str], count: int, labels: Labels | None) -> tuple[str,
             raise LabelError(f"This network has {count} classes: name each of them, numbered from 0.")
         labels = [by_number[str(index)] for index in range(count)]
     if labels is not None:
-        if isinstance(labels, str) or len(labels) != count:
-            raise LabelError(f"This network has {count} classes: give a list of as many labels.")
+        is_list = isinstance(labels, Sequence | np.ndarray) and not isinstance(labels, str)
+        if not is_list or len(labels) != count or not all(isinstance(name, str) for name in labels):
+            raise LabelError(f"This network has {count} classes: give a list of as many labels, each a string.")
         return tuple(map(str, labels))
     if len(own) == count and not all(name.startswith("LABEL_") for name in own):
         return tuple(own)

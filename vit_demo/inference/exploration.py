@@ -21,7 +21,7 @@ from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
 from vit_demo.methods import Progress, find_method
 from vit_demo.scores import as_text, to_scores
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 from vit_demo.weights import Preset
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing
 
@@ -60,7 +60,7 @@ class Exploration:
     fit: Fit
     grid: tuple[int, int]
     logits: NDArray[np.float32]
-    trace: Recording
+    trace: Trace
     image: Image.Image
     photo: Image.Image | None = None
     geometry: images.Geometry
@@ -83,7 +83,7 @@ class Exploration:
         fit: Fit,
         run_on_model: RunOnModel,
         where: Callable[[torch.device], str],
-        done: tuple[Tensor, Recording, float] | None = None,
+        done: tuple[Tensor, Trace, float] | None = None,
     ) -> Exploration:
         """The result of a forward pass, or of one that is done; ``where`` names the device that it ran on."""
         logits, trace, seconds = done or run_on_model(forward_with_trace, given.pixels)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
 from vit_demo.methods import memory_budget
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class RunOnModel(Protocol):
 @torch.no_grad()
 def forward_with_trace(
     model: TracedViT, pixels: Tensor, *, patch_size: int, kept_patches: Tensor | None = None
-) -> tuple[Tensor, Recording, float]:
+) -> tuple[Tensor, Trace, float]:
     """Runs one image ``[1, C, height, width]``, normalised, through the network.
 
     Returns:
@@ -45,11 +45,11 @@ def forward_with_trace(
     seconds, passes = float("inf"), 1
     if (size := (patch_size, pixels.shape)) not in sizes:
         # The first pass of its kind also derives the weights for its size and prepares torch's kernels.
-        model(pixels, Recording(), patch_size=patch_size, kept_patches=kept_patches).cpu()
+        model(pixels, Trace(), patch_size=patch_size, kept_patches=kept_patches).cpu()
         sizes.add(size)
         passes = 2
     for _ in range(passes):
-        trace, started = Recording(), time.perf_counter()
+        trace, started = Trace(), time.perf_counter()
         logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
         seconds = min(seconds, time.perf_counter() - started)
     _check_finite(logits)
@@ -61,7 +61,7 @@ def to_cpu(value: Any) -> Any:
     """Moves tensors to the CPU; a trace only if it must leave this process, otherwise it stays on the device."""
     if isinstance(value, tuple):
         return tuple(map(to_cpu, value))
-    if isinstance(value, Tensor) or (ZERO_GPU and isinstance(value, Recording)):
+    if isinstance(value, Tensor) or (ZERO_GPU and isinstance(value, Trace)):
         return value.to("cpu")
     return value
 
@@ -104,12 +104,12 @@ def _free_memory(device: torch.device) -> None:
 
 
 @torch.no_grad()
-def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Recording, float], ...]:
+def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple[tuple[Tensor, Trace, float], ...]:
     """Runs several images ``[B, C, height, width]`` at once; each result is as from ``forward_with_trace``.
 
     Its seconds are an image's share.
     """
-    trace, started = Recording(), time.perf_counter()
+    trace, started = Trace(), time.perf_counter()
     logits = model(pixels, trace, patch_size=patch_size).float().cpu()
     seconds = (time.perf_counter() - started) / len(pixels)
     _check_finite(logits)
@@ -117,7 +117,7 @@ def forward_batch(model: TracedViT, pixels: Tensor, *, patch_size: int) -> tuple
     for index in range(len(pixels)):
         q, k, v = ([tensor[index : index + 1] for tensor in kept] for kept in (trace.q, trace.k, trace.v))
         pooling = None if trace.pooling is None else trace.pooling[index : index + 1]
-        part = Recording(trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
+        part = Trace((), trace.grid, trace.num_prefix_tokens, q, k, v, pooling=pooling)
         found.append((logits[index, : model.config.num_classes], part, seconds))
     return tuple(found)
 

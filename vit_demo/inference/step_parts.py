@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from vit_demo.model import ViT
 from vit_demo.model.resample import resample_patch_embed
 from vit_demo.model.vit import PatchEmbed
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 
 Numbers = dict[str, Tensor]
 
@@ -84,7 +84,7 @@ def watch(modules: Iterable[nn.Module], note: Callable[[nn.Module, bool, Tensor]
 
 
 @contextmanager
-def watch_block(model: TracedViT, block: int, index: int, recording: Recording) -> Iterator[list[Event]]:
+def watch_block(model: TracedViT, block: int, index: int, recording: Trace) -> Iterator[list[Event]]:
     """The events of one token, the ``index``-th of the sequence, in a block from its attention on."""
     events = list[Event]()
 
@@ -132,7 +132,7 @@ def _added(events: list[Event], before: Tensor, after: Tensor) -> Tensor | None:
 
 
 def enter(
-    model: TracedViT, pixels: Tensor, recording: Recording, *, patch_size: int, kept_patches: Tensor | None = None
+    model: TracedViT, pixels: Tensor, recording: Trace, *, patch_size: int, kept_patches: Tensor | None = None
 ) -> Entry:
     """Runs a network, watched until its first block starts; ``recording`` records the tokens."""
     grid = grid_of(pixels, patch_size)
@@ -169,7 +169,7 @@ def positions(model: TracedViT, entry: Entry, pixels: Tensor, patch_size: int) -
     if isinstance(vit, ViT):
         return vit.config.pos_embed, vit.pos_embed_for(grid_of(pixels, patch_size))[0, vit.num_pos_embed_prefix :]
     noise = torch.randn(pixels.shape, generator=torch.Generator().manual_seed(0)).to(pixels)
-    other = enter(model, noise, Recording(record_tokens=True), patch_size=patch_size)
+    other = enter(model, noise, Trace(record_tokens=True), patch_size=patch_size)
     if entry.embedded is None or other.embedded is None or len(entry.sums) != len(other.sums):
         return "unseen", None
     for how, (here, there) in enumerate(zip(reversed(entry.sums), reversed(other.sums), strict=True)):

@@ -27,7 +27,7 @@ from vit_demo.inference.step_parts import (
 )
 from vit_demo.model import ViT
 from vit_demo.model.pooling import pool_tokens
-from vit_demo.trace import Recording, TracedViT
+from vit_demo.trace import Trace, TracedViT
 from vit_demo.trace.attention_mode import attention_rows, attention_scores
 
 Facts = dict[str, str | int | bool]
@@ -76,7 +76,7 @@ def describe_network(
           token or a mean of tokens; 0 for a dropped patch.
     """
     _check_blocks(model)
-    grid, recording, read = grid_of(pixels, patch_size), Recording(record_tokens=True), list[Tensor]()
+    grid, recording, read = grid_of(pixels, patch_size), Trace(record_tokens=True), list[Tensor]()
     prefix = model.config.num_prefix_tokens
     index = prefix if kept_patches is None or model.leaves_out else prefix + int(kept_patches[0, 0])  # a patch
     with (
@@ -134,7 +134,7 @@ def describe_patch(
         ``describe_network`` says otherwise; ``class_token`` ``[D]``, with its position, if the model has one.
     """
     _check_blocks(model)
-    recording = Recording(record_tokens=True)
+    recording = Trace(record_tokens=True)
     entry = enter(model, pixels, recording, patch_size=patch_size, kept_patches=kept_patches)
     row, col = divmod(patch, grid_of(pixels, patch_size)[1])
     top, left = row * patch_size, col * patch_size
@@ -177,7 +177,7 @@ def describe_block(
           it; ``hidden``: ``[hidden]``: the MLP's activations; ``mlp`` ``[D]``: what the MLP adds.
     """
     _check_blocks(model)
-    recording = Recording(record_tokens=True)
+    recording = Trace(record_tokens=True)
     token = token_of(model, patch, kept_patches)
     index = token_of(model, patch, kept_patches if model.leaves_out else None)  # while the pass runs
     with watch_block(model, block, index, recording) as events:

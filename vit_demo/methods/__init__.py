@@ -34,7 +34,7 @@ from vit_demo.methods.registry import METHODS, Method, Option, find_method, regi
 from vit_demo.methods.relevance import relevance
 from vit_demo.methods.rollout import rollout
 from vit_demo.methods.subsets import Progress
-from vit_demo.trace.recording import scatter_to_grid, to_grid
+from vit_demo.trace.trace import scatter_to_grid, to_grid
 
 __all__ = [
     "METHODS",

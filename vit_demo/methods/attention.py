@@ -5,7 +5,7 @@ from torch import Tensor
 
 from vit_demo.methods.attention_rows import attention_rows, iter_attention_rows
 from vit_demo.methods.registry import BLOCK, DIRECTION, HEAD, QUERY, register
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 
 
 @register(
@@ -19,7 +19,7 @@ from vit_demo.trace import Recording
     options=[BLOCK, HEAD, QUERY, DIRECTION],
 )
 def attention(
-    trace: Recording, block: int = -1, head: int | None = None, query: int | None = 0, direction: str = "from"
+    trace: Trace, block: int = -1, head: int | None = None, query: int | None = 0, direction: str = "from"
 ) -> Tensor:
     """The attention of one block between one token and every other, of one head or the mean of all.
 
@@ -43,7 +43,7 @@ def attention(
 
 
 @torch.no_grad()
-def attention_from(trace: Recording, block: int, query: int | None) -> Tensor:
+def attention_from(trace: Trace, block: int, query: int | None) -> Tensor:
     """What one token attends to.
 
     Args:
@@ -65,7 +65,7 @@ def attention_from(trace: Recording, block: int, query: int | None) -> Tensor:
 
 
 @torch.no_grad()
-def attention_to(trace: Recording, block: int, key: int | None) -> Tensor:
+def attention_to(trace: Trace, block: int, key: int | None) -> Tensor:
     """Which tokens attend to one token: the attention that each gives to it. Arguments as in ``attention_from``.
 
     Returns:
@@ -75,6 +75,6 @@ def attention_to(trace: Recording, block: int, key: int | None) -> Tensor:
     return torch.cat([chunk.mean(3) if key is None else chunk[..., key].clone() for chunk in chunks], dim=2)
 
 
-def attention_matrix(trace: Recording, block: int) -> Tensor:
+def attention_matrix(trace: Trace, block: int) -> Tensor:
     """The full attention of a block, ``[B, H, N, N]`` float32: H N^2 numbers, so for short sequences only."""
     return attention_rows(trace.q[block], trace.k[block])

@@ -15,7 +15,7 @@ from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.registry import register
 from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
-from vit_demo.trace.recording import to_grid
+from vit_demo.trace.trace import to_grid
 
 GAMMA = 0.05
 """The gamma rule's extra weight of contributions with the sign of the output. Chosen on photos set aside for trials,

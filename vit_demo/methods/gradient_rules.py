@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad
 from vit_demo.model.resample import without_autocast
-from vit_demo.trace import AttentionFn, PassOptions, Recording, TracedViT
+from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
 _PRODUCTS = {torch.mul, Tensor.mul, Tensor.__mul__}
 _SIGMOIDS = {torch.sigmoid, Tensor.sigmoid, F.sigmoid}
@@ -33,7 +33,7 @@ def token_gradients(
     rules: TorchFunctionMode | None = None,
     blocks: slice = slice(None),
     **options: Unpack[PassOptions],
-) -> tuple[list[Tensor], list[Tensor], Recording]:
+) -> tuple[list[Tensor], list[Tensor], Trace]:
     """The tokens before each block, and the gradient of a class's score at them.
 
     ``rules`` are active during the pass, ``blocks`` says which of the blocks are wanted, and ``attention_fn`` is as in

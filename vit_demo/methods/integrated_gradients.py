@@ -10,7 +10,7 @@ from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, sequence_patches, sequences_per_batch
 from vit_demo.methods.targets import class_scores
 from vit_demo.trace import PassOptions, TracedViT
-from vit_demo.trace.recording import scatter_to_grid
+from vit_demo.trace.trace import scatter_to_grid
 
 BACKWARD_MEMORY = 8
 """How many times the memory of a pass its backward needs, about."""

@@ -23,7 +23,7 @@ from vit_demo.methods.gradient_rules import ModifiedBackward, token_gradients
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target
 from vit_demo.trace import PassOptions, TracedViT
-from vit_demo.trace.recording import to_grid
+from vit_demo.trace.trace import to_grid
 from vit_demo.trace.written_out import SOFTMAX
 
 

@@ -21,7 +21,7 @@ from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
 from vit_demo.trace import PassOptions, TracedViT
-from vit_demo.trace.recording import scatter_to_grid
+from vit_demo.trace.trace import scatter_to_grid
 
 KEEP_RATIOS = (0.25, 0.5, 0.5)
 """Shares of the patches that stay, each for an equal part of the budget. Few patches show what suffices for the class,

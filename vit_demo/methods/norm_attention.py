@@ -8,8 +8,8 @@ from torch import Tensor
 from vit_demo.methods.attention_rows import CHUNK_VALUES, attention_rows, iter_attention_rows
 from vit_demo.methods.chunking import chunk_size
 from vit_demo.methods.registry import BLOCK, QUERY, register
-from vit_demo.trace import PassOptions, Recording, TracedViT
-from vit_demo.trace.recording import to_grid
+from vit_demo.trace import PassOptions, Trace, TracedViT
+from vit_demo.trace.trace import to_grid
 
 
 @register(
@@ -40,7 +40,7 @@ def norm_attention(
     Returns:
         Values of at least 0, in the unit of the tokens.
     """
-    model(images, trace := Recording(), **options)
+    model(images, trace := Trace(), **options)
     q, k, output = trace.q[block], trace.k[block], model.output_projection(block).float()  # [H, d, D]
     batch, heads = q.shape[:2]
     grams = []

@@ -10,7 +10,7 @@ from vit_demo.errors import InputError
 from vit_demo.methods.registry import Option, register
 from vit_demo.methods.subsets import Progress, log_probabilities, sequence_patches
 from vit_demo.trace import PassOptions, TracedViT
-from vit_demo.trace.recording import scatter_to_grid
+from vit_demo.trace.trace import scatter_to_grid
 
 
 @register(

@@ -3,7 +3,7 @@
 A method is one file in this folder with one decorated function::
 
     @register("norm", title="Norm", class_specific=False, cost="trace", unit="length of a vector", options=[BLOCK])
-    def norm(trace: Recording, block: int = -1) -> Tensor: ...
+    def norm(trace: Trace, block: int = -1) -> Tensor: ...
 
 ``vit_demo.methods`` imports every file of the folder, so nothing else has to name it.
 """
@@ -20,8 +20,8 @@ from torch import Tensor
 from vit_demo.defaults import DIRECTIONS
 from vit_demo.errors import InputError
 from vit_demo.methods.units import Floor, floor_of
-from vit_demo.trace import Recording, TracedViT
-from vit_demo.trace.recording import to_grid
+from vit_demo.trace import Trace, TracedViT
+from vit_demo.trace.trace import to_grid
 
 F = TypeVar("F", bound=Callable[..., Tensor])
 Cost = Literal["trace", "forward", "backward", "many passes"]
@@ -172,7 +172,7 @@ class Method:
             targets = (target,) if self.class_specific else ()
             return self.function(model, images, *targets, **given, **options)
         with torch.no_grad():
-            model(images, trace := Recording(), **given)
+            model(images, trace := Trace(), **given)
             return to_grid(self.function(trace, **options), trace)
 
     def to_dict(self) -> dict[str, Any]:

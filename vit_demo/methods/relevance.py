@@ -32,7 +32,7 @@ from vit_demo.methods.registry import Option, register
 from vit_demo.methods.targets import Target, class_scores, forward_with_grad, pooling_weights
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace import PassOptions, TracedViT
-from vit_demo.trace.recording import to_grid
+from vit_demo.trace.trace import to_grid
 
 Gradients = tuple[Tensor, ...] | None
 """At q, k and v."""

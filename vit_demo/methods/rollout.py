@@ -5,7 +5,7 @@ from torch import Tensor
 
 from vit_demo.methods.attention_rows import attention_rows, iter_attention_rows, weighted_head_mean
 from vit_demo.methods.registry import QUERY, register
-from vit_demo.trace import Recording
+from vit_demo.trace import Trace
 
 
 @register(
@@ -18,7 +18,7 @@ from vit_demo.trace import Recording
     options=[QUERY],
 )
 @torch.no_grad()
-def rollout(trace: Recording, query: int | None = 0) -> Tensor:
+def rollout(trace: Trace, query: int | None = 0) -> Tensor:
     """How much of each input token reaches one output token, if attention and residual each contribute half.
 
     Rollout is the product ``(A_L + I)/2 ... (A_1 + I)/2`` of head-averaged attention. Only one of its rows is wanted,

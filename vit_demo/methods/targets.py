@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vit_demo.model.pooling import pooled_slices
-from vit_demo.trace import AttentionFn, PassOptions, Recording, TracedViT
+from vit_demo.trace import AttentionFn, PassOptions, Trace, TracedViT
 
 Target = int | Tensor | Callable[[Tensor], Tensor] | None
 """One class for all samples, or int64 ``[B]``, or a function from logits ``[B, K]`` to ``[B]``; None for each sample's
@@ -41,7 +41,7 @@ def _logits_of(logits: Tensor, classes: Any) -> Tensor:
     return logits.gather(1, index[:, None])[:, 0]
 
 
-def pooling_weights(model: TracedViT, trace: Recording) -> Tensor:
+def pooling_weights(model: TracedViT, trace: Trace) -> Tensor:
     """The share ``[N]`` or ``[B, N]`` that each token has in the vector that the head reads; they sum to 1."""
     if trace.pooling is not None:
         return trace.pooling.detach().mean(1)
@@ -54,12 +54,12 @@ def pooling_weights(model: TracedViT, trace: Recording) -> Tensor:
 
 def forward_with_grad(
     model: TracedViT, images: Tensor, attention_fn: AttentionFn | None = None, **options: Unpack[PassOptions]
-) -> tuple[Tensor, Recording]:
+) -> tuple[Tensor, Trace]:
     """A forward pass whose graph is kept; call it with gradients enabled. Parameters as in ``TracedViT.forward``.
 
     Returns:
         Logits ``[B, K]`` and a trace that records tokens, both with their graph.
     """
-    trace = Recording(record_tokens=True)
+    trace = Trace(record_tokens=True)
     images = images.detach().clone().requires_grad_()  # frozen weights start no graph
     return model(images, trace, attention_fn=attention_fn, **options), trace

@@ -2,9 +2,8 @@
 
 from vit_demo.trace.adapter import adapt, outline
 from vit_demo.trace.one_pass import AttentionFn
-from vit_demo.trace.recording import Recording
 from vit_demo.trace.structure import Structure
 from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import PassOptions, TracedViT
 
-__all__ = ["AttentionFn", "PassOptions", "Recording", "Structure", "Trace", "TracedViT", "adapt", "outline"]
+__all__ = ["AttentionFn", "PassOptions", "Structure", "Trace", "TracedViT", "adapt", "outline"]

@@ -13,7 +13,6 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import Pool
 from vit_demo.model.resample import without_autocast
 from vit_demo.trace.proof import prove
-from vit_demo.trace.recording import Recording
 from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import (
     HIERARCHICAL,
@@ -27,6 +26,7 @@ from vit_demo.trace.structure import (
     has_logits,
     logits_of,
 )
+from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
 MAX_PREFIX = 17
@@ -86,7 +86,7 @@ def outline(module: nn.Module, image_size: int) -> tuple[ViTConfig, bool]:
         PresetError: As ``adapt``.
     """
     probe, config, *_ = _probe(module, (image_size, image_size), None, 3)
-    return config, probe.has_mask
+    return config, probe.adds_to_scores
 
 
 def _run(module: nn.Module, images: Tensor) -> Any:
@@ -236,10 +236,10 @@ def _can_leave_out(network: TracedViT, noise: Tensor) -> bool | None:
 @torch.no_grad()
 def _is_flexible(network: TracedViT) -> bool:
     """Whether a pass on a picture of another shape has a token for each of its patches."""
-    c, recording, (height, width) = network.config, Recording(), network.image_size
+    c, trace, (height, width) = network.config, Trace(), network.image_size
     shape = 1, c.in_channels, height, width - network.patch_size
     try:
-        network(torch.zeros(shape, device=network.device, dtype=network.dtype), recording)
+        network(torch.zeros(shape, device=network.device, dtype=network.dtype), trace)
     except Exception:  # whatever a network raises for it
         return False
-    return recording.num_tokens == c.num_prefix_tokens + recording.grid[0] * recording.grid[1]
+    return trace.num_tokens == c.num_prefix_tokens + trace.grid[0] * trace.grid[1]

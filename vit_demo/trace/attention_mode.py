@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vit_demo.model.resample import without_autocast
@@ -29,7 +29,7 @@ class AttentionMode(TorchFunctionMode):
     """Calls ``attend`` in place of each attention of the network that runs within it.
 
     Attributes:
-        batch: Number of images; that of the first tensor with four axes for None.
+        batch: Number of images; that of the first tensor with four axes that is no weight for None.
         saw_softmax: Whether there was a softmax that may be attention's.
     """
 
@@ -38,8 +38,7 @@ class AttentionMode(TorchFunctionMode):
         self.batch, self.saw_softmax = batch, False
         self._follower = Follower()
         self._needs_projection = False
-        self.given: tuple[Tensor, Tensor, Tensor, Tensor | None, float]
-        """Of the attention that ``attend`` gets: q, k, v, mask and scale as the network gave them."""
+        self.has_mask = False  # whether the attention that ``attend`` gets has one
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """One attention of the network, ``softmax(q k^T / sqrt(d)) v``; mask and scale are folded into q and k.
@@ -64,7 +63,8 @@ class AttentionMode(TorchFunctionMode):
         """Handles one call of torch; see ``TorchFunctionMode``."""
         kwargs = kwargs or {}
         if self.batch is None:
-            self.batch = next((x.shape[0] for x in args if isinstance(x, Tensor) and x.dim() == 4), None)
+            tensors = (x for x in args if isinstance(x, Tensor) and not isinstance(x, nn.Parameter))
+            self.batch = next((x.shape[0] for x in tensors if x.dim() == 4), None)
         if func is F.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
         if func is F.multi_head_attention_forward:
@@ -109,7 +109,7 @@ class AttentionMode(TorchFunctionMode):
             return self._fused(query, key, value, None, **options).flatten(0, 1)
         if query.dim() != 4:
             return compute(None)
-        self.given = query, key, value, attn_mask, query.shape[-1] ** -0.5 if scale is None else scale
+        self.has_mask = attn_mask is not None
         q, k = fold(query, key, attn_mask, scale)
         return self.attend(q, k, _repeat_heads(value, query), compute)
 
@@ -157,7 +157,7 @@ class AttentionMode(TorchFunctionMode):
         # What a mask excludes has a score of minus infinity, or the lowest number there is.
         highest = scores.detach().amax(-1, keepdim=True)
         q = scores.maximum(highest.clamp_min(LOWEST) + LOWEST) * math.sqrt(n)
-        self.given = q, k, v, None, n**-0.5
+        self.has_mask = False
         return product.original(self.attend(q, k, v, compute))
 
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vit_demo.model import ViT
-from vit_demo.trace.attention_mode import LOWEST, AttentionMode, attention_rows
-from vit_demo.trace.recording import Recording
-from vit_demo.trace.structure import in_this_thread, input_of, with_input
-
-if TYPE_CHECKING:
-    from vit_demo.trace.traced_vit import TracedViT
+from vit_demo.trace.attention_mode import LOWEST, AttentionMode
+from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.structure import Structure, input_of, with_input
+from vit_demo.trace.trace import Trace
 
 AttentionFn = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From q, k and v, each ``[B, H, N, d]``, to ``softmax(q k^T / sqrt(d)) v``."""
@@ -32,46 +28,40 @@ class Pass(AttentionMode):
 
     def __init__(
         self,
-        network: TracedViT,
+        module: nn.Module,
+        structure: Structure,
         batch: int,
-        recording: Recording | None,
+        trace: Trace | None,
         kept: Tensor | None,
+        leaves_out: bool,
         attention_fn: AttentionFn | None,
     ) -> None:
         super().__init__(batch)
-        self._network, self._recording, self._attention_fn = network, recording, attention_fn
-        self._is_own = isinstance(network.module, ViT)
-        self._kept: Tensor | None = None  # [B, K']: prefix included
-        if kept is not None:
-            prefix = network.config.num_prefix_tokens
-            self._kept = torch.cat([torch.arange(prefix, device=kept.device).expand(len(kept), -1), kept + prefix], 1)
+        self._module, self._structure, self._trace, self._attention_fn = module, structure, trace, attention_fn
+        self._kept = kept  # [B, K']: prefix included
+        self._leaves_out, self._masks = leaves_out and kept is not None, not leaves_out and kept is not None
+        # In a small network, seeing all of torch's functions costs a tenth of the time or more.
+        records_calls = trace is not None and not isinstance(module, ViT)
+        self._is_watched = attention_fn is not None or self._masks or records_calls
         self._handles: list[RemovableHandle] = []
         self.count = 0
 
-    @property
-    def _is_watched(self) -> bool:
-        """Whether torch's functions must be seen; in a small network that costs a tenth of the time or more."""
-        if self._attention_fn is not None:
-            return True
-        masks = self._kept is not None and not self._network.leaves_out
-        return masks or (self._recording is not None and not self._is_own)
-
     def __enter__(self) -> Pass:
-        network, recording = self._network, self._recording
-        blocks: list[Any] = network.blocks
-        records_tokens = recording is not None and recording.record_tokens
+        trace, structure = self._trace, self._structure
+        blocks: list[Any] = [self._module.get_submodule(name) for name in structure.blocks]
+        records_tokens = trace is not None and trace.record_tokens
         if self._kept is not None or records_tokens:
-            entry, end = map(network.module.get_submodule, (network.structure.entry, network.structure.exit))
+            entry, end = map(self._module.get_submodule, (structure.entry, structure.exit))
             self._hook(partial(entry.register_forward_pre_hook, with_kwargs=True), self._enter)
             self._hook(end.register_forward_hook, lambda _, output: self._leave(output))
-        if records_tokens and network.shows_tokens:
+        if records_tokens and structure.shows_tokens:
             for block in blocks:
                 self._hook(block.register_forward_hook, lambda _, output: self._note(output))
         if self._is_watched:
             super().__enter__()
-        elif recording is not None:
+        elif trace is not None:
             for block in blocks:
-                self._hook(block.attn.attend.register_forward_pre_hook, lambda args: recording.add(*args))
+                self._hook(block.attn.attend.register_forward_pre_hook, lambda args: trace.add(*args))
         return self
 
     def __exit__(self, *raised: Any) -> None:
@@ -82,26 +72,25 @@ class Pass(AttentionMode):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
         """Records a self-attention, and computes it in the way that was asked for."""
-        suffix = self._network.structure.suffix
+        suffix = self._structure.suffix
         if suffix:
             q, k, v = (x.roll(suffix, 2) if x.shape[2] > 1 else x for x in (q, k, v))
-        if q.shape[2] == 1 < k.shape[2] and self._recording is not None:
-            shares = attention_rows(q, k)[:, :, 0]
-            unread = self._recording.num_tokens - shares.shape[2]  # prefix tokens that the pooling leaves out
-            self._recording.pooling = F.pad(shares, (unread, 0))
         if q.shape[2] != k.shape[2]:
+            if self._trace is not None:
+                self._trace.add(q, k, v)
             return compute(None)
         self.count += 1
         mask = None
-        if self._kept is not None and not self._network.leaves_out:
+        if self._masks:
+            assert self._kept is not None
             mask = q.new_full((len(self._kept), q.shape[2]), LOWEST).scatter_(1, self._kept.to(q.device), 0)
             mask = mask[:, None, None]  # [B, 1, 1, N]: no token attends to one that was dropped
             rows = self._kept.to(q.device)[:, None, :, None]
             q2, k2, v2 = (x.gather(2, rows.expand(len(x), x.shape[1], -1, x.shape[3])) for x in (q, k, v))
         else:
             q2, k2, v2 = q, k, v
-        if self._recording is not None:
-            self._recording.add(q2, k2, v2)
+        if self._trace is not None:
+            self._trace.add(q2, k2, v2)
         if self._attention_fn is None:
             return compute(mask.roll(-suffix, 3) if suffix and mask is not None else mask)
         out = self._attention_fn(q2, k2, v2)
@@ -115,15 +104,15 @@ class Pass(AttentionMode):
         self._handles.append(register(in_this_thread(lambda _, *given: hook(*given))))
 
     def _enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given, structure = input_of(args, kwargs), self._network.structure
-        if self._kept is not None and self._network.leaves_out:
+        given, structure = input_of(args, kwargs), self._structure
+        if self._leaves_out:
             given = structure.pack(self._gather(structure.unpack(given)), given)
         return with_input(args, kwargs, self._note(given))
 
     def _leave(self, output: Any) -> Any:
-        if self._kept is None or self._network.leaves_out:
+        if not self._masks:
             return output
-        structure = self._network.structure
+        structure = self._structure
         return structure.pack(self._gather(structure.unpack(output)), output)
 
     def _note(self, output: Any) -> Any:
@@ -131,14 +120,14 @@ class Pass(AttentionMode):
 
         Tokens of dropped patches, which nothing attends to, are not recorded.
         """
-        if self._recording is None or not self._recording.record_tokens:
+        if self._trace is None or not self._trace.record_tokens:
             return output
-        structure = self._network.structure
+        structure = self._structure
         x = structure.unpack(output)
         if self._kept is None or x.shape[1] == self._kept.shape[1]:
-            self._recording.tokens.append(x)
+            self._trace.tokens.append(x)
             return structure.pack(x, output)
-        self._recording.tokens.append(part := self._gather(x))
+        self._trace.tokens.append(part := self._gather(x))
         x = x.scatter(1, self._kept.to(x.device)[:, :, None].expand(part.shape), part)
         return structure.pack(x, output)
 

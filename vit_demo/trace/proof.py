@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from vit_demo.errors import PresetError
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows, attention_scores
-from vit_demo.trace.recording import Recording
-from vit_demo.trace.structure import Probe, in_this_thread, input_of, with_input
+from vit_demo.trace.running import in_this_thread
+from vit_demo.trace.structure import Probe, input_of, with_input
+from vit_demo.trace.trace import Trace
 from vit_demo.trace.traced_vit import TracedViT
 
 ROUNDING = 64
@@ -62,18 +63,18 @@ def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> t
 
 def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor) -> None:
     """What the last block returns must be what the head reads, and no block may change its input in place."""
-    recording = Recording(record_tokens=True)
-    network(images, recording)
-    places = [x.data_ptr() for x in recording.tokens if x.data_ptr()]  # 0 on devices without addresses
+    trace = Trace(record_tokens=True)
+    network(images, trace)
+    places = [x.data_ptr() for x in trace.tokens if x.data_ptr()]  # 0 on devices without addresses
     if len(set(places)) < len(places):
         raise PresetError("A block of this network changes its tokens in place (x += ...): write x = x + ... instead.")
-    if network.shows_tokens and _differ(network.forward_head(recording.tokens[-1]), logits) > 16 * _rounding(network):
+    if network.shows_tokens and _differ(network.forward_head(trace.tokens[-1]), logits) > 16 * _rounding(network):
         raise PresetError(
             "What the last block of this network returns is not what its head reads: put both in a module."
         )
 
 
-def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[Recording, int]:
+def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[Trace, int]:
     """Changes half of the patches; in another pass a patch's token and one of the prefix, where there are tokens first.
 
     Returns:
@@ -100,7 +101,7 @@ def _check_isolation(network: TracedViT, probe: Probe, images: Tensor) -> tuple[
     return plain, suffix
 
 
-def _check_between_tokens(plain: Recording, again: Recording, tokens: list[int]) -> None:
+def _check_between_tokens(plain: Trace, again: Trace, tokens: list[int]) -> None:
     """Each token must have a value, a row and a column of its own; channels or entries of a codebook have not.
 
     Args:
@@ -155,12 +156,12 @@ def _alike(moved: Tensor, expected: Tensor) -> float:
 
 def _pass_alone(
     network: TracedViT, probe: Probe, images: Tensor, changed: list[int] | None = None
-) -> tuple[Recording, Tensor]:
+) -> tuple[Trace, Tensor]:
     """A pass in which attention is the identity, and the tokens ``[1, N, D]`` at the last place where there are any.
 
     ``changed`` is the index of a token to change at the first such place.
     """
-    recording, found, structure = Recording(record_tokens=True), list[Tensor](), network.structure
+    trace, found, structure = Trace(record_tokens=True), list[Tensor](), network.structure
     like = probe.tokens[structure.exit][1]
     first, last = probe.ends(like[0] if isinstance(like, tuple | list) else like)
     is_due = changed is not None
@@ -186,11 +187,11 @@ def _pass_alone(
         modules[1].register_forward_hook(in_this_thread(keep)),
     ]
     try:
-        network(images, recording, attention_fn=lambda q, k, v: v)
+        network(images, trace, attention_fn=lambda q, k, v: v)
     finally:
         for handle in handles:
             handle.remove()
-    return recording, found[0]
+    return trace, found[0]
 
 
 class _Again(AttentionMode):

@@ -2,7 +2,7 @@
 
 import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -12,6 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.model import ViT
+
+
+def in_this_thread(function: Callable[..., Any], otherwise: Callable[..., Any] = lambda *_, **__: None) -> Any:
+    """A hook or function that runs only in the thread that made it; others may run the same network meanwhile."""
+    thread = threading.get_ident()
+    return lambda *args, **kwargs: (function if threading.get_ident() == thread else otherwise)(*args, **kwargs)
 
 
 class _Running:

@@ -1,7 +1,6 @@
 """What a network is made of, seen while it runs once: its blocks, its tokens, and which of them its head reads."""
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from vit_demo.errors import PresetError
 from vit_demo.model.config import Pool
 from vit_demo.trace.attention_mode import AttentionMode
+from vit_demo.trace.running import in_this_thread
 
 NOT_SEEN = (
     "No attention was seen in this network: use one that calls torch's scaled_dot_product_attention or a softmax, "
@@ -72,6 +72,11 @@ class Structure:
     takes_any_size: bool = True
     has_head: bool = True
 
+    @property
+    def shows_tokens(self) -> bool:
+        """Whether the tokens between the blocks are seen: each block is a module that gets and returns them."""
+        return self.entry == self.blocks[0] and self.exit == self.blocks[-1]
+
     def unpack(self, output: Any) -> Tensor:
         """The tokens ``[B, N, D]``, prefix first, in what a block gets or returns."""
         x = output[0] if isinstance(output, tuple | list) else output
@@ -120,12 +125,6 @@ def with_input(args: tuple[Any, ...], kwargs: dict[str, Any], x: Any) -> tuple[t
     return ((x, *args[1:]), kwargs) if args else (args, {**kwargs, next(iter(kwargs)): x})
 
 
-def in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """A hook of a module that runs in the thread that made it alone; others may run the same network meanwhile."""
-    thread = threading.get_ident()
-    return lambda *given: hook(*given) if threading.get_ident() == thread else None
-
-
 class Probe(AttentionMode):
     """One pass of a network on one picture, with the module in which each attention happened.
 
@@ -136,7 +135,7 @@ class Probe(AttentionMode):
         tokens: What each module got and returned, if these are tokens: of three axes, or lists of such.
         calls: How many times each module ran.
         last: The name of the last module with weights that ran.
-        has_mask: Whether something is added to the scores, such as relative positions.
+        adds_to_scores: Whether something is added to the scores, such as relative positions.
         pools: How many times one query attended to all tokens (attention pooling).
         others: How many attentions had other numbers of queries and keys.
     """
@@ -148,7 +147,7 @@ class Probe(AttentionMode):
         self.tokens, self.modules = dict[str, tuple[Any, Any]](), dict[str, nn.Module]()
         self.calls = Counter[str]()
         self._started = list[tuple[str, Any]]()
-        self.has_mask, self.pools, self.others = False, 0, 0
+        self.adds_to_scores, self.pools, self.others = False, 0, 0
         self.last = ""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
@@ -156,7 +155,7 @@ class Probe(AttentionMode):
         if q.shape[2] == k.shape[2]:
             self.paths.append(self._stack[-1] if self._stack else "")
             self.shapes.append(v.shape)
-            self.has_mask |= self.given[3] is not None
+            self.adds_to_scores |= self.has_mask
         elif q.shape[2] == 1:
             self.pools += 1
         else:

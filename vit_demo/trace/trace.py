@@ -1,37 +1,54 @@
-"""Records the attention of any Vision Transformer that runs within a ``with`` block."""
+"""What one pass of a network leaves behind, and how the values of its tokens lie on the grid of patches.
+
+It keeps the queries, keys and values of every block, and no attention matrix.
+"""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
-from types import TracebackType
+from contextlib import ExitStack
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
 from vit_demo.errors import PresetError
-from vit_demo.trace.attention_mode import AttentionMode, attention_rows, fold
+from vit_demo.model.resample import num_bytes
+from vit_demo.trace.attention_mode import AttentionMode, attention_rows
+from vit_demo.trace.running import in_this_thread
 from vit_demo.trace.structure import NOT_SEEN
 
+OVERWRITTEN = "This network changes its queries, keys or values in place (x += ...): write x = x + ... instead."
+SPLIT = "This network computes attention in parts of a batch: pass it one picture at a time."
 
-class Trace(AttentionMode):
-    """The queries, keys and values of every self-attention, as the network computed them; nothing is copied.
 
-    Within the block one network runs once, unmodified: of timm, transformers, torchvision, or your own. What it returns
-    stays the same. A network that writes its softmax out has its scores as queries, and a key for each token.
+@dataclass
+class Trace:
+    """The queries, keys and values of every self-attention of one pass, as the network computed them.
+
+    Every attention value follows from them exactly; they cost O(N d) memory a block where the attention of all heads
+    would cost O(H N^2), and the network stays on its fused kernel. ``TracedViT.forward`` fills a trace. Within a
+    ``with`` block, a trace is filled by any network that runs there once, unmodified: of timm, transformers,
+    torchvision, or your own; it then knows no patches.
 
     Args:
-        blocks: Modules whose outputs are wanted, such as ``model.blocks``.
+        blocks: Modules whose outputs a ``with`` block keeps as ``tokens``, such as ``model.blocks``.
 
     Attributes:
-        q: One ``[B, H, N, d]`` tensor for each self-attention, in the order in which they ran.
-        k: As ``q``; with fewer heads where queries share them.
-        v: As ``k``.
-        mask: What is added to the scores, or which of them count; None for most networks.
-        scale: What the scores are multiplied by.
-        pooling: ``[B, N]``: the share of each token where one query attends to all at the end; else None.
-        tokens: The outputs of ``blocks``, ``[B, N, D]`` each, in the order in which they ran.
+        grid: Rows and columns of patches.
+        num_prefix_tokens: Tokens before the first patch (class token, registers).
+        q: One ``[B, H, N, d]`` tensor for each attention, in the order in which they ran, such that
+            ``softmax(q k^T / sqrt(d))`` is its matrix: masks and other scales are folded into q and k. Where a network
+            writes its softmax out, these are its scores, and k has a key for each token.
+        k: As ``q``.
+        v: ``[B, H, N, e]``.
+        record_tokens: Whether to fill ``tokens``.
+        tokens: The tokens before the first block and after each, ``[B, N, D]``; only with ``record_tokens``. Of a
+            ``with`` block, the outputs of ``blocks``.
+        kept_patches: ``[B, K]``: the patches that entered the sequence, if some were dropped; None for all.
+        pooling: ``[B, P, N]``: what the query of attention pooling attends to after the last block, in each of its P
+            heads; None where the head reads the tokens in another way.
 
     Example:
         >>> with vit_demo.Trace() as trace:
@@ -40,54 +57,136 @@ class Trace(AttentionMode):
         torch.Size([1, 12, 197, 197])
     """
 
-    def __init__(self, blocks: Iterable[nn.Module] = ()) -> None:
-        super().__init__()
-        self._blocks, self._handles = list(blocks), list[RemovableHandle]()
-        self.tokens: list[Tensor] = []
-        self.q: list[Tensor] = []
-        self.k: list[Tensor] = []
-        self.v: list[Tensor] = []
-        self.mask: list[Tensor | None] = []
-        self.scale: list[float] = []
-        self.pooling: Tensor | None = None
+    blocks: InitVar[Iterable[nn.Module]] = ()
+    grid: tuple[int, int] = (0, 0)
+    num_prefix_tokens: int = 0
+    q: list[Tensor] = field(default_factory=list)
+    k: list[Tensor] = field(default_factory=list)
+    v: list[Tensor] = field(default_factory=list)
+    record_tokens: bool = False
+    tokens: list[Tensor] = field(default_factory=list)
+    kept_patches: Tensor | None = None
+    pooling: Tensor | None = None
+
+    def __post_init__(self, blocks: Iterable[nn.Module]) -> None:
+        self._blocks, self._running = list(blocks), ExitStack()
 
     def __enter__(self) -> Trace:
-        thread = threading.get_ident()  # others may run the same network meanwhile
+        self.start((0, 0), 0)
 
+        @in_this_thread
         def keep(_: nn.Module, args: Any, output: Any) -> None:
-            if threading.get_ident() == thread:
-                self.tokens.append(output[0] if isinstance(output, tuple) else output)
+            self.tokens.append(output[0] if isinstance(output, tuple) else output)
 
-        self._handles = [block.register_forward_hook(keep) for block in self._blocks]
-        super().__enter__()
+        for block in self._blocks:
+            self._running.callback(block.register_forward_hook(keep).remove)
+        self._mode = self._running.enter_context(_Recorder(self))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Ends the recording; ``PresetError`` if no attention was seen, and nothing else was raised."""
-        super().__exit__(kind, error, traceback)
-        for handle in self._handles:
-            handle.remove()
-        if kind is None and not self.q:
-            raise PresetError(NOT_SEEN)
-
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
-        """Records one attention, and lets the network compute it."""
-        if q.shape[2] == k.shape[2]:
-            query, key, value, mask, scale = self.given
-            for into, what in zip((self.q, self.k, self.v), (query, key, value), strict=True):
-                into.append(what)
-            self.mask.append(mask)
-            self.scale.append(scale)
-        elif q.shape[2] == 1:
-            self.pooling = attention_rows(q, k).mean(1)[:, 0]
-        return compute(None)
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        """Ends the recording; ``PresetError`` if no attention was seen or kept whole, and nothing else was raised."""
+        self._running.close()
+        mode = self.__dict__.pop("_mode")
+        if kind is None:
+            mode.check()
 
     def attention(self, block: int = -1) -> Tensor:
-        """The attention ``[B, H, N, N]`` of one of them, float32; its rows sum to 1.
+        """The attention ``[B, H, N, N]`` of a block, float32; its rows sum to 1.
 
         Args:
             block: From 0; negative from the end.
         """
-        return attention_rows(*fold(self.q[block], self.k[block], self.mask[block], self.scale[block]))
+        return attention_rows(self.q[block], self.k[block])
+
+    def start(self, grid: tuple[int, int], num_prefix_tokens: int, kept_patches: Tensor | None = None) -> None:
+        """Clears what an earlier pass left and notes the layout of this one."""
+        self.grid, self.num_prefix_tokens, self.kept_patches = grid, num_prefix_tokens, kept_patches
+        self.q, self.k, self.v, self.tokens, self.pooling = [], [], [], [], None
+
+    def add(self, q: Tensor, k: Tensor, v: Tensor) -> None:
+        """Keeps the queries, keys and values of a self-attention, and what a single query after them attends to."""
+        if q.shape[2] == k.shape[2]:
+            self.q.append(q)
+            self.k.append(k)
+            self.v.append(v)
+        elif q.shape[2] == 1 and self.q:
+            shares = attention_rows(q, k)[:, :, 0]
+            self.pooling = F.pad(shares, (self.num_tokens - shares.shape[2], 0))  # prefix tokens that it leaves out
+
+    def to(self, device: str) -> Trace:
+        """A copy on another device."""
+        q, k, v, tokens = ([tensor.to(device) for tensor in kept] for kept in (self.q, self.k, self.v, self.tokens))
+        kept_patches, pooling = (None if x is None else x.to(device) for x in (self.kept_patches, self.pooling))
+        return Trace((), self.grid, self.num_prefix_tokens, q, k, v, self.record_tokens, tokens, kept_patches, pooling)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that the trace keeps alive; the views of one fused q, k, v map count once."""
+        rest = [x for x in (self.kept_patches, self.pooling) if x is not None]
+        return num_bytes([*self.q, *self.k, *self.v, *self.tokens, *rest])
+
+    @property
+    def num_blocks(self) -> int:
+        """Attentions recorded; one for each block, unless a block has several."""
+        return len(self.q)
+
+    @property
+    def num_heads(self) -> int:
+        """Heads of a block."""
+        return self.q[0].shape[1]
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the sequence, prefix included."""
+        return self.q[0].shape[2]
+
+
+class _Recorder(AttentionMode):
+    """Fills a trace with the attention of a network of which nothing else is known."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self._trace, self._versions = trace, list[tuple[Tensor, int]]()
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, compute: Callable[[Tensor | None], Tensor]) -> Tensor:
+        kept = [x.clone() if x.is_inference() else x for x in (q, k, v)]  # inference mode notices no change
+        self._versions += [(x, x._version) for x in kept if not x.is_inference()]
+        self._trace.add(*kept)
+        return compute(None)
+
+    def check(self) -> None:
+        if not self._trace.q:
+            raise PresetError(NOT_SEEN)
+        if any(x._version != version for x, version in self._versions):
+            raise PresetError(OVERWRITTEN)
+        if min(len(q) for q in self._trace.q) < (self.batch or 1):
+            raise PresetError(SPLIT)
+
+
+def to_grid(values: Tensor, trace: Trace) -> Tensor:
+    """Drops the prefix tokens of ``[..., N]`` and arranges the rest as ``[..., rows, cols]``.
+
+    A dropped patch has no token: it neither attends nor is attended to, so its true value is 0.
+    """
+    return scatter_to_grid(values[..., trace.num_prefix_tokens :], trace.grid, trace.kept_patches)
+
+
+def scatter_to_grid(values: Tensor, grid: tuple[int, int], kept_patches: Tensor | None) -> Tensor:
+    """Puts the value of each patch in the sequence in its place on the grid.
+
+    Args:
+        values: ``[..., K]``, with the batch first where ``kept_patches`` has more than one row.
+        grid: Rows and columns.
+        kept_patches: ``[B, K]``: the patches of the sequence; None for all, row by row.
+
+    Returns:
+        ``[..., rows, cols]``, 0 where a patch is not in the sequence.
+    """
+    if kept_patches is None:
+        return values.unflatten(-1, grid)
+    if len(kept_patches) == 1:
+        index = kept_patches[0].expand(values.shape)
+    else:
+        index = kept_patches.reshape(len(kept_patches), *[1] * (values.ndim - 2), -1).expand(values.shape)
+    full = values.new_zeros(*values.shape[:-1], grid[0] * grid[1])
+    return full.scatter(-1, index, values).unflatten(-1, grid)

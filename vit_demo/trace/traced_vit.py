@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +18,9 @@ from vit_demo.model.config import ViTConfig
 from vit_demo.model.resample import num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
-from vit_demo.trace.recording import Recording
-from vit_demo.trace.running import in_eval, keep_order, parameters_of, running_in
+from vit_demo.trace.running import in_eval, in_this_thread, keep_order, parameters_of, running_in
 from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
+from vit_demo.trace.trace import Trace
 
 SCALES = ("ls1", "layer_scale1", "gamma_1", "lambda_1")
 """Names that timm and transformers give the scale of the attention branch (Touvron et al., 2021)."""
@@ -69,7 +68,7 @@ class TracedViT(nn.Module):
     def forward(
         self,
         images: Tensor,
-        recording: Recording | None = None,
+        trace: Trace | None = None,
         *,
         patch_size: int | None = None,
         kept_patches: Tensor | None = None,
@@ -79,7 +78,7 @@ class TracedViT(nn.Module):
 
         Args:
             images: ``[B, C, height, width]``, normalised.
-            recording: If given, filled with what the pass computes in every block.
+            trace: If given, filled with what the pass computes in every block.
             patch_size: In pixels; ``self.patch_size`` by default, which a network of another library keeps.
             kept_patches: ``[B, K]`` int64: the patches that enter the sequence, counted row by row; all by default.
                 Each keeps the position it has in the whole grid.
@@ -101,11 +100,16 @@ class TracedViT(nn.Module):
             options = self.options(images)
         if kept_patches is not None and not self.structure.drops:
             raise PresetError("Patches cannot be removed from this network: its head needs a token for each.")
-        if recording is not None:
-            recording.start((images.shape[2] // p, images.shape[3] // p), self.config.num_prefix_tokens, kept_patches)
-        with in_eval(self.module), Pass(self, len(images), recording, kept_patches, attention_fn) as running:
+        if trace is not None:
+            trace.start((images.shape[2] // p, images.shape[3] // p), self.config.num_prefix_tokens, kept_patches)
+        prefix, kept = self.config.num_prefix_tokens, None
+        if kept_patches is not None:  # the tokens of the sequence, prefix included
+            first = torch.arange(prefix, device=kept_patches.device).expand(len(kept_patches), -1)
+            kept = torch.cat([first, kept_patches + prefix], 1)
+        running = Pass(self.module, self.structure, len(images), trace, kept, self.leaves_out, attention_fn)
+        with in_eval(self.module), running:
             logits = logits_of(self.module(images.to(self.dtype), **options))
-        if not running.count and not (recording and recording.q) and (recording is not None or attention_fn):
+        if not running.count and not (trace and trace.q) and (trace is not None or attention_fn):
             raise PresetError(NOT_SEEN)
         return logits
 
@@ -232,26 +236,21 @@ class TracedViT(nn.Module):
 
     @property
     def shows_tokens(self) -> bool:
-        """Whether the tokens between the blocks are seen: each block is a module that gets and returns them."""
-        return self.structure.entry == self.structure.blocks[0] and self.structure.exit == self.structure.blocks[-1]
+        """Whether the tokens between the blocks are seen."""
+        return self.structure.shows_tokens
 
     @contextmanager
     def _skipping(self, x: Tensor) -> Iterator[None]:
         """In this thread, replaces all blocks by one that returns given tokens."""
         parts = self.blocks if self.shows_tokens else [self.module.get_submodule(self.structure.entry)]
-        thread, before = threading.get_ident(), [vars(part).get("forward") for part in parts]
+        before = [vars(part).get("forward") for part in parts]
 
-        def instead(original: Any) -> Any:
-            def forward(*args: Any, **options: Any) -> Any:
-                if threading.get_ident() != thread:
-                    return original(*args, **options)
-                return self.structure.pack(x, self.structure.container)
-
-            return forward
+        def skip(*_: Any, **__: Any) -> Any:
+            return self.structure.pack(x, self.structure.container)
 
         try:
             for part in parts:
-                part.forward = instead(part.forward)
+                part.forward = in_this_thread(skip, part.forward)
             yield
         finally:
             for part, forward in zip(parts, before, strict=True):

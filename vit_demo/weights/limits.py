@@ -126,7 +126,7 @@ def trace_bytes(config: ViTConfig, patch_size: int) -> int:
 
 
 def mask_bytes(config: ViTConfig, patch_size: int) -> int:
-    """Bytes that a mask adds to the queries and keys of all blocks, into which it is folded; see ``Recording``."""
+    """Bytes that a mask adds to the queries and keys of all blocks, into which it is folded; see ``Trace``."""
     return 2 * 4 * config.depth * config.num_heads * num_tokens(config, patch_size) ** 2
 
 

@@ -20,7 +20,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights.limits import num_operations
 
 if TYPE_CHECKING:
-    from vit_demo.trace import Recording
+    from vit_demo.trace import Trace
     from vit_demo.web.requests.parse import ResultRequest
 
 _runs = count(1)
@@ -202,7 +202,7 @@ def _encoded(tensor: Tensor) -> str:
     return encode(tensor[0].cpu().numpy())
 
 
-def _trace_bytes(trace: Recording) -> int:
+def _trace_bytes(trace: Trace) -> int:
     """The bytes of ``block_payload``, before base64: two half-precision numbers of each token, and the log-sum-exp."""
     return 4 * trace.q[0][0].numel() + 4 * trace.q[0][0, ..., 0].numel()
 
