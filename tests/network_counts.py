@@ -44,6 +44,8 @@ def counted(config: ViTConfig, patch_size: int) -> dict[str, int]:
         images = torch.zeros(1, config.in_channels, config.image_size, config.image_size)
     with torch.no_grad():
         if is_resampled:
+            model.patch_embed.kernels.keep()
+            model.pos_embeds.keep()
             model(images, patch_size=patch_size)  # resamples the kernel, which is no part of the passes that follow
         # Written out, because the counter does not know every fused kernel of attention.
         with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:

@@ -31,7 +31,7 @@ def test_what_the_menu_counts_is_what_the_network_does(name: str) -> None:
     assert [size["size"] for size in entry["sizes"]] == list(preset.patch_sizes)
     assert preset.default_patch_size == entry["default_patch_size"]
     for size in entry["sizes"]:
-        model = load_model(preset, size["size"])
+        model = load_model(preset, size["size"]).keep_sizes()
         images = torch.zeros(1, model.config.in_channels, preset.image_size, preset.image_size)
         with torch.no_grad(), Trace() as trace:
             model(images, patch_size=size["size"])  # resamples the kernel, once
