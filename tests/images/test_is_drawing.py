@@ -53,7 +53,7 @@ def test_photos_are_none(path):
 
 
 def test_the_example_photos_are_none():
-    assert not any(is_drawing(read_image(one.read())) for one in EXAMPLE_PHOTOS.values())
+    assert not any(is_drawing(read_image(one.path)) for one in EXAMPLE_PHOTOS.values())
 
 
 def test_light_and_shade_make_a_photo():
