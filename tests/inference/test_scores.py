@@ -252,7 +252,11 @@ def test_logits_in_a_dictionary_are_classes():
     assert ex.relevance("bee").shape == (4, 4)
 
 
-@pytest.mark.parametrize("labels", [3, [0, 1, 2], [["a"], ["b"], ["c"]], {0: 1, 1: 2, 2: 3}, {"a", "b", "c"}], ids=str)
+@pytest.mark.parametrize(
+    "labels",
+    [3, [0, 1, 2], [["a"], ["b"], ["c"]], {0: 1, 1: 2, 2: 3}, {"a", "b", "c"}],
+    ids=["number", "numbers", "lists", "dict", "set"],
+)
 def test_labels_of_a_wrong_type_get_a_sentence(labels) -> None:
     with pytest.raises(vit_demo.LabelError, match="each a string"):
         vit_demo.explore(PIXELS, transformers_vit(), labels=labels)
