@@ -15,8 +15,10 @@ import timm
 import torch
 from PIL import Image
 from timm.data import create_transform, resolve_model_data_config
+from torch import Tensor
 
 import vit_demo
+from vit_demo.accelerator import device_name
 
 CASES = ("attention", "rollout", "relevance", "libra_fullgrad", "attnlrp")
 
@@ -27,6 +29,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a folder of photos")
     parser.add_argument("--photos", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--device", type=torch.device, default="cpu", help="by torch's name, such as cuda")
     options = parser.parse_args()
     paths = sorted(
         path for path in options.data.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")
@@ -36,48 +39,76 @@ def main() -> None:
         sys.exit("There is no photo in this folder: give another one by --data.")
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    network = timm.create_model("vit_tiny_patch16_224").eval()
+    device = options.device
+    network = timm.create_model("vit_tiny_patch16_224").eval().to(device)
     transform = create_transform(**resolve_model_data_config(network), is_training=False)
 
     @torch.no_grad()
     def plain() -> None:
         for path in paths:
-            network(transform(Image.open(path).convert("RGB"))[None])
+            network(transform(Image.open(path).convert("RGB"))[None].to(device))
+        wait_for(device)
 
     def batches() -> None:
         for _ in vit_demo.explore_batch(paths, network):
             pass
+        wait_for(device)
 
     print(
-        f"torch {torch.__version__}, one core, {len(paths)} photos, ViT-Ti/16, ratios of medians of {options.repeats}"
+        f"torch {torch.__version__}, {device_name(device)}, one core, {len(paths)} photos, ViT-Ti/16, "
+        f"ratios of medians of {options.repeats}"
     )
     plain_time, batch_time = alternate(options.repeats, plain, batches)
     print(f"explore_batch, in plain loops of timm (decode, transform, forward): {batch_time / plain_time:.2f}")
 
     image = transform(Image.open(paths[0]).convert("RGB"))
     result = vit_demo.explore(image, network)
-    alone = {"a plain pass": once(lambda: network(image[None]), 9), "relevance": once(result.relevance, 9)}
+
+    def one_pass() -> None:
+        network(image[None].to(device))
+        wait_for(device)
+
+    alone = {"a plain pass": once(one_pass, 9), "relevance": once(result.relevance, 9)}
     with get_context("spawn").Pool(2) as pool:
         busy = pool.map_async(_spin, [60.0] * 2)
         time.sleep(5)  # until both have started
-        crowded = {"a plain pass": once(lambda: network(image[None]), 9), "relevance": once(result.relevance, 9)}
+        crowded = {"a plain pass": once(one_pass, 9), "relevance": once(result.relevance, 9)}
         pool.terminate()
         del busy
     print("while two other processes run: " + ", ".join(f"{name} {crowded[name] / alone[name]:.1f}" for name in alone))
 
-    x = torch.stack([transform(Image.open(path).convert("RGB")) for path in paths[:32]])
+    x = torch.stack([transform(Image.open(path).convert("RGB")) for path in paths[:32]]).to(device)
     explainer = vit_demo.Explainer(network)
-    for method in CASES:
-        singles, together = alternate(
-            3, lambda m=method: [explainer.maps(one[None], m) for one in x], lambda m=method: explainer.maps(x, m)
-        )
-        print(f"{method}: a batch of {len(x)}, of as many single calls: {together / singles:.2f}")
-
+    compare_batches(explainer, x)
+    x = x.cpu()
     expected = [explainer(one).relevance() for one in x[:8]]
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda one: vit_demo.explore(one, network).relevance(), x[:8]))
     worst = max(float(abs(a - b).max()) for a, b in zip(expected, found, strict=True))
     print(f"four threads, one module: largest difference of relevance from one thread {worst:.1e}")
+
+
+def compare_batches(explainer: vit_demo.Explainer, x: Tensor) -> None:
+    """Prints, for every method of ``CASES``, what a batch costs beside its images one by one."""
+    for method in CASES:
+
+        def one_by_one(method: str = method) -> None:
+            for one in x:
+                explainer.maps(one[None], method)
+            wait_for(x.device)
+
+        def at_once(method: str = method) -> None:
+            explainer.maps(x, method)
+            wait_for(x.device)
+
+        singles, together = alternate(3, one_by_one, at_once)
+        print(f"{method}: a batch of {len(x)}, of as many single calls: {together / singles:.2f}")
+
+
+def wait_for(device: torch.device) -> None:
+    """Until an accelerator has done what was asked of it."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
 
 
 def once(work: Callable[[], object], repeats: int) -> float:

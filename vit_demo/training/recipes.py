@@ -103,6 +103,7 @@ RECIPES: dict[str, Recipe] = {
         # About 50 patches of the smaller sizes remain, so that they cost little more than the 36 of the largest.
         patch_drop_rates={10: 0.6, 12: 0.45, 15: 0.25},
         epochs=60,
+        batch_size=512,
         mix_probability=0.8,
         photo_outliers=1600,
         teacher="vit",

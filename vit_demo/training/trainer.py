@@ -22,67 +22,18 @@ from tqdm import tqdm
 
 from vit_demo.errors import InputError
 from vit_demo.model import ViT
+from vit_demo.training.augment import Batches, change_colours, change_digits, load_batches
 from vit_demo.training.distillation import ConvNet, Student, label_rows, student_loss
 from vit_demo.training.image_dataset import ImageDataset
 from vit_demo.training.predictions import normalise, predict
 from vit_demo.training.recipes import Recipe
 from vit_demo.weights.preset import Preset
 
-GROUP = 4
-"""Number of images that share random parameters: a transform draws them once a call, and calls cost time."""
-
 FULL_SEQUENCE_FRACTION = 0.2
 """Fraction of the epochs, at the end of a run, in which no patches are dropped."""
 
 NOT_BY_MUON = ("*_token", "*pos_embed", "*patch_embed*", "*head.*")
 """Parameters outside the blocks, which Muon (https://kellerjordan.github.io/posts/muon/) leaves to AdamW."""
-
-
-def vary_strokes(images: Tensor) -> Tensor:
-    """Makes the strokes of digits ``[B, 1, 28, 28]`` in [0, 1] thicker or thinner, at full intensity."""
-    amount = torch.empty(()).uniform_(-0.6, 1.0)
-    thicker, thinner = F.max_pool2d(images, 3, 1, 1), -F.max_pool2d(-images, 3, 1, 1)
-    images = torch.lerp(images, thicker if amount > 0 else thinner, amount.abs())
-    return images / images.amax((1, 2, 3), keepdim=True).clamp(min=0.3)
-
-
-DIGIT_TRANSFORM = v2.Compose(
-    [
-        v2.RandomAffine(degrees=13, translate=(0.06, 0.06), scale=(0.9, 1.5), shear=(-17, 17)),
-        v2.RandomPerspective(distortion_scale=0.4, p=1.0),  # stretches digits, too
-        v2.RandomApply([v2.ElasticTransform(alpha=30.0, sigma=4.0)], p=0.5),
-        v2.Lambda(vary_strokes),
-        v2.RandomChoice([v2.Identity(), v2.GaussianBlur(3, (0.3, 1.0)), v2.RandomAdjustSharpness(2.0, p=1.0)]),
-    ]
-)
-
-COLOUR_TRANSFORM = v2.Compose(
-    [
-        v2.ColorJitter(brightness=0.4, contrast=0.4, saturation=0.6),
-        v2.RandomChoice([v2.Identity(), v2.GaussianBlur(5, (0.5, 2.0)), v2.RandomAdjustSharpness(2.0, p=1.0)]),
-    ]
-)
-
-
-def augment_digits(images: Tensor) -> Tensor:
-    """Turns, shears, stretches and bends digits uint8 ``[B, 1, 28, 28]``; the same shape, in [0, 1]."""
-    return _transform_groups(images, DIGIT_TRANSFORM)
-
-
-def augment_photos(images: list[Tensor], side: int) -> Tensor:
-    """Crops photos uint8 ``[3, height, width]`` at random and changes their colours: ``[B, 3, side, side]`` in [0, 1].
-
-    Most crops cover 20 to 100 % of the area. One in seven is the central square, as the page crops it, and one in ten
-    the whole photo, squashed. Half of them are flipped.
-    """
-    centre = v2.Compose([v2.Resize(side), v2.CenterCrop(side)])
-    crops = [v2.RandomResizedCrop(side, scale=(0.2, 1.0)), centre, v2.Resize((side, side))]
-    crop = v2.Compose([v2.RandomChoice(crops, p=[0.75, 0.15, 0.1]), v2.RandomHorizontalFlip()])
-    return _transform_groups(torch.stack([crop(image) for image in images]), COLOUR_TRANSFORM)
-
-
-def _transform_groups(images: Tensor, transform: v2.Transform) -> Tensor:
-    return torch.cat([transform(group) for group in (images.float() / 255).split(GROUP)]).clamp(0, 1)
 
 
 class Trainer:
@@ -132,6 +83,9 @@ class Trainer:
             """The share of the peak of the learning rate, in [0, 1]."""
             return 1.0 if recipe.constant_rate else min((step + 1) / warmup, (1 + math.cos(math.pi * step / total)) / 2)
 
+        crop_side = (recipe.teacher_image_size or preset.image_size) if preset.task == "photos" else None
+        self.keys: list[tuple[int, Tensor]] = []
+        self.batches = load_batches(Batches(data, crop_side if recipe.augment else None), self.keys, device)
         self.schedule = LambdaLR(self.optimiser, share)
         # https://arxiv.org/abs/1710.09412 and https://arxiv.org/abs/1905.04899
         mix = v2.RandomChoice([v2.MixUp(alpha=0.8), v2.CutMix(alpha=1.0)])
@@ -164,27 +118,29 @@ class Trainer:
 
     def train_epoch(self) -> dict[str, float]:
         """Trains for one epoch. Returns the mean loss and accuracy on the augmented images."""
-        torch.manual_seed(self.seed * 100_003 + self.epoch)
+        seed = self.seed * 100_003 + self.epoch
+        torch.manual_seed(seed)
         size, steps = self.recipe.batch_size, self.steps_per_epoch
-        batches = self.data.sample_epoch()[: steps * size].split(size)
+        parts = self.data.sample_epoch()[: steps * size].split(size)
+        self.keys[:] = [(seed * steps + step, indices) for step, indices in enumerate(parts)]
         weights = torch.tensor(list(self.recipe.patch_size_weights.values()))
         choices = torch.multinomial(weights, steps, replacement=True).tolist()
         totals = torch.zeros(2, device=self.device)
         self.model.train()
-        progress = tqdm(batches, f"{self.path.name.split('.')[0]}, epoch {self.epoch + 1} of {self.recipe.epochs}")
-        for step, (indices, choice) in enumerate(zip(progress, choices, strict=True), 1):
-            totals += self.train_step(indices, self.recipe.patch_sizes[choice])
+        progress = tqdm(self.batches, f"{self.path.name.split('.')[0]}, epoch {self.epoch + 1} of {self.recipe.epochs}")
+        for step, ((images, labels), choice) in enumerate(zip(progress, choices, strict=True), 1):
+            images, labels = (x.to(self.device, non_blocking=True) for x in (images, labels))
+            totals += self.train_step(images, labels, self.recipe.patch_sizes[choice])
             if step % 20 == 0:
                 loss, accuracy = (totals / step).tolist()
                 progress.set_postfix(loss=f"{loss:.3f}", accuracy=f"{accuracy:.3f}")
         loss, accuracy = (totals / steps).tolist()
         return {"loss": loss, "accuracy": accuracy}
 
-    def train_step(self, indices: Tensor, patch_size: int) -> Tensor:
-        """One update of the weights. Returns the loss and the accuracy on the batch, ``[2]``."""
-        labels = self.data.labels[indices]
-        images, rows = self.mix(self.augment(indices), label_rows(labels, self.num_classes))
-        images, rows = normalise(images, self.preset).to(self.device), rows.to(self.device)
+    def train_step(self, images: Tensor, labels: Tensor, patch_size: int) -> Tensor:
+        """One update of the weights by images uint8 ``[B, C, side, side]``. Returns loss and accuracy, ``[2]``."""
+        images, rows = self.mix(self.augment(images), label_rows(labels, self.num_classes))
+        images = normalise(images, self.preset)
         bf16 = self.recipe.bf16 and self.device.type != "mps"
         # On the CPU the backward pass of the fused kernel is several times slower.
         attention = sdpa_kernel(SDPBackend.MATH) if self.device.type == "cpu" else nullcontext()
@@ -205,16 +161,13 @@ class Trainer:
         if self.ema is not None:
             self.ema.update_parameters(self.model)
         found = logits[:, : self.num_classes].argmax(1)
-        return torch.stack([loss.detach(), (found == labels.to(self.device)).float().mean()])
+        return torch.stack([loss.detach(), (found == labels).float().mean()])
 
-    def augment(self, indices: Tensor) -> Tensor:
-        """The images of a batch ``[B, C, side, side]`` in [0, 1], cropped and changed at random."""
-        images = list(self.data.subset(indices).images)
+    def augment(self, images: Tensor) -> Tensor:
+        """A batch uint8 ``[B, C, side, side]`` changed at random, but for the crop; the same shape, in [0, 1]."""
         if not self.recipe.augment:
-            return torch.stack(images).float() / 255
-        if self.preset.task == "digits":
-            return augment_digits(torch.stack(images))
-        return augment_photos(images, self.recipe.teacher_image_size or self.preset.image_size)
+            return images.float() / 255
+        return change_digits(images) if self.preset.task == "digits" else change_colours(images)
 
     def patch_dropout(self, patch_size: int) -> AbstractContextManager[Any]:
         """While active, the network drops the recipe's share of patches before its first block."""
