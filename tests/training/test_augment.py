@@ -6,16 +6,16 @@ from vit_demo.training.augment import GROUPS, Batches, change_colours, change_di
 from vit_demo.training.image_dataset import ImageDataset
 
 
-def test_each_group_of_images_is_changed_its_own_way_within_the_range():
+def test_each_photo_and_each_group_of_digits_is_changed_its_own_way_within_the_range():
     torch.manual_seed(0)
     digit = (255 * F.interpolate(torch.rand(1, 1, 5, 5), (28, 28), mode="bilinear")).to(torch.uint8)
     photo = (255 * F.interpolate(torch.rand(1, 3, 5, 5), (30, 40), mode="bilinear")).to(torch.uint8)[0]
     digits, crops = change_digits(digit.expand(64, -1, -1, -1)), crop_photos([photo] * 64, 32)
     colours = change_colours(photo[:, :, :30].expand(64, -1, -1, -1))
     assert digits.shape == (64, 1, 28, 28) and crops.shape == (64, 3, 32, 32) and crops.dtype == torch.uint8
-    for changed in (digits, colours):
+    for changed, kinds in ((digits, GROUPS), (colours, 64)):
         assert changed.min() >= 0 and changed.max() <= 1
-        assert len({image.numpy().tobytes() for image in changed}) == GROUPS
+        assert len({image.numpy().tobytes() for image in changed}) == kinds
     assert len({image.numpy().tobytes() for image in crops}) > 36, "each photo has a crop of its own"
 
 

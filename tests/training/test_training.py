@@ -169,6 +169,21 @@ def test_a_pretrained_teacher_sees_large_photos_and_only_the_vit_is_exported(sce
     assert set(record["test_accuracy"]) == {"3", "6"}
 
 
+def test_a_run_starts_from_earlier_weights_and_records_theirs(data, recipe, tmp_path, monkeypatch, capsys):
+    command = ["train", "digits-tiny", "--data", str(data), "--epochs", "1"]
+    assert main([*command, "--out", str(tmp_path / "first")]) == 0
+    still = replace(recipe, learning_rate=0.0, weight_decay=0.0)  # nothing is learned, so the start is what comes out
+    monkeypatch.setitem(recipes.RECIPES, "digits-tiny", still)
+    assert main([*command, "--seed", "5", "--out", str(tmp_path / "second"), "--start", str(tmp_path / "first")]) == 0
+    (first, record), (second, later) = (
+        load_checkpoint(tmp_path / f"{n}/digits-tiny.safetensors") for n in ("first", "second")
+    )
+    assert all(torch.equal(a, b) for a, b in zip(first.blocks.parameters(), second.blocks.parameters(), strict=True))
+    assert later["start"] == record and later["command"].endswith("--start DIR") and "start" not in record
+    assert main([*command, "--out", str(tmp_path / "third"), "--start", str(tmp_path / "nothing")]) == 2
+    assert "digits-tiny.safetensors are missing" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("wrong", [["--epochs", "0"], ["--epochs", "-3"]])
 def test_epochs_out_of_range_are_refused(wrong, data, recipe, tmp_path, capsys):
     assert main(["train", "digits-tiny", "--data", str(data), "--out", str(tmp_path / "runs"), *wrong]) == 2

@@ -1,4 +1,4 @@
-"""``train``: a bundled preset, from random weights."""
+"""``train``: a bundled preset, from random weights or those of a folder."""
 
 import argparse
 from pathlib import Path
@@ -16,6 +16,7 @@ def add(commands: Commands) -> None:
     command.add_argument("preset", metavar="PRESET", help="a bundled preset")
     command.add_argument("--data", type=Path, required=True, metavar="PATH", help="folder of the data")
     command.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="output folder (default: runs)")
+    command.add_argument("--start", type=Path, metavar="DIR", help="start from the checkpoints in a folder")
     command.add_argument("--resume", action="store_true", help="continue an interrupted run in the output folder")
     command.add_argument("--epochs", type=int, metavar="N", help="number of epochs (default: the recipe's)")
     command.add_argument(
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> None:
         seed=options.seed,
         epochs=options.epochs,
         resume=options.resume,
+        start=options.start,
     )
     print_lines(*(f"wrote {path}" for path in paths))
 

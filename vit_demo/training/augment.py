@@ -1,5 +1,6 @@
 """Random changes of the training images, and the batches of changed images that a run is fed with."""
 
+import math
 import os
 import sys
 from collections.abc import Iterable
@@ -10,11 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
+from torchvision.transforms.v2.functional import gaussian_blur, rgb_to_grayscale
 
 from vit_demo.training.image_dataset import ImageDataset
 
 GROUPS = 16
-"""Number of parts of a batch that share random parameters: a transform draws them once a call, and calls cost time."""
+"""Number of parts of a batch of digits that share random parameters, which a transform draws once a call."""
 
 
 def vary_strokes(images: Tensor) -> Tensor:
@@ -35,26 +37,25 @@ DIGIT_TRANSFORM = v2.Compose(
     ]
 )
 
-COLOUR_TRANSFORM = v2.Compose(
-    [
-        v2.ColorJitter(brightness=0.4, contrast=0.4, saturation=0.6),
-        v2.RandomChoice([v2.Identity(), v2.GaussianBlur(5, (0.5, 2.0)), v2.RandomAdjustSharpness(2.0, p=1.0)]),
-    ]
-)
-
 
 def change_digits(images: Tensor) -> Tensor:
     """Turns, shears, stretches and bends digits uint8 ``[B, 1, 28, 28]``; the same shape, in [0, 1]."""
-    return _change_groups(images, DIGIT_TRANSFORM)
+    groups = (images.float() / 255).chunk(GROUPS)
+    return torch.cat([DIGIT_TRANSFORM(group) for group in groups]).clamp(0, 1)
 
 
 def change_colours(images: Tensor) -> Tensor:
     """Makes photos uint8 ``[B, 3, side, side]`` brighter, paler, blurred or sharper; the same shape, in [0, 1]."""
-    return _change_groups(images, COLOUR_TRANSFORM)
 
+    def factors(low: float, high: float) -> Tensor:
+        return torch.empty(len(images), 1, 1, 1, device=images.device).uniform_(low, high)
 
-def _change_groups(images: Tensor, transform: v2.Transform) -> Tensor:
-    return torch.cat([transform(group) for group in (images.float() / 255).chunk(GROUPS)]).clamp(0, 1)
+    photos = (images.float() / 255 * factors(0.6, 1.4)).clamp(0, 1)
+    grey = rgb_to_grayscale(photos)
+    photos = torch.lerp(grey.mean((2, 3), keepdim=True), photos, factors(0.6, 1.4)).clamp(0, 1)
+    photos = torch.lerp(rgb_to_grayscale(photos), photos, factors(0.4, 1.6)).clamp(0, 1)
+    # A factor below 0 sharpens.
+    return torch.lerp(photos, gaussian_blur(photos, [5, 5], [1.2, 1.2]), factors(-1.0, 1.0)).clamp(0, 1)
 
 
 def crop_photos(images: list[Tensor], side: int) -> Tensor:
@@ -63,10 +64,23 @@ def crop_photos(images: list[Tensor], side: int) -> Tensor:
     Most crops cover 20 to 100 % of the area. One in seven is the central square, as the page crops it, and one in ten
     the whole photo, squashed.
     """
-    centre = v2.Compose([v2.Resize(side), v2.CenterCrop(side)])
-    crops = [v2.RandomResizedCrop(side, scale=(0.2, 1.0)), centre, v2.Resize((side, side))]
-    crop = v2.Compose([v2.RandomChoice(crops, p=[0.75, 0.15, 0.1]), v2.RandomHorizontalFlip()])
-    return torch.stack([crop(image) for image in images])
+    sizes = torch.tensor([image.shape[1:] for image in images]).float()  # [B, 2]: height, width
+    kinds = torch.multinomial(torch.tensor([0.75, 0.15, 0.1]), len(images), replacement=True)
+    # Inception's crops (https://arxiv.org/abs/1409.4842), of proportions from 3:4 to 4:3.
+    area = torch.empty(len(images)).uniform_(0.2, 1.0) * sizes.prod(1)
+    ratio = torch.empty(len(images)).uniform_(-math.log(4 / 3), math.log(4 / 3)).exp()
+    inception = torch.stack([(area / ratio).sqrt(), (area * ratio).sqrt()], 1).minimum(sizes)
+    central = sizes.amin(1, keepdim=True).expand(-1, 2)
+    crops = torch.stack([inception, central, sizes])[kinds, torch.arange(len(images))].round().clamp(min=1)
+    positions = torch.where((kinds == 0)[:, None], torch.rand(len(images), 2), 0.5)
+    corners = ((sizes - crops) * positions).floor()
+    boxes = torch.cat([corners, corners + crops], 1).long().tolist()
+    cropped = [
+        F.interpolate(image[None, :, top:bottom, left:right], size=(side, side), mode="bilinear", antialias=True)
+        for image, (top, left, bottom, right) in zip(images, boxes, strict=True)
+    ]
+    batch = torch.cat(cropped)
+    return torch.where(torch.rand(len(images), 1, 1, 1) < 0.5, batch.flip(-1), batch)
 
 
 class Batches(Dataset[tuple[Tensor, Tensor]]):

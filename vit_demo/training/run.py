@@ -17,7 +17,7 @@ from vit_demo.training.predictions import fit_temperature, predict
 from vit_demo.training.recipes import RECIPES, Recipe
 from vit_demo.training.trainer import Trainer
 from vit_demo.weights import Preset
-from vit_demo.weights.checkpoints import save_checkpoint
+from vit_demo.weights.checkpoints import load_model, read_record, save_checkpoint
 
 MONITORED_IMAGES = 1000
 """Number of validation images that are evaluated after each epoch."""
@@ -32,13 +32,15 @@ def train_preset(
     seed: int = 0,
     epochs: int | None = None,
     resume: bool = False,
+    start: Path | None = None,
 ) -> list[Path]:
     """Trains every checkpoint of a preset, evaluates each once on the test split, and returns their paths.
 
     ``out`` gets the checkpoints, and the states and logs from which ``resume`` continues. ``epochs`` overrides the
-    recipe's.
+    recipe's. ``start`` is a folder of earlier checkpoints of the preset to start from, instead of random weights.
 
     Raises:
+        CheckpointError: If ``start`` does not hold the preset's checkpoints.
         InputError: If data is missing, ``out`` is a file, ``seed`` or ``epochs`` is out of range, or ``resume`` finds
             the state of a run with other settings.
     """
@@ -57,6 +59,8 @@ def train_preset(
         teacher = load_teacher(preset, recipe, dataset, data, out, device=device, seed=seed)
         torch.manual_seed(seed)
         network = ViT(preset.config_at(recipe.patch_sizes[0]))
+        if start is not None:
+            network.load_state_dict(load_model(preset, recipe.patch_sizes[0], start).module.state_dict())
         trainer = Trainer(
             preset, recipe, network, dataset, out / f"{name}.state.pt",
             device=device, teacher=teacher, seed=seed,
@@ -73,6 +77,9 @@ def train_preset(
             "data": DATA_NOTES[preset.task],
             "images_per_epoch": dataset.epoch_size,
         }
+        if start is not None:
+            record["command"] += " --start DIR"
+            record["start"] = read_record(preset, recipe.patch_sizes[0], start)
         paths.append(out / f"{name}.safetensors")
         trained = cast(ViT, trainer.trained_network)
         export_checkpoint(
