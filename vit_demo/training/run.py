@@ -68,8 +68,9 @@ def train_preset(
         if resume:
             trainer.resume()
         trainer.run(monitored)
+        command = f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {recipe.epochs}"
         record = {
-            "command": f"python -m vit_demo train {preset.name} --data PATH --seed {seed} --epochs {recipe.epochs}",
+            "command": command if start is None else f"{command} --start DIR",
             "recipe": asdict(recipe),
             "seed": seed,
             "epochs": recipe.epochs,
@@ -78,7 +79,6 @@ def train_preset(
             "images_per_epoch": dataset.epoch_size,
         }
         if start is not None:
-            record["command"] += " --start DIR"
             record["start"] = read_record(preset, recipe.patch_sizes[0], start)
         paths.append(out / f"{name}.safetensors")
         trained = cast(ViT, trainer.trained_network)
