@@ -102,7 +102,7 @@ RECIPES: dict[str, Recipe] = {
         patch_size_weights={10: 0.2, 12: 0.25, 15: 0.2, 20: 0.35},
         # About 50 patches of the smaller sizes remain, so that they cost little more than the 36 of the largest.
         patch_drop_rates={10: 0.6, 12: 0.45, 15: 0.25},
-        epochs=60,
+        epochs=96,
         batch_size=512,
         mix_probability=0.8,
         photo_outliers=1600,
