@@ -200,12 +200,12 @@ def test_what_readme_names_is_there_after_its_first_command():
     assert [name for name in named if not (ROOT / name).is_file() and name not in written] == []
 
 
-def test_readme_says_which_weights_are_averages_of_several_runs() -> None:
+def test_readme_says_which_weights_were_trained_in_several_runs() -> None:
     bundled = [preset for preset in PRESETS.values() if preset.source == "bundled"]
-    averaged = {p.name for p in bundled if "averaged" in read_record(p, p.default_patch_size)}
+    continued = {p.name for p in bundled if {"averaged", "start"} & set(read_record(p, p.default_patch_size))}
     readme = " ".join((ROOT / "README.md").read_text().split())
-    (sentence,) = re.findall(r"[^.;]*averages of several runs\.", readme)
-    assert set(re.findall(r"`([\w-]+)`", sentence)) == averaged
+    (sentence,) = re.findall(r"[^.;,]*trained in several runs\.", readme)
+    assert set(re.findall(r"`([\w-]+)`", sentence)) == continued
     assert "trained from scratch by this code" not in readme
 
 
