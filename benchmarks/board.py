@@ -1,9 +1,11 @@
-"""The faithfulness benchmark as a document: tables and a plot of what ``benchmarks.faithfulness`` measured."""
+"""The faithfulness benchmark as a document, a CSV file and a plot of what ``benchmarks.faithfulness`` measured."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,8 @@ HEAD = """# Faithfulness benchmark
 
 Each method ranks the patches of a picture. They are then removed in that order (deletion), or returned to a picture
 without any (insertion): painted grey, blurred, or dropped from the sequence. The table shows insertion minus deletion
-of the class's probability, higher is better, with its 95 % interval over the images.
-[Explanations](explanations.md) describes the methods.
+of the class's probability, higher is better, with its 95 % interval over {count} images of each network;
+[`faithfulness.csv`](faithfulness.csv) has both areas. [Explanations](explanations.md) describes the methods.
 
 **A star marks a result that is not significantly better than a random order**: the 95 % interval of the paired
 difference from the random order, image by image, is not entirely above 0. `edges` is a control that ignores the
@@ -33,20 +35,27 @@ network and ranks patches by the strength of their edges.
 Seconds of processor time (median) and the peak of memory over that of a plain pass are those of the ViT-Ti/16 in
 bfloat16 on one thread. Made by `python -m benchmarks faithfulness --data PATH --count 20 --memory --docs docs`; an
 interrupted run can be resumed by the same command.
-
-## Areas
-
-Deletion, where lower is better, and insertion, where higher is better, and the number of images.
-
-{areas}
 """
 
 
 def document(records: list[Record], networks: Sequence[str]) -> str:
-    """All of it, in Markdown."""
+    """The page about it, in Markdown."""
+    counts = {len(images) for network in networks for images in by_method(records, network).values()}
     return HEAD.format(
-        overview=overview(records, networks), areas="\n\n".join(table(records, name) for name in networks)
+        overview=overview(records, networks), count=" to ".join(map(str, sorted({min(counts), max(counts)})))
     )
+
+
+def table(records: list[Record], networks: Sequence[str]) -> str:
+    """Mean deletion and insertion areas as CSV, the best method of each network first."""
+    file = StringIO()
+    rows = csv.writer(file, lineterminator="\n")
+    rows.writerow(("network", "method", "removal", "deletion", "insertion", "images"))
+    for network in networks:
+        for method, images in by_method(records, network).items():
+            for removal, areas in zip(REMOVALS, np.mean(list(images.values()), axis=0), strict=True):
+                rows.writerow((network, method, removal, *(f"{area:.3f}" for area in areas), len(images)))
+    return file.getvalue()
 
 
 def by_method(records: list[Record], network: str) -> dict[str, dict[int, np.ndarray]]:
@@ -99,16 +108,6 @@ def overview(records: list[Record], networks: Sequence[str]) -> str:
         costly = f"{np.median(seconds):.2f}" if seconds else "", f"{memory[-1]:.0f}" if memory else ""
         anchor = re.sub(r"\W+", "-", method.lower()).strip("-")
         rows.append(f'| <a id="{anchor}"></a>{method} | {differences} | {" | ".join(costly)} |')
-    return "\n".join(rows)
-
-
-def table(records: list[Record], network: str) -> str:
-    """The areas on one network as Markdown, the best method first."""
-    header = " | ".join(f"{removal}: deletion / insertion" for removal in REMOVALS)
-    rows = [f"| `{network}` | {header} | images |", "|---" * (2 + len(REMOVALS)) + "|"]
-    for method, images in by_method(records, network).items():
-        areas = (f"{deletion:.3f} / {insertion:.3f}" for deletion, insertion in np.mean(list(images.values()), axis=0))
-        rows.append(f"| {method} | {' | '.join(areas)} | {len(images)} |")
     return "\n".join(rows)
 
 

@@ -28,7 +28,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from benchmarks.attention import peak
-from benchmarks.board import Record, document, plot
+from benchmarks.board import Record, document, plot, table
 from benchmarks.board_methods import maps
 from vit_demo import load
 from vit_demo.images import preprocess, read_image
@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS, help="(all)")
     parser.add_argument("--methods", nargs="+", choices=maps(), default=list(maps()), help="to be measured (all)")
     parser.add_argument("--memory", action="store_true", help="each method's peak of memory, too; Linux only")
-    parser.add_argument("--docs", type=Path, help="folder into which faithfulness.md and its plot are written")
+    parser.add_argument("--docs", type=Path, help="folder for faithfulness.md, its plot and its CSV file")
     arguments = parser.parse_args()
     methods = dict.fromkeys(["random", *arguments.methods])  # which all others are compared with
     torch.set_num_threads(1)
@@ -171,6 +171,7 @@ def main() -> None:
     if arguments.docs:
         plot(records, arguments.networks, arguments.docs / "images" / "faithfulness.svg")
         (arguments.docs / "faithfulness.md").write_text(text)
+        (arguments.docs / "faithfulness.csv").write_text(table(records, arguments.networks))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import csv
 import importlib
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -57,3 +59,22 @@ def _is_module(name: str) -> bool:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:
         return False
+
+
+def test_the_board_is_as_its_writer_writes_it() -> None:
+    """The text is compared as it is, and the table with the areas of the file beside it, which are rounded."""
+    board = importlib.import_module("benchmarks.board")
+    docs = Path(__file__).parents[1] / "docs"
+    text, file = ((docs / f"faithfulness.{kind}").read_text(encoding="utf-8") for kind in ("md", "csv"))
+    records: dict[tuple[str, str], dict] = {}
+    for row in csv.DictReader(file.splitlines()):
+        record = records.setdefault((row["network"], row["method"]), {"image": 0, "areas": {}} | row)
+        record["areas"][row["removal"]] = float(row["deletion"]), float(row["insertion"])
+    written = [record | {"image": image} for record in records.values() for image in range(int(record["images"]))]
+    networks = list(dict.fromkeys(network for network, _ in records))
+    assert board.table(written, networks) == file
+    start, end = text.index("| method |"), text.rindex("|\n") + 1
+    whole = board.document(written, networks)
+    assert text[:start] + text[end:] == whole[: whole.index("| method |")] + whole[whole.rindex("|\n") + 1 :]
+    means = [re.findall(r"(-?\d\.\d{3}) ±|\| <a id=\"([^\"]*)\"", table) for table in (text[start:end], whole)]
+    assert all(a[1] == b[1] and abs(float(a[0] or 0) - float(b[0] or 0)) < 0.0016 for a, b in zip(*means, strict=True))

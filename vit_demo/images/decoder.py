@@ -123,7 +123,7 @@ def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
 
 
 def too_many_pixels(max_pixels: int) -> str:
-    """The error message for a picture with more pixels than that."""
+    """The error message for a picture with more pixels than a limit."""
     return f"The picture has more than {max_pixels / 1e6:g} million pixels: save a smaller copy and send that."
 
 

@@ -24,7 +24,7 @@ _PAPER = 24
 """Distance of colours, of 255, up to which a pixel is paper."""
 
 _FLAT = 8
-"""The same for most of the paper: a camera's light and noise differ more, what a JPEG adds around strokes less."""
+"""Distance for most of the paper: above what a JPEG adds around strokes, below a camera's light and noise."""
 
 _INK = 45
 """Distance of colours up to which a pixel lies between paper and ink: in a JPEG the edges of coloured strokes blur."""
@@ -199,7 +199,7 @@ def _remove_specks(ink: np.ndarray, photo: bool) -> np.ndarray | None:
 
 
 def _pieces_at_edges(labels: np.ndarray, amount: np.ndarray, photo: bool) -> list[int]:
-    """Components that are no strokes: frames around others, what fills or stays beside an edge, in photos all there."""
+    """Components that are not strokes: frames, and what fills or follows an edge; in photos all that touch an edge."""
     sides = [labels[0], labels[-1], labels[:, 0], labels[:, -1]]
     touching = set(np.concatenate(sides)) - {0}
     depth = round(_FRAME * max(labels.shape))

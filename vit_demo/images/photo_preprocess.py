@@ -13,10 +13,10 @@ from vit_demo.images.geometry import Box, FittedBy, Geometry
 from vit_demo.images.rgb import MAX_SIDE
 
 MIN_PHOTO_SIDE = 16
-"""Shortest side of a photo, in pixels: one with fewer has fewer pixels than a single patch of most models."""
+"""Shortest side of a photo, in pixels: about one patch of most models."""
 
 PLAIN_DEVIATION = 0.02
-"""Standard deviation of normalised pixels below which a picture is one plain colour: a few of 255 levels."""
+"""Standard deviation of normalised pixels, a few of 255 levels, below which a picture counts as one plain colour."""
 
 
 def check_photo(image: Image.Image) -> None:

@@ -101,7 +101,7 @@ def _flatten(image: Image.Image) -> Image.Image:
 
 
 def _strips(image: Image.Image) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
-    """Strips of a picture with the position of their top left corner, copied one at a time."""
+    """Yields copies of a picture's strips, each with the position of its top left corner."""
     rows = max(1, _STRIP_PIXELS // image.width)
     for top in range(0, image.height, rows):
         yield image.crop((0, top, image.width, min(top + rows, image.height))), (0, top)
@@ -116,9 +116,9 @@ def _over(image: Image.Image, paper: str) -> Image.Image:
 
 
 def _to_8_bits(image: Image.Image, low: Image.Image | None = None) -> Image.Image:
-    """Scales grey of more than 8 bits, with a white level guessed from its mode and values.
+    """Scales more than 8 bits to 8, with a white level guessed from mode and values.
 
-    Or colours, of which `image` has the high bytes and `low` the low ones.
+    `image` is grey; or it has the high bytes of colours, and `low` the low ones.
     """
     import numpy as np  # imported here, because the decoding process starts faster without it
 

@@ -1,1 +1,1 @@
-"""Many visitors on one machine: the engine with its jobs, worker pools, limits and caches, for page, API and server."""
+"""What serves many visitors on one machine: the engine, jobs, worker pools, limits and caches."""

@@ -28,7 +28,7 @@ class Backend(Protocol):
 
     @property
     def pools(self) -> Mapping[str, Pool]:
-        """As ``limits.POOLS``, for an engine whose threads only wait."""
+        """Worker pools like ``limits.POOLS``, for threads that only wait for other processes."""
 
     @property
     def device(self) -> str:
@@ -41,7 +41,7 @@ class Backend(Protocol):
 def encode(value: Any) -> bytes:
     """Serializes a call or its result for another process of the same program.
 
-    A tensor is copied without the storage that it is a view of: q, k and v of a trace are views of one tensor, which
+    Tensors are copied out of their storage: q, k and v of a trace are views of one tensor, which
     would be sent three times.
     """
     buffer = BytesIO()
@@ -50,7 +50,7 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The value of ``encode``; from processes of this program only, because pickles can run any code."""
+    """Deserializes what ``encode`` returned. Only for data of this program's processes: pickles can run any code."""
     return pickle.loads(data)
 
 

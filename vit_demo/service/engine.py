@@ -59,7 +59,7 @@ class Engine:
         self._execute_on_zero_gpu = zero_gpu(self._execute)
 
     def __reduce__(self) -> tuple[Callable[[str], Engine], tuple[str]]:
-        """Results hold their engine; a copy of one, also in another process, uses the shared engine of that device."""
+        """Pickles as the shared engine of the device: results hold their engine, and may go to other processes."""
         return get_engine, (str(self.device),)
 
     @property
@@ -148,7 +148,7 @@ class Engine:
             preset = find_preset(name, progress and report_file, trusted=trusted)
             if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
                 fetch_files(preset, progress and report_file)
-            if preset.source != "folder":  # whose files may have changed when it is next asked for
+            if preset.source != "folder":  # the files of a folder may change
                 self._prepared.put((name, trusted), preset)
             return preset
 
@@ -173,7 +173,7 @@ class Engine:
 
         def load() -> TracedViT:
             if preset.source != "bundled":
-                release_memory()  # of the models that the last one evicted
+                release_memory()  # of evicted models
             return load_model(preset, patch_size).to(self.device).keep_sizes()
 
         return self.cached(self._models, self._model_key(preset, patch_size), load, pool_of(preset))
@@ -267,6 +267,6 @@ def get_engine(device: str | None = None) -> Engine:
 
 
 def install_engine(engine: Engine) -> None:
-    """Makes an engine the shared one of the best device, from which the page takes it."""
+    """Replaces the shared engine of the best device, which the page uses."""
     with _engines_lock:
         _engines[str(best_device())] = engine

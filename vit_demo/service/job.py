@@ -1,4 +1,4 @@
-"""One piece of work with a result that several requests wait for, its progress, and when it is given up."""
+"""A job: work for one or several requests, its progress, and its cancellation."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Cancelled(Exception):
 
 
 class Job(Generic[T]):
-    """One piece of work that several requests, its ``owners``, may wait for; equal keys mean equal work.
+    """Work that several requests, its ``owners``, may wait for; equal keys mean equal work.
 
-    It needs roughly ``nbytes`` of memory; ``done`` of ``total`` is done, which is 0 if it is not known.
+    It needs about ``nbytes`` of memory. Its progress is ``done`` of ``total``, which is 0 while unknown.
     """
 
     def __init__(self, key: Hashable, work: Callable[[], T], nbytes: int = 0, parent: Job[Any] | None = None) -> None:
@@ -110,7 +110,7 @@ class Job(Generic[T]):
             return await asyncio.wrap_future(self._future)
 
     def claim(self) -> bool:
-        """Whether the caller is the one to run this job; true once."""
+        """Whether the caller may run this job: True for the first caller only."""
         with self._lock:
             first, self._claimed = not self._claimed, True
         return first
@@ -133,7 +133,7 @@ class Job(Generic[T]):
 
 
 def _release_frames(error: BaseException | None) -> None:
-    """Empties the frames of an error and of its causes, whose variables, pictures among them, live as long as it does.
+    """Empties the frames of an error and of its causes, which would keep variables such as pictures in memory.
 
     An ``InputError`` needs no traceback, and loses its frames, because even an empty one keeps its function's closure.
     """
@@ -158,7 +158,7 @@ def report(done: int, total: int) -> None:
 
 
 def report_to(progress: Progress | None, done: int, total: int) -> None:
-    """Reports progress to the job that this thread runs, and to a caller if there is one."""
+    """Reports progress to this thread's job and, if given, to a caller's function."""
     report(done, total)
     if progress is not None:
         progress(done, total)

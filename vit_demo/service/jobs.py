@@ -69,7 +69,7 @@ class JobRunner:
             who, waiting = owner.get(), self._queues[pool]
             job = self._active.get(key)
             if job is not None and job.is_wanted:
-                if who not in job.owners:  # it may come sooner in the turns of this one
+                if who not in job.owners:  # its turn may come sooner
                     job.owners.add(who)
                     waiting.put(who, job)
                 return job
@@ -85,7 +85,7 @@ class JobRunner:
         return job
 
     def _has_room(self, pool: str, who: str) -> bool:
-        """Whether a pool takes another job of an owner: a quarter of its room, and always a first one."""
+        """Whether an owner may queue another job: up to a quarter of the pool's room, and always a first job."""
         most, queue = self._pools[pool].waiting, self._queues[pool]
         if not who:
             return queue.count() < most
@@ -150,13 +150,13 @@ class JobRunner:
                 count += 1
         for _ in range(count):
             ready.acquire()
-        # The number is each thread's own, but the last one set is the default of threads to come.
+        # The number is set per thread, but is also the default of threads started later.
         torch.set_num_threads(usual)
         self._started = True
 
     def _work(self, name: str, threads: int, ready: threading.Semaphore) -> None:
         if sys.platform == "linux" and self._pools[name].niceness:
-            with suppress(OSError):  # the threads that torch starts for this one inherit it
+            with suppress(OSError):  # inherited by the threads that torch starts
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._pools[name].niceness)
         torch.get_num_threads()  # the first call in a thread takes the default, and would undo the next line
         torch.set_num_threads(threads)
@@ -165,7 +165,7 @@ class JobRunner:
         while (taken := queue.take()) is not None:
             who, job = taken
             with self._memory.reserve(job.nbytes, who) if job.nbytes > SMALL_JOB else nullcontext():
-                if job.claim():  # not before: a job that holds memory may need this one, and then runs it
+                if job.claim():  # only now: a job that holds memory may need this job, and then runs it itself
                     self._finish(job)
             queue.done(who)
             del taken, job  # or else its result would stay in memory until this thread's next job

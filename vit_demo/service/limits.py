@@ -42,20 +42,20 @@ POOLS = {
     "visitors": Pool(workers=2, waiting=32, niceness=15),
     "downloads": Pool(workers=4, waiting=32, niceness=5),
 }
-"""One pass of a digits model, one pass of a photo model, one on a picture file that must be decoded first, work of many
+"""One pass of a digits model, of a photo model, or on a picture file that must be decoded first; work of many
 passes, whatever needs a model that a visitor brought, and downloads."""
 
 SMALL_JOB = 16 << 20
-"""Bytes up to which a job does not count, so that no digit waits for the memory of others."""
+"""Jobs of up to so many bytes are not counted, so that no digit waits for memory."""
 
 MEMORY = min(1 << 30, memory_limit() // 8)
-"""Bytes that all running jobs may need together; one that needs more runs when no other does."""
+"""Bytes that all running jobs may need together; a job that needs more runs alone."""
 
 RESULT_BYTES = min(96 << 20, memory_limit() // 32)
 """Limit of the cached results on the CPU; on a GPU an eighth of its memory, up to twenty times this."""
 
 PREPARED_BYTES = 8 << 20
-"""Limit of the cached presets of the Hub, whose configuration is then read once."""
+"""Limit of the cached presets of the Hub, with their configurations."""
 
 
 def result_bytes(device: torch.device) -> int:

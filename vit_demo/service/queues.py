@@ -1,4 +1,4 @@
-"""Who comes next: a queue that serves its owners in turns, and a semaphore that counts the memory of running jobs."""
+"""A queue that serves its owners in turns, and a semaphore for the memory of running jobs."""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -10,10 +10,10 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Items of several owners: each owner's in their order, the owners in turns.
+    """A queue of several owners' items: owners take turns, and an owner's items keep their order.
 
     Args:
-        most_at_once: How many items of one owner may be taken and not yet done. The owner "" has no such limit.
+        most_at_once: Items of one owner that may be under way; the owner "" has no limit.
     """
 
     def __init__(self, most_at_once: int) -> None:
@@ -24,7 +24,7 @@ class FairQueue(Generic[T]):
         self._closed = False
 
     def put(self, owner: str, item: T) -> None:
-        """Adds an item behind the others of its owner."""
+        """Adds an item at the end of its owner's."""
         with self._changed:
             self._waiting.setdefault(owner, deque()).append(item)
             self._changed.notify_all()
@@ -46,7 +46,7 @@ class FairQueue(Generic[T]):
             return None
 
     def done(self, owner: str) -> None:
-        """An item of an owner is done."""
+        """Marks an item of an owner as done."""
         with self._changed:
             self._taken[owner] -= 1
             if not self._taken[owner]:
@@ -54,13 +54,13 @@ class FairQueue(Generic[T]):
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Lets everyone who waits in ``take`` go."""
+        """Makes ``take`` return None, also where it waits."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def count(self, owner: str | None = None) -> int:
-        """How many items wait, of one owner or of all."""
+        """Number of waiting items, of one owner or of all."""
         with self._changed:
             if owner is not None:
                 return len(self._waiting.get(owner, ()))
@@ -68,10 +68,10 @@ class FairQueue(Generic[T]):
 
 
 class ByteSemaphore:
-    """Bytes that running jobs may need together; those who hold least are served first.
+    """Memory for running jobs, given first to the owner that holds least.
 
     Args:
-        nbytes: How many. One job counts as three quarters of them at most, so that it leaves room for small ones.
+        nbytes: Bytes in all. A job counts as three quarters of them at most, so that small jobs find room beside it.
     """
 
     def __init__(self, nbytes: int) -> None:
@@ -85,8 +85,7 @@ class ByteSemaphore:
     def reserve(self, nbytes: int, owner: str = "") -> Iterator[None]:
         """Waits until so many bytes are free, and holds them for their owner while the block runs.
 
-        Within what one owner waits for, and between equals, whoever came first is first, so that large jobs get their
-        turn.
+        Of one owner, and of owners that hold equally much, the first to come is served first: no large job starves.
         """
         nbytes = min(nbytes, self._most)
         ticket = owner, object()

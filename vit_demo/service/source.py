@@ -12,7 +12,7 @@ from vit_demo.weights import Preset
 
 
 def pool_of(preset: Preset, *, slow: bool = False) -> str:
-    """The pool for work on a model; nothing waits for one that a visitor brought but others of its kind."""
+    """The worker pool for a model; models that visitors bring have their own."""
     return ("slow" if slow else preset.task) if preset.trusted else "visitors"
 
 
@@ -24,8 +24,7 @@ class Source:
         identity: Equal identities mean equal pictures.
         read: Reads it.
         reference: The name under which its sender can refer to it; empty if there is none.
-        is_decoded: For a picture file of any size, whether it needs no decoding now, which can take seconds; None for
-            what is no such file.
+        is_decoded: Whether a picture file is decoded already; decoding can take seconds. None for any other source.
     """
 
     identity: Hashable
@@ -44,7 +43,7 @@ class Source:
 
     @classmethod
     def of(cls, image: images.ImageSource) -> Source:
-        """A picture that is read immediately, or ``ImageError``."""
+        """Reads a picture at once; raises ``ImageError``."""
         picture = images.read_image(image)
         digest = hashlib.sha256(picture.tobytes()).digest()
         return cls((picture.size, digest), lambda: picture)

@@ -43,7 +43,7 @@ def presets() -> list[schemas.PresetEntry]:
 
 @endpoint
 async def labels(preset: parameters.PresetName) -> list[str]:
-    """Lists all classes of a model, also of one that knows more than 100.
+    """Lists all classes of a model, also if there are more than 100.
 
     Returns:
         The names of the classes, in the order of the network's outputs.
@@ -88,7 +88,7 @@ def requested_map(
     label: parameters.Label = "",
     against: parameters.Against = "",
 ) -> NDArray[np.float32]:
-    """The map that explain and overlay are asked for."""
+    """The map that /explain and /overlay return."""
     query = None if (row, col) == (-1, -1) else (row, col)
     options: dict[str, Any] = {"block": block, "head": None if head == -1 else head, "query": query}
     offered = {name: value for name, value in options.items() if find_method(method).offers(name)}

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 MAX_TOOL_CALLS, MAX_TOOL_CALLS_OF_ONE = 32, 8
-"""MCP calls under way at once, in all and of one address."""
+"""MCP calls under way at once: in all, and from one address."""
 
 TOOL_SECONDS = 300.0
-"""Time that one MCP call may take."""
+"""Longest time of an MCP call."""
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from vit_demo.web.requests import parse
 from vit_demo.weights import PRESETS
 
 MAX_DROPPED = 10_000
-"""Patches that one call may name."""
+"""Most patches in a call."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ ENDPOINTS: list[Callable[..., Any]] = []
 """Every endpoint of the page, in the order of the documentation."""
 
 REQUIRED: Any = inspect.Parameter.empty
-"""The default of a required parameter, also one that follows optional ones."""
+"""The default of a required parameter, which lets it follow optional ones."""
 
 ABOUT_A_PICTURE = {"image": (Picture, REQUIRED), "preset": (PresetName, ""), "patch_size": (PatchSize, 0)}
 """The first parameters of every endpoint about a picture, with their defaults."""

@@ -80,7 +80,7 @@ def default_photo_preset() -> str:
 
 
 def menu_entries() -> list[dict[str, Any]]:
-    """The menu of presets; offline (``HF_HUB_OFFLINE``) only those whose weights are on this machine."""
+    """The menu of presets; offline (``HF_HUB_OFFLINE``) only of those with weights on this machine."""
     entries = [model_entry(preset) for preset in PRESETS.values()]
     return [entry for entry in entries if entry["on_machine"] or not constants.HF_HUB_OFFLINE]
 

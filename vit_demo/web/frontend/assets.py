@@ -90,7 +90,7 @@ def bundle(sources: Mapping[str, str], starts: Iterable[str]) -> str:
 
 
 def _imported(path: str, sources: Mapping[str, str]) -> list[str]:
-    """The modules that a module imports; for a computed path all that it may stand for."""
+    """The modules that a module imports; for a computed path, all that match it."""
     found = [_resolve(path, address) for _, address in _IMPORT.findall(sources[path])]
     patterns = [re.sub(r"\$\{[^}]*\}", "*", _resolve(path, each)) for each in _COMPUTED_IMPORT.findall(sources[path])]
     return found + [name for name in sources for pattern in patterns if fnmatchcase(name, pattern)]
@@ -114,5 +114,5 @@ def _as_function(path: str, source: str) -> str:
 
 
 def _resolve(path: str, address: str) -> str:
-    """The path of an imported module, from that of the module that imports it and its relative address."""
+    """The path of an imported module, from its relative address and the path of its importer."""
     return normpath(join(dirname(path), address))

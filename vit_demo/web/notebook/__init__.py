@@ -25,10 +25,10 @@ START = "stage/main.js"
 _OFFLINE = re.compile(r"^export const offline = true;$", re.MULTILINE)
 
 MAX_BYTES = 320_000
-"""Size of the HTML. If all traces do not fit, it has those of the last blocks."""
+"""Largest size of the HTML. If not all traces fit, those of the last blocks are included."""
 
 MAX_PARAMETERS = 10_000_000
-"""Maps that take a pass of the network each are computed only for smaller networks, so that no notebook waits long."""
+"""Maps that need a pass each are computed only for smaller networks, so that no notebook waits long."""
 
 NUM_CLASSES = 5
 """Number of classes whose maps are computed in advance."""
