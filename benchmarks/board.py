@@ -26,7 +26,7 @@ of the class's probability, higher is better, with its 95 % interval over {count
 
 **A star marks a result that is not significantly better than a random order**: the 95 % interval of the paired
 difference from the random order, image by image, is not entirely above 0. `edges` is a control that ignores the
-network and ranks patches by the strength of their edges.
+network and ranks patches by the strength of their edges. An empty cell was not measured.
 
 ![Insertion minus deletion of every method](images/faithfulness.svg)
 

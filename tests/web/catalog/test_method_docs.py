@@ -77,8 +77,8 @@ def test_the_rank_of_a_method_is_its_row_of_the_board():
     rows = [
         line.split("|")[1:11] for line in method_docs.read_document("faithfulness.md").splitlines() if "<a id" in line
     ]
-    gains = {row[0].split("</a>")[1].strip(): [float(cell.split("±")[0]) for cell in row[1:]] for row in rows}
-    means = {name: sum(gain) / len(gain) for name, gain in gains.items() if name in METHODS}
+    cells = {row[0].split("</a>")[1].strip(): row[1:] for row in rows}
+    means = {name: sum(float(cell.split("±")[0]) for cell in cells[name]) / len(cells[name]) for name in METHODS}
     assert ranks == {name: place for place, name in enumerate(sorted(means, key=means.get, reverse=True), 1)}
     assert set(ranks) == set(METHODS)
 
