@@ -63,6 +63,8 @@ def test_each_is_a_picture_or_one_sentence(report: dict) -> None:
 
 
 def test_none_takes_long_or_much_memory(report: dict) -> None:
-    slowest = max(report["outcomes"].items(), key=lambda entry: entry[1][1])
-    assert slowest[1][1] < 3, f"seconds of processor time: {slowest}"
+    seconds = {name: seconds for name, (_, seconds) in report["outcomes"].items()}
+    slowest = max(seconds, key=lambda name: seconds[name])
+    # Of a plain picture of as many pixels as are accepted, whose time depends on the machine in the same way.
+    assert seconds[slowest] < 4 * seconds["bomb-just-below.png"], (slowest, seconds[slowest])
     assert report["megabytes"] < 400
