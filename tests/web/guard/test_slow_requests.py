@@ -123,12 +123,25 @@ def test_little_is_parsed_at_once(page, connections, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-def test_chunks_are_refused_and_the_connection_ends(page, connections, method):
+def test_chunks_are_refused_unparsed_and_the_connection_ends(page, connections, method, monkeypatch):
+    events: list[type] = []
+    real = h11.Connection.next_event
+
+    def next_event(self):
+        event = real(self)
+        if self.our_role is h11.SERVER:
+            events.append(type(event))
+        return event
+
+    monkeypatch.setattr(h11.Connection, "next_event", next_event)
     sender = connections()
     path = "/gradio_api/queue/join" if method == "POST" else "/healthz"
-    sender.sendall(f"{method} {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+    sender.sendall(
+        f"{method} {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + b"1\r\n \r\n" * 99
+    )
     reply = b"".join(iter(lambda: sender.recv(4096), b""))  # until it ends
     assert reply.startswith(b"HTTP/1.1 411") and b"Content-Length" in reply
+    assert h11.Data not in events
 
 
 def test_a_request_that_needs_no_body_has_none(page, connections):
