@@ -67,8 +67,6 @@ def test_scripts_and_styles_are_compressed_whatever_python_calls_them(client: Te
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
-        "/theme.css",
         "/assets",
         "/other/assets/index-12345678.js",
         "/assets/a/index-12345678.js",

@@ -1,4 +1,4 @@
-"""The page's HTML is compressed for browsers that accept it, and nothing else is touched."""
+"""The page is rendered and compressed once for each address of the server, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -9,33 +9,45 @@ import brotli
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from vit_demo.web.guard import compression
+from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.compression import Compression
+from vit_demo.web.guard.quota import Pace
 
 TEXT = "<p>A page</p>" * 500
 
 
+rendered: list[str] = []
+
+
 async def page(request: Request) -> Response:
-    if "stream" in request.query_params:
+    """What names the server's address, in several parts."""
+    rendered.append(f"{request.url.path}?{request.url.query}")
 
-        async def parts() -> AsyncIterator[str]:
-            for start in range(0, len(TEXT), 1000):
-                yield TEXT[start : start + 1000]
+    async def parts() -> AsyncIterator[str]:
+        yield TEXT
+        yield request.headers["host"]
 
-        return StreamingResponse(parts(), media_type="text/html")
-    return JSONResponse([TEXT]) if "json" in request.query_params else HTMLResponse(TEXT)
+    return StreamingResponse(parts(), media_type="text/html")
+
+
+async def data(_: Request) -> Response:
+    return JSONResponse([TEXT])
 
 
 @pytest.fixture
 def client() -> TestClient:
-    app = Starlette(routes=[Route("/", page), Route("/other", page)])
+    rendered.clear()
+    app = Starlette(routes=[Route(path, page) for path in ("/", "/other", "/config", "/gradio_api/info")])
+    app.router.routes.append(Route("/data", data))
     return TestClient(Compression(app), headers={"accept-encoding": "identity"})
 
 
-@pytest.mark.parametrize("path", ["/", "/?stream", "/?__theme=dark"])
+@pytest.mark.parametrize("path", ["/", "/?__theme=dark", "/config"])
 @pytest.mark.parametrize(
     ("accepted", "encoding", "decompress"),
     [
@@ -51,16 +63,44 @@ def test_the_page_is_compressed(
         raw = b"".join(response.iter_raw())
     assert response.headers["content-encoding"] == encoding and response.headers["vary"] == "accept-encoding"
     assert int(response.headers["content-length"]) == len(raw) < len(TEXT) / 10
-    assert decompress(raw).decode() == TEXT
+    assert decompress(raw).decode() == f"{TEXT}testserver"
 
 
 @pytest.mark.parametrize("accepted", ["identity", "deflate", "gzip;q=0", "br;q=much", "", ";", "*"])
 def test_it_is_sent_as_it_is_where_neither_is_accepted(client: TestClient, accepted: str) -> None:
     response = client.get("/", headers={"accept-encoding": accepted})
-    assert "content-encoding" not in response.headers and response.text == TEXT
+    assert "content-encoding" not in response.headers and response.text == f"{TEXT}testserver"
 
 
-@pytest.mark.parametrize("path", ["/other", "/?json"])
+@pytest.mark.parametrize("path", ["/other", "/data"])
 def test_nothing_else_is_touched(client: TestClient, path: str) -> None:
     response = client.get(path, headers={"accept-encoding": "gzip"})
     assert "content-encoding" not in response.headers and TEXT in response.text
+
+
+@pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/info"])
+def test_it_is_rendered_once_for_each_address_of_the_server(client: TestClient, path: str) -> None:
+    for host in ("one", "other", "one"):
+        for query in ("", "?view=grid", "?deep_link=x"):
+            headers = {"host": host, "if-none-match": "x"}
+            assert client.get(path + query, headers=headers).text == TEXT + host
+            assert client.head(path + query, headers=headers).text == ""
+    assert rendered == [f"{path}?"] * 2
+    for name, value in {"x-forwarded-proto": "https", "origin": "https://example.com"}.items():
+        client.get(path, headers={"host": "one", name: value})
+    assert len(rendered) == 4
+
+
+def test_what_is_not_in_the_cache_has_a_pace_of_its_own(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compression.Pace, "wait", Pace(per_second=0.1, burst=2, clock=lambda: 0.0).wait)
+    monkeypatch.setenv("VIT_DEMO_PROXY", "1")
+
+    def visit(host: str, address: str) -> None:
+        client.get("/", headers={"host": host, "x-forwarded-for": address})
+
+    for host in ("a", "b", "a", "a"):
+        visit(host, "203.0.113.1")
+    with pytest.raises(RequestRefused, match="too many requests"):
+        visit("c", "203.0.113.1")
+    visit("a", "203.0.113.1")
+    visit("c", "203.0.113.2")

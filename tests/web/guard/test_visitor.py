@@ -130,15 +130,10 @@ def test_requests_with_a_body_keep_the_pace_of_their_address(page, blocked, monk
     assert begin(page, "203.0.113.6")[0] == 200
 
 
-def test_pages_that_are_rendered_anew_keep_the_pace_of_their_address(page, monkeypatch):
+def test_requests_without_a_body_keep_the_pace_of_their_address(page, monkeypatch):
     monkeypatch.setattr("vit_demo.web.guard.security.Pace.wait", Pace(per_second=0.1, burst=2).wait)
-
-    def statuses(path, address):
-        return [request(page, "GET", path, X_Forwarded_For=address)[0] for _ in range(3)]
-
-    for number, path in enumerate(("/", "/?view=grid", "/config/", "/gradio_api/info", "/gradio_api/openapi.json")):
-        assert statuses(path, f"203.0.113.{20 + number}") == [200, 200, 429], path
-    assert statuses("/healthz", "203.0.113.29") == [200, 200, 429], "what costs little has a pace as well"
+    found = [request(page, "GET", "/healthz", X_Forwarded_For="203.0.113.29")[0] for _ in range(3)]
+    assert found == [200, 200, 429]
 
 
 def test_streams_are_counted_while_they_are_open(monkeypatch):

@@ -1,8 +1,8 @@
-"""Compresses the page once per version, and each script and style sheet once, unlike Gradio."""
+"""Renders and compresses the page once, and each script and style sheet, unlike Gradio."""
 
+import asyncio
 import gzip
 import re
-from functools import lru_cache
 from typing import Any
 
 import brotli
@@ -10,9 +10,20 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vit_demo.inference.cache import ByteCache
+from vit_demo.web.guard.headers import client_address
+from vit_demo.web.guard.quota import Pace
 
-ASSET_CACHE_BYTES = 8 << 20
-"""Size of the cache of compressed scripts and style sheets."""
+ASSET_CACHE_BYTES, RENDERED_CACHE_BYTES = 8 << 20, 4 << 20
+"""Sizes of the caches of scripts and style sheets, and of what Gradio renders."""
+
+RENDERED = re.compile(r"/?|(/gradio_api)?/(config|info|openapi\.json|mcp/schema)/?|/theme\.css/?")
+"""Paths whose content Gradio renders for each request. It depends on the server's address alone."""
+
+VARYING = ("host", "x-forwarded-host", "x-forwarded-proto", "origin")
+"""Request headers from which Gradio derives that address, and which site may read the response."""
+
+RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20
+"""How often an address may have something rendered that is not in the cache. The page takes 11 milliseconds."""
 
 LEVELS = {"br": 8, "gzip": 6}
 """Compression levels, the preferred encoding first. They are moderate: the first visitor waits for dozens of files."""
@@ -20,10 +31,13 @@ LEVELS = {"br": 8, "gzip": 6}
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
 """Files of Gradio and of ``frontend.modules`` whose address contains a hash of their content."""
 
-ASSET_TYPES = ("text/css", "text/javascript", "application/javascript", "application/json")
+TEXT_TYPES = ("text/html", "text/css", "text/javascript", "application/javascript", "application/json")
 """Media types that are compressed; which of its two types a script has depends on Python's table."""
 
 FOREVER = "public, max-age=31536000, immutable"
+
+Reply = tuple[dict[str, Any], bytes]
+"""The first ASGI message of a response, and its body."""
 
 CONDITIONS = ("range", "if-none-match", "if-modified-since", "if-range")
 """Request headers that ask for something other than the whole file."""
@@ -33,9 +47,6 @@ def compress(content: bytes, encoding: str) -> bytes:
     """Compresses with an encoding of ``LEVELS``."""
     level = LEVELS[encoding]
     return brotli.compress(content, quality=level) if encoding == "br" else gzip.compress(content, level, mtime=0)
-
-
-compress_page = lru_cache(maxsize=4)(compress)  # once for all visitors
 
 
 def accepted_encoding(headers: Headers) -> str | None:
@@ -53,55 +64,63 @@ def _is_positive(weight: str) -> bool:
         return False
 
 
-async def _send(start: Message, body: bytes, send: Send) -> None:
-    await send({**start, "headers": list(start["headers"])})
-    await send({"type": "http.response.body", "body": body})
-
-
 class Compression:
-    """ASGI middleware that compresses the page, scripts and style sheets; all other responses pass through.
+    """ASGI middleware that compresses and keeps the page, scripts and style sheets; other responses pass through.
 
     Browsers may keep scripts and style sheets for a year, because their names change with their content.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._assets: ByteCache[tuple[Message, bytes]] = ByteCache(ASSET_CACHE_BYTES, lambda kept: len(kept[1]))
+        self._assets: ByteCache[Reply] = ByteCache(ASSET_CACHE_BYTES, lambda kept: len(kept[1]))
+        self._rendered: ByteCache[Reply] = ByteCache(RENDERED_CACHE_BYTES, lambda kept: len(kept[1]))
+        self._pace = Pace(RENDERED_PER_SECOND, RENDERED_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles a request."""
-        headers = Headers(scope=scope) if scope["type"] == "http" and scope["method"] == "GET" else Headers()
+        """Handles a request; ``RequestRefused`` if an address has too much rendered anew."""
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
-        is_asset = HASHED_NAME.fullmatch(path) is not None
-        if not headers or not (is_asset or path in ("", "/")) or any(name in headers for name in CONDITIONS):
-            return await self._app(scope, receive, send)
-        encoding = accepted_encoding(headers)
-        if is_asset and (kept := self._assets.get((path, encoding))) is not None:
-            return await _send(*kept, send)
-        start, body = dict[str, Any](), b""
+        headers = Headers(scope=scope) if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") else Headers()
+        is_rendered = bool(headers) and RENDERED.fullmatch(path) is not None
+        is_asset = bool(headers) and HASHED_NAME.fullmatch(path) is not None and scope["method"] == "GET"
+        if not (is_rendered or (is_asset and not any(name in headers for name in CONDITIONS))):
+            await self._app(scope, receive, send)
+            return
+        encoding, cache = accepted_encoding(headers), self._rendered if is_rendered else self._assets
+        key = (path, encoding, *(headers.get(name) for name in VARYING if is_rendered))
+        if (reply := cache.get(key)) is None:
+            if is_rendered and (address := client_address(scope)):
+                await asyncio.sleep(self._pace.wait(address))
+            reply = await self._fetch(scope, receive, encoding, is_asset)
+            if _is_for_everyone(reply[0]):
+                cache.put(key, reply)
+        start, body = reply
+        await send({**start, "headers": list(start["headers"])})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _fetch(self, scope: Scope, receive: Receive, encoding: str | None, is_asset: bool) -> Reply:
+        """The whole response of the application, compressed."""
+        start, body = dict[str, Any](), bytearray()
 
         async def collect(message: Message) -> None:
-            nonlocal start, body
+            nonlocal start
             if message["type"] == "http.response.start":
                 start = dict(message)
-            elif message["type"] == "http.response.body":
-                body += message.get("body", b"")
-            if message["type"] != "http.response.body" or message.get("more_body"):
-                return
-            sent = MutableHeaders(raw=list(start["headers"]))
-            is_file = is_asset and start["status"] == 200 and "set-cookie" not in sent
-            if is_file:
-                sent["cache-control"] = FOREVER
-            is_text = sent.get("content-type", "").startswith(ASSET_TYPES if is_asset else "text/html")
-            if encoding and is_text:
-                body = compress(body, encoding) if is_asset else compress_page(body, encoding)
-                sent["content-encoding"], sent["content-length"] = encoding, str(len(body))
-                sent.add_vary_header("accept-encoding")
-            start["headers"] = sent.raw
-            if is_file:
-                self._assets.put((path, encoding), (start, body))
-            await _send(start, body, send)
+            else:
+                body.extend(message.get("body", b""))
 
-        plain = [header for header in scope["headers"] if header[0] != b"accept-encoding"]
-        await self._app({**scope, "headers": plain}, receive, collect)
-        return None
+        plain = [
+            header for header in scope["headers"] if header[0].decode("latin-1") not in ("accept-encoding", *CONDITIONS)
+        ]
+        await self._app({**scope, "method": "GET", "headers": plain, "query_string": b""}, receive, collect)
+        content, headers = bytes(body), MutableHeaders(raw=list(start["headers"]))
+        if is_asset and _is_for_everyone(start):
+            headers["cache-control"] = FOREVER
+        if encoding and headers.get("content-type", "").startswith(TEXT_TYPES):
+            content = compress(content, encoding)
+            headers["content-encoding"], headers["content-length"] = encoding, str(len(content))
+            headers.add_vary_header("accept-encoding")
+        return {**start, "headers": headers.raw}, content
+
+
+def _is_for_everyone(start: Message) -> bool:
+    return start["status"] == 200 and all(name != b"set-cookie" for name, _ in start["headers"])

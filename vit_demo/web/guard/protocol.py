@@ -17,7 +17,7 @@ MAX_CONNECTIONS, MAX_CONNECTIONS_OF_ONE = 800, 200
 
 
 class Connection(h11.Connection):
-    """h11's parser, which leaves bodies in chunks unread, since chunks of one byte take long; the guard refuses them."""
+    """h11's parser without bodies in chunks, which take long if each has one byte; the guard refuses such requests."""
 
     _is_chunked = False
 
@@ -26,7 +26,9 @@ class Connection(h11.Connection):
         if self._is_chunked:
             return h11.PAUSED
         event = super().next_event()
-        self._is_chunked = isinstance(event, h11.Request) and any(key == b"transfer-encoding" for key, _ in event.headers)
+        self._is_chunked = isinstance(event, h11.Request) and any(
+            key == b"transfer-encoding" for key, _ in event.headers
+        )
         return event
 
 

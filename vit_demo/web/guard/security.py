@@ -33,14 +33,8 @@ UPLOAD_FILE_BYTES = 50_000
 REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50
 """Requests with a body that an address may start per second, and at once after a pause."""
 
-PAGES_PER_SECOND, PAGES_AT_ONCE = 20, 40
-"""Requests for ``RENDERED_ANEW``, likewise. The page takes 11 milliseconds; a class may open it from one address."""
-
-RENDERED_ANEW = re.compile(r"/?|/(config|info|theme\.css|openapi\.json|mcp/schema)/?")
-"""Paths whose content Gradio renders for each request."""
-
 FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
-"""Other requests without a body, likewise, and their longest wait. Opening the page takes about 130 of them."""
+"""Requests without a body, likewise, and their longest wait. Opening the page takes about 130 of them."""
 
 MAX_REQUESTS, MAX_REQUESTS_OF_ONE, MAX_REQUESTS_WHEN_FULL = 600, 200, 8
 """Requests under way, including streams: in all, of one address, and of one address once the first limit is reached."""
@@ -107,7 +101,6 @@ class Guard:
         self._checks = EventChecks(page)
         self._uploads = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
         self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
-        self._pages = Pace(PAGES_PER_SECOND, PAGES_AT_ONCE)
         self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
         self._arrivals = bodies.Arrivals()
         self._under_way = Counter[str]()
@@ -138,7 +131,7 @@ class Guard:
             bodies.check_framing(scope, has_body)
             address = client_address(scope)
             with self._counted(address):
-                await self._wait_in_turn(address, path, has_body)
+                await self._wait_in_turn(address, has_body)
                 if is_upload and has_body:
                     receive = self._upload(scope, receive, address)
                 elif has_body:
@@ -161,10 +154,9 @@ class Guard:
         except ClientDisconnect:
             pass  # the client has left during an upload
 
-    async def _wait_in_turn(self, address: str, path: str, has_body: bool) -> None:
+    async def _wait_in_turn(self, address: str, has_body: bool) -> None:
         if address:
-            pace = self._pace if has_body else self._pages if RENDERED_ANEW.fullmatch(path) else self._files
-            await asyncio.sleep(pace.wait(address))
+            await asyncio.sleep((self._pace if has_body else self._files).wait(address))
 
     @contextmanager
     def _counted(self, address: str) -> Iterator[None]:
