@@ -1,6 +1,6 @@
 """Which networks of other libraries can be traced, and whether what is seen of them is exact.
 
-    python -m benchmarks coverage --most 100e6 --seconds 1500
+    python -m benchmarks coverage --most 100e6 --workers 8
 
 For every architecture of timm and for the classes of transformers, with random weights: which of the two tests of
 ``vit_demo.trace.proof`` a network fails, or what else it is refused for. If it is accepted: the output is the network's
@@ -15,8 +15,9 @@ import argparse
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
+from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -51,21 +52,28 @@ CLOSE = 1e-3
 """Largest difference, as a share of the largest value."""
 
 
-def networks(most: float) -> Iterator[tuple[str, Callable[[], nn.Module], bool]]:
-    """The name of each network, what builds it, and whether it has too many parameters to be run."""
+def names() -> list[str]:
+    """Every network: its library, or for timm whether it is a plain Vision Transformer, and its name there."""
     import timm
+
+    plain = {
+        name: timm.models.model_entrypoint(name).__module__.rpartition(".")[2] in MODULES for name in timm.list_models()
+    }
+    found = [f"{'plain' if is_plain else 'other'} {name}" for name, is_plain in plain.items()]
+    return found + [f"transformers {config}" for config in TRANSFORMERS]
+
+
+def build(name: str) -> nn.Module:
+    """A network of ``names``, with random weights."""
+    library, _, name = name.partition(" ")
+    if library != "transformers":
+        import timm
+
+        return timm.create_model(name)
     import transformers
 
-    for name in timm.list_models():
-        is_plain = timm.models.model_entrypoint(name).__module__.rpartition(".")[2] in MODULES
-        with torch.device("meta"), warnings.catch_warnings(action="ignore"):
-            size = sum(p.numel() for p in timm.create_model(name).parameters())
-        if is_plain or size <= most:
-            yield f"{'plain' if is_plain else 'other'} {name}", partial(timm.create_model, name), size > most
-    for config, network in TRANSFORMERS.items():
-        shape = {"hidden_size": 96, "num_hidden_layers": 4, "num_attention_heads": 3, "attn_implementation": "sdpa"}
-        make = partial(getattr(transformers, network), getattr(transformers, config)(**shape))
-        yield f"transformers {network}", make, False
+    shape = {"hidden_size": 96, "num_hidden_layers": 4, "num_attention_heads": 3, "attn_implementation": "sdpa"}
+    return getattr(transformers, TRANSFORMERS[name])(getattr(transformers, name)(**shape))
 
 
 def close(found: Tensor, expected: Tensor) -> bool:
@@ -135,10 +143,10 @@ def _relevance(network: TracedViT, trace: Trace, matrices: list[Tensor], gradien
     return (row - start)[0, network.config.num_prefix_tokens :].detach()
 
 
-def check_structure(make: Callable[[], nn.Module]) -> list[str]:
+def check_structure(name: str) -> list[str]:
     """What differs in the structure of a network, which runs without numbers."""
     with torch.device("meta"):
-        module = make().eval()
+        module = build(name).eval()
         size = preprocessing_of(module).image_size
         with Trace() as trace, torch.no_grad():
             module(torch.zeros(1, 3, size, size))
@@ -147,34 +155,46 @@ def check_structure(make: Callable[[], nn.Module]) -> list[str]:
     return [] if len(trace.q) == expected else [f"{len(trace.q)} attentions of {expected}"]
 
 
+def outcome(most: float, ends: float, name: str) -> tuple[str, str]:
+    """What came of one network, and what there is to say of it; ``ends`` is the time after which none is begun."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    if time.time() > ends:
+        return "not run", ""
+    library = name.partition(" ")[0]
+    try:
+        with torch.device("meta"):
+            is_large = library != "transformers" and sum(p.numel() for p in build(name).parameters()) > most
+        if is_large and library == "other":
+            return "left out", ""
+        wrong = check_structure(name) if is_large else check(build(name), from_folder=library != "other")
+    except InputError as error:
+        test = next((test for words, test in FAILED.items() if words in str(error)), "not a plain ViT")
+        return f"refused, {test}", str(error)
+    except Exception as error:
+        return "failed", f"{type(error).__name__}: {str(error)[:150]}"
+    if wrong:
+        return "different", ", ".join(wrong)
+    return "traced" if is_large else "exact", ""
+
+
 def main() -> None:
     """Prints what cannot be traced or differs, and how many can."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=float, default=100e6, help="parameters of a network that is run")
-    parser.add_argument("--seconds", type=float, default=3600, help="after which the rest is only counted")
+    parser.add_argument("--seconds", type=float, default=3600, help="after which no other network is begun")
+    parser.add_argument("--workers", type=int, default=1, help="processes, each on one core")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
     counts: Counter[str] = Counter()
-    started = time.monotonic()
-    for name, make, is_large in networks(options.most):
-        library = name.partition(" ")[0]
-        if time.monotonic() - started > options.seconds:
-            counts[f"{library}: not run"] += 1
-            continue
-        try:
-            wrong = check_structure(make) if is_large else check(make(), from_folder=library != "other")
-        except InputError as error:
-            test = next((test for words, test in FAILED.items() if words in str(error)), "not a plain ViT")
-            counts[f"{library}: refused, {test}"] += 1
-            print(f"{name}: refused, {test}: {error}", flush=True)
-        except Exception as error:
-            counts[f"{library}: failed"] += 1
-            print(f"{name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
-        else:
-            counts[f"{library}: {'different' if wrong else 'traced' if is_large else 'exact'}"] += 1
-            if wrong:
-                print(f"{name}: differs in {', '.join(wrong)}", flush=True)
-    print(dict(counts))
+    with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
+        work = partial(outcome, options.most, time.time() + options.seconds)
+        found = {pool.submit(work, name): name for name in names()}
+        for future in as_completed(found):
+            name, (came, text) = found[future], future.result()
+            counts[f"{name.partition(' ')[0]}: {came}"] += 1
+            if text:
+                print(f"{name}: {came}: {text}", flush=True)
+    print(dict(sorted(counts.items())))
 
 
 if __name__ == "__main__":
