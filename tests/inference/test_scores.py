@@ -88,10 +88,15 @@ def headless() -> dict[str, nn.Module]:
             self.head.add_module("proj", nn.Linear(24, 16))
 
     torch.manual_seed(0)
-    dino, pooled = Own(), timm_network("vision_transformer.VisionTransformer", global_pool="map", num_classes=0)
-    dino.head = nn.LayerNorm(24)
+    dino, bare, pooled = (
+        Own(),
+        Own(),
+        timm_network("vision_transformer.VisionTransformer", global_pool="map", num_classes=0),
+    )
+    dino.head, bare.head = nn.LayerNorm(24), nn.Identity()
     return {
         "norm": dino,
+        "nothing after the blocks": bare,
         "projection": Clip(),
         "proj of a trunk": Trunk(),
         "wrapped": nn.Sequential(pooled, nn.Identity()),
@@ -119,6 +124,23 @@ def test_heads_of_many_kinds_are_found():
     module = own()
     nn.utils.parametrizations.weight_norm(module.head)
     assert len(vit_demo.explore(PIXELS, module).labels) == 5
+
+
+class Temperature(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, x):
+        return x * self.scale
+
+
+@pytest.mark.parametrize("last", [Temperature, lambda: nn.BatchNorm1d(5), lambda: nn.BatchNorm1d(5, affine=False)])
+def test_a_head_may_be_followed_by_a_scale(last):
+    module = own()
+    module.head = nn.Sequential(module.head, last()).eval()
+    ex = vit_demo.explore(PIXELS, module)
+    np.testing.assert_allclose(ex.probabilities, logits_of(module).softmax(0), atol=1e-6)
 
 
 @pytest.mark.parametrize("scores", SCORES)

@@ -12,6 +12,7 @@ from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.config import Pool
 from vit_demo.model.resample import without_autocast
+from vit_demo.trace.output_projection import proved_projections
 from vit_demo.trace.proof import prove
 from vit_demo.trace.running import in_eval, keep_order
 from vit_demo.trace.structure import (
@@ -184,10 +185,11 @@ def _adapt(module: nn.Module, size: tuple[int, int], patch_size: int | None, in_
         size=None if size[0] == size[1] else size,
         leaves_out=False,
         takes_any_size=False,
-        has_head=not isinstance(returned, Tensor) or probe.ends_in_head(config.num_classes),
+        has_head=not isinstance(returned, Tensor) or probe.ends_in_head(config.num_classes, end),
     )
     prefix = config.num_registers
     network = TracedViT(module, config, structure)
+    structure = network.structure = replace(structure, projections=proved_projections(network, probe))
     _pool(network, output, prefix)  # refuses a network without gradients
     suffix, parallel = prove(network, probe, noise, logits_of(returned))
     structure = replace(structure, suffix=suffix, parallel=parallel)

@@ -49,26 +49,27 @@ def prove(network: TracedViT, probe: Probe, images: Tensor, logits: Tensor) -> t
         PresetError: If one fails, with what was seen.
     """
     alone, suffix = _check_isolation(network, probe, images)
-    queries = _check_replacement(network, images, logits)
+    rounding = _rounding(network.dtype, alone.v[0].dtype)
+    queries = _check_replacement(network, images, logits, rounding)
     count = max(1, network.config.depth // len(network.structure.blocks))
-    if alone.q[0].shape != queries[0][:1].shape or _differ(alone.q[0], queries[0][:1]) > 16 * _rounding(network):
+    if alone.q[0].shape != queries[0][:1].shape or _differ(alone.q[0], queries[0][:1]) > 16 * rounding:
         raise PresetError(NOT_UNDERSTOOD)
-    _check_tokens(network, images, logits)
+    _check_tokens(network, images, logits, rounding)
     differences = [_differ(x, y[:1]) for x, y in zip(alone.q[:count], queries[:count], strict=True)]
-    is_parallel = max(differences) <= _rounding(network)
+    is_parallel = max(differences) <= rounding
     if is_parallel and count > 1 and network.config.num_heads == 1:
         raise PresetError("The heads of this network are modules of their own: compute them in one attention.")
     return suffix, is_parallel
 
 
-def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor) -> None:
+def _check_tokens(network: TracedViT, images: Tensor, logits: Tensor, rounding: float) -> None:
     """What the last block returns must be what the head reads, and no block may change its input in place."""
     trace = Trace(record_tokens=True)
     network(images, trace)
     places = [x.data_ptr() for x in trace.tokens if x.data_ptr()]  # 0 on devices without addresses
     if len(set(places)) < len(places):
         raise PresetError("A block of this network changes its tokens in place (x += ...): write x = x + ... instead.")
-    if network.shows_tokens and _differ(network.forward_head(trace.tokens[-1]), logits) > 16 * _rounding(network):
+    if network.shows_tokens and _differ(network.forward_head(trace.tokens[-1]), logits) > 16 * rounding:
         raise PresetError(
             "What the last block of this network returns is not what its head reads: put both in a module."
         )
@@ -209,11 +210,11 @@ class _Again(AttentionMode):
         return again.to(own.dtype)
 
 
-def _check_replacement(network: TracedViT, images: Tensor, logits: Tensor) -> list[Tensor]:
+def _check_replacement(network: TracedViT, images: Tensor, logits: Tensor, rounding: float) -> list[Tensor]:
     """Two pictures at once, so that a batch cannot be taken for heads; returns the queries of each attention."""
     with _Again(2) as again:
         found = network(torch.cat([images, images.flip(3)]))
-    if max(again.largest, _differ(found[:1], logits)) > 16 * _rounding(network):
+    if max(again.largest, _differ(found[:1], logits)) > 16 * rounding:
         raise PresetError(NOT_UNDERSTOOD)
     return again.queries
 
@@ -224,10 +225,10 @@ def _differ(x: Tensor, y: Tensor) -> float:
     return float(difference.nan_to_num(float("inf")))
 
 
-def _rounding(network: TracedViT) -> float:
-    """Maps are float32, so no network is held to more; of a coarser one, a tenth is the most that is rounding."""
-    eps = torch.finfo(torch.float32).eps
-    return min(ROUNDING * max(eps, torch.finfo(network.dtype).eps), 0.1 / 16)
+def _rounding(*dtypes: torch.dtype) -> float:
+    """Maps are float32, so no network is held to more; of the coarsest of some types, a tenth is the most."""
+    eps = max(torch.finfo(dtype).eps for dtype in (torch.float32, *dtypes))
+    return min(ROUNDING * eps, 0.1 / 16)
 
 
 def _what_was_seen(probe: Probe, network: TracedViT) -> str:

@@ -45,7 +45,8 @@ class Structure:
         entry: The module that the tokens enter first.
         exit: The module that they leave last.
         norm: The module that normalizes them then; empty if none does.
-        projections: The weight of the output projection of each attention; empty where there is none.
+        projections: The weight of the output projection of each attention; empty where what is added to the tokens is
+            not what one linear map gives.
         container: What a block returns its tokens in, if it does not return them alone: an empty tuple or list.
         sequence_first: Whether tokens are ``[N, B, D]``, not ``[B, N, D]``.
         suffix: Tokens after the patches, such as registers; they are counted among the prefix tokens, as the first.
@@ -131,10 +132,12 @@ class Probe(AttentionMode):
     Attributes:
         paths: Of the modules that called each self-attention, outermost first.
         shapes: Of the values, ``[B, H, N, e]``.
-        projections: The name of each output projection's weight, where there is one.
+        attended: Of each self-attention, how many modules had ``started``, which of them it is in, and its output.
+        projections: The name of the weight of the first linear map after each, if its shape fits.
+        started: The name of each module that got tokens, in their order, and these tokens.
         tokens: What each module got and returned, if these are tokens: of three axes, or lists of such.
         calls: How many times each module ran.
-        last: The name of the last module with weights that ran.
+        last: The name of the last module with a matrix of weights that ran.
         adds_to_scores: Whether something is added to the scores, such as relative positions.
         pools: How many times one query attended to all tokens (attention pooling).
         others: How many attentions had other numbers of queries and keys.
@@ -146,7 +149,8 @@ class Probe(AttentionMode):
         self.projections, self._names = dict[int, str](), dict[int, str]()
         self.tokens, self.modules = dict[str, tuple[Any, Any]](), dict[str, nn.Module]()
         self.calls = Counter[str]()
-        self._started = list[tuple[str, Any]]()
+        self.attended = list[tuple[int, tuple[str, ...], Tensor]]()
+        self.started = list[tuple[str, Any]]()
         self.adds_to_scores, self.pools, self.others = False, 0, 0
         self.last = ""
 
@@ -156,7 +160,9 @@ class Probe(AttentionMode):
             self.paths.append(self._stack[-1] if self._stack else "")
             self.shapes.append(v.shape)
             self.adds_to_scores |= self.has_mask
-        elif q.shape[2] == 1:
+            self.attended.append((len(self.started), tuple(self._stack), out := compute(None)))
+            return out
+        if q.shape[2] == 1:
             self.pools += 1
         else:
             self.others += 1
@@ -165,15 +171,22 @@ class Probe(AttentionMode):
     def project(self, weight: Tensor) -> None:
         """Notes the output projection of the last self-attention."""
         if self.shapes and weight.shape[1] == self.shapes[-1][1] * self.shapes[-1][3]:
-            self.projections[len(self.shapes) - 1] = self._names.get(id(weight), "")
+            self.projections.setdefault(len(self.shapes) - 1, self._names.get(id(weight), ""))
 
-    def ends_in_head(self, count: int) -> bool:
-        """Whether a linear map gave so many outputs in the end, but no projection, and not in a headless network."""
+    def ends_in_head(self, count: int, end: str) -> bool:
+        """Whether a linear map after module ``end`` gave so many outputs: no projection, and not in a headless network.
+
+        What follows it may scale them (a temperature, batch normalization).
+        """
         *around, name = self.last.split(".")
         parts = [self.modules[".".join(around[:i])] for i in range(len(around) + 1)]
         last = self.modules[self.last]
         sizes = [weight.shape for weight in last.parameters() if weight.dim() > 1]
-        if re.search("proj|embed", name) or any(getattr(part, "num_classes", None) == 0 for part in parts):
+        if (
+            f"{self.last}.".startswith(f"{end}.")
+            or re.search("proj|embed", name)
+            or any(getattr(part, "num_classes", None) == 0 for part in parts)
+        ):
             return False
         return getattr(last, "out_features", None) == count or any(count in size for size in sizes)
 
@@ -186,7 +199,7 @@ class Probe(AttentionMode):
     def ends(self, like: Tensor) -> tuple[str, str]:
         """The names of the modules that get tokens of this shape first, and return them last."""
         fits = [name for name, (x, _) in self.tokens.items() if _first(x).shape == like.shape]  # in the order of ends
-        started = next(name for name, x in self._started if name in fits and _first(x).shape == like.shape)
+        started = next(name for name, x in self.started if name in fits and _first(x).shape == like.shape)
         return started, fits[-1]
 
     @contextmanager
@@ -199,12 +212,12 @@ class Probe(AttentionMode):
             self._stack.append(name)
             self.calls[name] += 1
             if _is_tokens(x := input_of(args, kwargs)):
-                self._started.append((name, x))
+                self.started.append((name, x))
 
         def leave(name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
             self._stack.pop()
-            weights, parts = next(module.parameters(recurse=False), None), next(module.children(), None)
-            if hasattr(module, "out_features") or (weights is not None and parts is None):
+            weights, parts = module.parameters(recurse=False), next(module.children(), None)
+            if hasattr(module, "out_features") or (parts is None and any(weight.dim() > 1 for weight in weights)):
                 self.last = name
             x = input_of(args, kwargs)
             if _is_tokens(x) and _is_tokens(output) and _first(x).shape == _first(output).shape:

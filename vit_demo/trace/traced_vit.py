@@ -18,12 +18,10 @@ from vit_demo.model.config import ViTConfig
 from vit_demo.model.resample import num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
+from vit_demo.trace.output_projection import NO_PROJECTION, scaled_weight
 from vit_demo.trace.running import in_eval, in_this_thread, keep_order, parameters_of, running_in
 from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
 from vit_demo.trace.trace import Trace
-
-SCALES = ("ls1", "layer_scale1", "gamma_1", "lambda_1")
-"""Names that timm and transformers give the scale of the attention branch (Touvron et al., 2021)."""
 
 
 class PassOptions(TypedDict, total=False):
@@ -151,21 +149,16 @@ class TracedViT(nn.Module):
             ``[H, d, D]``.
 
         Raises:
-            PresetError: If no linear map follows the attention of a block.
+            PresetError: If what a block adds is not what one linear map gives.
         """
-        number, projections, heads = range(self.config.depth)[block], self.structure.projections, self.config.num_heads
+        number, projections = range(self.config.depth)[block], self.structure.projections
         if number < len(projections) and projections[number]:
-            weight: Tensor = self.module.get_parameter(projections[number])
+            weight = scaled_weight(self.module, projections[number])
         elif isinstance(self.module, ViT):
             weight = torch.eye(self.config.embed_dim, dtype=torch.float32, device=self.device)
         else:
-            raise PresetError("This network has no output projection after attention, which this method needs.")
-        part = self.blocks[number] if self.config.depth == len(self.blocks) else None
-        for name in SCALES:
-            scale = getattr(part, name, None)
-            for parameter in [scale] if isinstance(scale, Tensor) else scale.parameters() if scale is not None else ():
-                weight = parameter[:, None] * weight
-        return weight.T.unflatten(0, (heads, -1))  # [H * d, D] -> [H, d, D]
+            raise PresetError(NO_PROJECTION)
+        return weight.T.unflatten(0, (self.config.num_heads, -1))  # [H * d, D] -> [H, d, D]
 
     def resized(self, patch_size: int) -> TracedViT:
         """The network with another patch size: one of timm as a copy, by its own resampling (``set_input_size``).
