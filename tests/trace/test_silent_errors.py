@@ -26,6 +26,37 @@ class HeadsFirst(Own.Layer):
         return x + self.out(F.scaled_dot_product_attention(q, k, v).permute(1, 2, 0, 3).flatten(2))
 
 
+class TwoHeadsFirst(Own.Layer):
+    """The same with as many heads as the proof has pictures."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(self.norm(x)).unflatten(2, (3, 2, 12)).permute(2, 3, 0, 1, 4)
+        return x + self.out(F.scaled_dot_product_attention(q, k, v).permute(1, 2, 0, 3).flatten(2))
+
+
+class LearnedQueries(Own.Layer):
+    """A query for each place, whatever token is there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(3, 16, 8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        _, k, v = self.qkv(self.norm(x)).unflatten(2, (3, 3, 8)).permute(2, 0, 3, 1, 4)
+        q = self.queries.expand(len(x), -1, -1, -1)
+        return x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+class OfMaps(Own.Layer):
+    """A block that takes a map of features, not tokens."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm(x.flatten(2).mT)
+        q, k, v = self.qkv(y).unflatten(2, (3, 3, 8)).permute(2, 0, 3, 1, 4)
+        added = self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        return x + added.mT.unflatten(2, x.shape[2:])
+
+
 class BetweenChannels(Own.Layer):
     """Attention between channels, of which a head has as many as there are tokens."""
 
@@ -92,6 +123,46 @@ class WithLayers(Own):
         self.layers = nn.ModuleList([layer() for _ in range(3)])
 
 
+class WithMaps(Own):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([OfMaps() for _ in range(3)])
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.stem(images)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(x.mean((2, 3)))
+
+
+class TwoLists(WithLayers):
+    """A list of attentions, which return what is added, beside one of MLPs."""
+
+    def __init__(self) -> None:
+        super().__init__(Branch)
+        self.mlps = nn.ModuleList([nn.Sequential(nn.Linear(24, 24), nn.GELU()) for _ in range(3)])
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.stem(images).flatten(2).transpose(1, 2) + self.place
+        for layer, mlp in zip(self.layers, self.mlps, strict=True):
+            x = x + layer(x)
+            x = x + mlp(x)
+        return self.head(x.mean(1))
+
+
+class Branch(Own.Layer):
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(self.norm(x)).unflatten(2, (3, 3, 8)).permute(2, 0, 3, 1, 4)
+        return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+class OneAtATime(Own):
+    def forward(self, images: Tensor) -> Tensor:
+        if len(images) > 1:
+            raise IndexError("one at a time")
+        return super().forward(images)
+
+
 class WithClassToken(WithLayers):
     def __init__(self, layer: type[nn.Module]) -> None:
         super().__init__(layer)
@@ -119,6 +190,11 @@ class Serpentine(Own):
 
 WRONG: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "a batch that is taken for heads": (lambda: WithLayers(HeadsFirst), "not softmax"),
+    "two heads that are taken for a batch": (lambda: WithLayers(TwoHeadsFirst), "not softmax"),
+    "queries that are not of tokens": (lambda: WithLayers(LearnedQueries), "not between its tokens"),
+    "blocks that take maps": (WithMaps, "tokens of this network were not found"),
+    "attentions in one list, MLPs in another": (TwoLists, "put both in a module"),
+    "pictures one at a time": (OneAtATime, "cannot be traced .IndexError: one at a time"),
     "attention between channels": (lambda: WithLayers(BetweenChannels), "not between its tokens"),
     "a convolution between tokens": (lambda: WithLayers(Between), "something else mixes"),
     "a class token added to the patches": (lambda: WithClassToken(ClassIntoPatches), "something else mixes"),
@@ -164,3 +240,11 @@ def test_weights_that_change_are_proved_again():
         module.gate.fill_(1)
     with pytest.raises(PresetError, match="something else mixes"):
         adapt(module, 32)
+
+
+def test_a_network_that_no_longer_attends_is_refused(images):
+    module = own()
+    network = adapt(module, 32)
+    module.forward = lambda images: torch.zeros(len(images), 5)
+    with pytest.raises(PresetError, match="No attention was seen"):
+        network(images, Trace())

@@ -24,6 +24,7 @@ Spelling = Callable[[Tensor, Tensor, Tensor], Tensor]
 SCALE = 8**-0.5
 HEADS = torch.tensor([0.5, 1.0, 2.0])[:, None, None]
 MASK = torch.zeros(16, 16).masked_fill(torch.arange(16)[:, None] < torch.arange(16)[None] - 9, float("-inf"))
+CAUSAL = torch.zeros(16, 16).masked_fill(~torch.ones(16, 16, dtype=torch.bool).tril(), float("-inf"))
 
 
 def scores(q: Tensor, k: Tensor) -> Tensor:
@@ -50,6 +51,10 @@ def einsum_heads_last(q, k, v):
 
 def einsum_with_ellipsis(q, k, v):
     return torch.einsum("...qk,...kd->...qd", scores(q, k).softmax(-1), v).transpose(1, 2)
+
+
+def einsum_without_an_arrow(q, k, v):
+    return torch.einsum("...qk,...kd", scores(q, k).softmax(-1), v).permute(0, 3, 1, 2)
 
 
 def einsum_of_merged_heads(q, k, v):
@@ -110,11 +115,24 @@ def fused_with_merged_heads(q, k, v):
     return F.scaled_dot_product_attention(q, k, v).unflatten(0, (-1, 3)).transpose(1, 2)
 
 
+def fused_softmax_of_minus_infinity(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, MASK.to(q)).transpose(1, 2)
+
+
+def fused_softmax_of_what_is_true(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=MASK == 0).transpose(1, 2)
+
+
+def fused_and_causal(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+
+
 SPELLINGS: list[Spelling] = [
     einsum_to_tokens, einsum_all_in_tokens, einsum_values_first, einsum_heads_last, einsum_with_ellipsis,
-    einsum_of_merged_heads, bmm_of_merged_heads, bmm_after_a_view, keyword_arguments, transposed,
-    softmax_over_queries_axis_first, a_factor_for_all, a_factor_for_each_head, casts_and_dropout,
+    einsum_without_an_arrow, einsum_of_merged_heads, bmm_of_merged_heads, bmm_after_a_view, keyword_arguments,
+    transposed, softmax_over_queries_axis_first, a_factor_for_all, a_factor_for_each_head, casts_and_dropout,
     a_softmax_of_minus_infinity, a_softmax_of_the_lowest_number, fused_with_merged_heads,
+    fused_softmax_of_minus_infinity, fused_softmax_of_what_is_true, fused_and_causal,
 ]  # fmt: skip
 
 
@@ -178,10 +196,11 @@ def explicit(network: Network, images: Tensor) -> tuple[Tensor, list[Tensor]]:
     copied, matrices = copy.deepcopy(network).double(), list[Tensor]()
 
     def full(layer: Layer) -> Spelling:
-        masked = "softmax_of" in layer.spelling.__name__
+        name = layer.spelling.__name__
+        mask = MASK if "softmax_of" in name else CAUSAL if "causal" in name else torch.zeros(16, 16)
 
         def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            values = torch.einsum("bhqd,bhkd->bhqk", q, k) / 8**0.5 + (MASK.double() if masked else 0)
+            values = torch.einsum("bhqd,bhkd->bhqk", q, k) / 8**0.5 + mask.double()
             matrix = values.exp() / values.exp().sum(-1, keepdim=True)
             matrices.append(matrix)
             return torch.einsum("bhqk,bhkd->bhqd", matrix, v).transpose(1, 2)
@@ -222,7 +241,7 @@ def test_each_spelling_gives_the_maps_of_explicit_matrices(spelling, every, imag
 
 
 @pytest.mark.parametrize(
-    "spelling", [s for s in SPELLINGS if "factor" not in s.__name__ and "softmax_of" not in s.__name__]
+    "spelling", [s for s in SPELLINGS if not any(word in s.__name__ for word in ("factor", "softmax_of", "causal"))]
 )
 def test_attnlrp_does_not_depend_on_the_spelling(spelling, images):
     expected = attnlrp(adapt(make(lambda *qkv: F.scaled_dot_product_attention(*qkv).transpose(1, 2)), 32), images, 3)
