@@ -31,6 +31,7 @@ from PIL import Image
 
 from benchmarks.load import Record, Visitor, drawings, loaded_server
 from benchmarks.server import Server
+from vit_demo.images.reading import MAX_DRAWING_SIDE
 from vit_demo.web.requests.payload import data_url
 
 VISITOR = {"X-Forwarded-For": "198.51.100.1"}
@@ -57,9 +58,9 @@ def slow_jpeg() -> bytes:
 
 
 def large_drawing() -> str:
-    """A drawing of 2,048 x 2,048 pixels."""
-    lines = np.full((2048, 2048), 255, np.uint8)
-    lines[::9, :1000] = 0
+    """A drawing of as many pixels as are accepted."""
+    lines = np.full((MAX_DRAWING_SIDE, MAX_DRAWING_SIDE), 255, np.uint8)
+    lines[::9, :500] = 0
     return data_url(Image.fromarray(lines).convert("RGB"), lossless=True)
 
 
