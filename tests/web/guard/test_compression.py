@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import AsyncIterator, Callable
 
 import brotli
@@ -39,11 +40,18 @@ async def data(_: Request) -> Response:
     return JSONResponse([TEXT])
 
 
+SCRIPT = "\n".join(f"export const v{n} = {n * n % 9973} + {n % 17};" for n in range(3000))
+
+
+async def script(_: Request) -> Response:
+    return Response(SCRIPT, media_type="text/javascript")
+
+
 @pytest.fixture
 def client() -> TestClient:
     rendered.clear()
     app = Starlette(routes=[Route(path, page) for path in ("/", "/other", "/config", "/gradio_api/info")])
-    app.router.routes.append(Route("/data", data))
+    app.router.routes += [Route("/data", data), Route("/assets/index-12345678.js", script)]
     return TestClient(Compression(app), headers={"accept-encoding": "identity"})
 
 
@@ -104,3 +112,17 @@ def test_what_is_not_in_the_cache_has_a_pace_of_its_own(client: TestClient, monk
         visit("c", "203.0.113.1")
     visit("a", "203.0.113.1")
     visit("c", "203.0.113.2")
+
+
+def test_scripts_are_smaller_for_the_next_visitors(client: TestClient) -> None:
+    def transferred() -> int:
+        response = client.get("/assets/index-12345678.js", headers={"accept-encoding": "br"})
+        assert response.text == SCRIPT
+        return int(response.headers["content-length"])
+
+    with client:  # one event loop for all requests
+        first, until = transferred(), time.monotonic() + 30
+        assert first == len(brotli.compress(SCRIPT.encode(), quality=compression.LEVELS["br"]))
+        while (found := transferred()) == first and time.monotonic() < until:
+            time.sleep(0.05)
+    assert found == len(brotli.compress(SCRIPT.encode(), quality=11)) < first

@@ -2,7 +2,12 @@
 
 import asyncio
 import gzip
+import os
 import re
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import brotli
@@ -28,6 +33,9 @@ RENDERED_PER_SECOND, RENDERED_AT_ONCE = 2, 20
 LEVELS = {"br": 8, "gzip": 6}
 """Compression levels, the preferred encoding first. They are moderate: the first visitor waits for dozens of files."""
 
+LATER_LEVEL = 11
+"""Level of brotli at which scripts and style sheets are compressed again, for the next visitors."""
+
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
 """Files of Gradio and of ``frontend.modules`` whose address contains a hash of their content."""
 
@@ -47,6 +55,16 @@ def compress(content: bytes, encoding: str) -> bytes:
     """Compresses with an encoding of ``LEVELS``."""
     level = LEVELS[encoding]
     return brotli.compress(content, quality=level) if encoding == "br" else gzip.compress(content, level, mtime=0)
+
+
+def _smallest(content: bytes) -> bytes:
+    return brotli.compress(brotli.decompress(content), quality=LATER_LEVEL)
+
+
+def _lower_priority() -> None:
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
 
 
 def accepted_encoding(headers: Headers) -> str | None:
@@ -75,6 +93,8 @@ class Compression:
         self._assets: ByteCache[Reply] = ByteCache(ASSET_CACHE_BYTES, lambda kept: len(kept[1]))
         self._rendered: ByteCache[Reply] = ByteCache(RENDERED_CACHE_BYTES, lambda kept: len(kept[1]))
         self._pace = Pace(RENDERED_PER_SECOND, RENDERED_AT_ONCE)
+        self._later = ThreadPoolExecutor(1, "compression", _lower_priority)
+        self._tasks = set[asyncio.Task[None]]()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles a request; ``RequestRefused`` if an address has too much rendered anew."""
@@ -93,9 +113,21 @@ class Compression:
             reply = await self._fetch(scope, receive, encoding, is_asset)
             if _is_for_everyone(reply[0]):
                 cache.put(key, reply)
+                if is_asset and encoding == "br":
+                    self._tasks.add(task := asyncio.create_task(self._compress_again(key, reply)))
+                    task.add_done_callback(self._tasks.discard)
         start, body = reply
         await send({**start, "headers": list(start["headers"])})
         await send({"type": "http.response.body", "body": body})
+
+    async def _compress_again(self, key: tuple[str | None, ...], reply: Reply) -> None:
+        """Puts a smaller reply into the cache in place of one that is compressed quickly."""
+        start, content = reply
+        headers = MutableHeaders(raw=list(start["headers"]))
+        if headers.get("content-encoding") == "br":
+            work = asyncio.get_running_loop().run_in_executor(self._later, _smallest, content)
+            headers["content-length"] = str(len(content := await work))
+            self._assets.put(key, ({**start, "headers": headers.raw}, content))
 
     async def _fetch(self, scope: Scope, receive: Receive, encoding: str | None, is_asset: bool) -> Reply:
         """The whole response of the application, compressed."""
