@@ -25,14 +25,20 @@ from vit_demo.errors import (
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
-    from vit_demo import methods
+    from vit_demo.cli.report import report
     from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.exploration import Exploration
     from vit_demo.inference.explore import explore, explore_batch
+    from vit_demo.inference.saved import load_result, table
+    from vit_demo.methods import Method
     from vit_demo.model import ViT
     from vit_demo.service.engine import Engine
     from vit_demo.trace import Trace, TracedViT
     from vit_demo.weights import Preset
+
+    def methods() -> dict[str, Method]:
+        """Every registered method by name; at run time the package ``vit_demo.methods``, which can be called."""
+
 
 __all__ = [
     "BusyError",
@@ -51,8 +57,11 @@ __all__ = [
     "explore",
     "explore_batch",
     "load",
+    "load_result",
     "methods",
     "presets",
+    "report",
+    "table",
 ]
 
 _HOMES = {
@@ -63,6 +72,9 @@ _HOMES = {
     "Trace": "vit_demo.trace",
     "explore": "vit_demo.inference.explore",
     "explore_batch": "vit_demo.inference.explore",
+    "load_result": "vit_demo.inference.saved",
+    "report": "vit_demo.cli.report",
+    "table": "vit_demo.inference.saved",
 }
 """Where the names live that are imported on first use."""
 
@@ -104,6 +116,7 @@ def load(preset: "str | os.PathLike[str]", patch_size: int | None = None, device
 
 # Here, because this file is above all layers: a result must not import the package that shows it.
 inference.notebook_html = lambda result: import_module("vit_demo.web.notebook").to_html(result)
+inference.result_page = lambda result: import_module("vit_demo.web.notebook").document(result)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
+from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import InputError, PresetError
 
 if TYPE_CHECKING:
     import torch
+
+MOST_NAMES = 2000
+"""Names that one is compared with, which takes some milliseconds."""
 
 
 def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
@@ -26,6 +32,13 @@ def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
         least = "" if lowest is None else f" from {lowest}"
         raise InputError(f"{name} must be a whole number{least}, not {value!r}.")
     return number
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """For an error about an unknown name: the known one that is most like it, or an empty text."""
+    is_text = isinstance(name, str) and len(name) < 100
+    found = difflib.get_close_matches(name, islice(known, MOST_NAMES), 1) if is_text else []
+    return f" (did you mean {found[0]!r}?)" if found else ""
 
 
 def find_device(name: str | torch.device) -> torch.device:

@@ -87,8 +87,9 @@ def test_json_holds_the_true_values_of_every_registered_method(seven, capsys, tm
     assert list(found["maps"]) == every
     for name, method in vit_demo.methods().items():
         values = np.float32(found["maps"][name]["values"])
-        assert np.array_equal(values, expected.heatmap(name, "1")), "to the last bit"
-        assert found["maps"][name]["label"] == ("1" if method.class_specific else None)
+        label = "1" if method.class_specific else None
+        assert np.array_equal(values, expected.heatmap(name, label)), "to the last bit"
+        assert found["maps"][name]["label"] == label
     assert found["files"] == [] and not (tmp_path / "out").exists(), "no pictures unless --out is given"
 
 

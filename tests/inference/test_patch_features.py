@@ -15,6 +15,8 @@ from vit_demo.inference import patch_features
 from vit_demo.inference.cache import ByteCache
 from vit_demo.web.catalog.example_digits import example_picture
 
+from ..trace.networks import own
+
 
 @pytest.fixture(scope="module")
 def three():
@@ -189,3 +191,41 @@ def test_tokens_of_another_precision_or_device_are_not_those_of_the_cache(three,
     whole = patch_features.patch_tokens(three)
     np.testing.assert_array_equal(other.tokens(), 2 * first)
     np.testing.assert_array_equal(three.tokens(), first)
+
+
+def test_tokens_without_the_norm_are_those_between_the_blocks():
+    timm = pytest.importorskip("timm")
+    torch.manual_seed(0)
+    module = timm.models.VisionTransformer(
+        32, 8, num_classes=5, embed_dim=24, depth=3, num_heads=3, reg_tokens=2
+    ).eval()
+    pixels = torch.randn(3, 32, 32)
+    ex = vit_demo.explore(pixels, module)
+    with torch.no_grad():
+        _, found = module.forward_intermediates(pixels[None], norm=False, output_fmt="NLC", return_prefix_tokens=True)
+        for block, (patches, prefix) in enumerate(found):
+            whole = torch.cat([prefix, patches], 1)
+            for norm in (False, True):
+                expected = (module.norm(whole) if norm else whole)[0].numpy()
+                np.testing.assert_allclose(ex.tokens(block, norm=norm, prefix=True), expected, atol=1e-5)
+                np.testing.assert_allclose(ex.tokens(block, norm=norm), expected[3:], atol=1e-5)
+    dropped = ex.drop_patches([(0, 0)])
+    assert dropped.tokens(norm=False, prefix=True).shape == (3 + 15, 24)
+
+
+def test_the_gradient_is_that_of_finite_differences():
+    module = own().double()
+    pixels = torch.randn(3, 32, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    ex = vit_demo.explore(pixels, module)
+    gradient, other = ex.gradient("2"), ex.gradient("2", against="4")
+    assert gradient.shape == (3, 32, 32)
+    start = ex.pixels.double()
+    for place in [(0, 3, 4), (2, 17, 30)]:
+        step = torch.zeros_like(start)
+        step[(0, *place)] = 1e-4
+        with torch.no_grad():
+            change = (module(start + step) - module(start - step))[0] / 2e-4
+        assert gradient[place] == pytest.approx(float(change[2]), rel=1e-3, abs=1e-7)
+        assert other[place] == pytest.approx(float(change[2] - change[4]), rel=1e-3, abs=1e-7)
+    with pytest.raises(vit_demo.LabelError):
+        ex.gradient("9")

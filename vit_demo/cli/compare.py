@@ -74,9 +74,8 @@ def run(options: argparse.Namespace) -> None:
             maps.append([])
             for method in methods:
                 progress = output.map_progress(bar, f"{name}, {size} px", first + len(maps[-1]))
-                maps[-1].append(
-                    result.heatmap(method.name, options.label, progress, against=parser.against(options, method))
-                )
+                label, against = parser.classes(options, method)
+                maps[-1].append(result.heatmap(method.name, label, progress, against=against))
     path = options.out / f"{picture.stem}-compare.png"
     output.write_file(path, _sheet(results, methods, maps))
     if options.json:

@@ -72,8 +72,8 @@ def run(options: argparse.Namespace) -> bool:
             maps = list[ExplainedMap]()
             for method, chosen in zip(methods, choices, strict=True):
                 progress = output.map_progress(bar, picture.name, number * len(methods) + len(maps))
-                other = parser.against(options, method)
-                values = result.heatmap(method.name, options.label, progress, against=other, **chosen)
+                named, other = parser.classes(options, method)
+                values = result.heatmap(method.name, named, progress, against=other, **chosen)
                 maps.append(ExplainedMap(method, chosen, values, other))
             explained = Explained(picture, result, maps, label)
             paths = write_pictures(explained, out, options.query) if out is not None else []

@@ -102,9 +102,10 @@ def chosen_methods(options: argparse.Namespace) -> list[Method]:
     return methods
 
 
-def against(options: argparse.Namespace, method: Method) -> str | None:
-    """The class that a map compares, if its method does."""
-    return options.against if method.compares_classes else None
+def classes(options: argparse.Namespace, method: Method) -> tuple[str | None, str | None]:
+    """The class of a map and the one it is compared with, as far as its method depends on them."""
+    label = options.label if method.class_specific else None
+    return label, options.against if method.compares_classes else None
 
 
 def add_map_options(command: argparse.ArgumentParser) -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 import io
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Template
 
+from vit_demo.cli import output
+from vit_demo.cli.pictures import Explained, ExplainedMap, Picture
+from vit_demo.defaults import DEFAULT_METHOD
 from vit_demo.scores import as_text
 from vit_demo.version import __version__
 
 if TYPE_CHECKING:
     from PIL import Image
 
-    from vit_demo.cli.pictures import Explained
+    from vit_demo.inference.exploration import Exploration
 
 PICTURE_SIDE = 224
 """Longest side of a picture in the report, in CSS pixels; the files have up to twice as many."""
@@ -67,6 +72,44 @@ class Report:
             pictures=self._pictures,
             version=__version__,
         )
+
+
+def report(
+    explorations: Iterable[Exploration] | Mapping[str, Exploration],
+    path: str | os.PathLike[str],
+    methods: Sequence[str] = (DEFAULT_METHOD,),
+    label: str | int | None = None,
+) -> None:
+    """Writes one HTML file with the predictions and maps of some results, as ``vit-demo explain --html`` does.
+
+    Args:
+        explorations: Results, or results by the name of their picture.
+        path: The file, which is overwritten.
+        methods: Names of the methods whose maps are shown.
+        label: Class of the maps that depend on one; each picture's predicted class for None.
+
+    Raises:
+        InputError: If there is no such method, or the file cannot be written.
+        LabelError: If there is no such class.
+    """
+    from vit_demo.methods import find_method
+
+    found, collected = [find_method(name) for name in methods], Report()
+    for name, result in _named(explorations):
+        maps = [
+            ExplainedMap(method, {}, result.heatmap(method.name, label if method.class_specific else None), None)
+            for method in found
+        ]
+        chosen = result.labels[result.target(label)] if result.labels else None
+        collected.add(Explained(Picture(name, name), result, maps, chosen))
+    output.write_file(Path(path), collected.html().encode(errors="backslashreplace"))
+
+
+def _named(explorations: Iterable[Exploration] | Mapping[str, Exploration]) -> Iterator[tuple[str, Exploration]]:
+    if isinstance(explorations, Mapping):
+        yield from ((str(name), result) for name, result in explorations.items())
+    else:
+        yield from ((f"Picture {number}", result) for number, result in enumerate(explorations, 1))
 
 
 def _figure(picture: Image.Image, alternative: str, title: str, lines: list[str]) -> dict[str, Any]:

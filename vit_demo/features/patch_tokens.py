@@ -76,6 +76,25 @@ def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions])
     return torch.stack([model.forward_head(x) for x in trace.tokens], dim=1).float()
 
 
+@torch.no_grad()
+def block_tokens(
+    model: TracedViT, images: Tensor, depth: int, *, norm: bool = True, **options: Unpack[PassOptions]
+) -> Tensor:
+    """The tokens ``[B, N, D]``, prefix included, after so many blocks. Other arguments as in ``TracedViT.forward``.
+
+    Args:
+        model: In eval mode.
+        images: ``[B, C, height, width]``, normalised.
+        depth: Number of blocks.
+        norm: Whether the final norm is applied, as where the head reads them.
+        **options: As in ``TracedViT.forward``.
+    """
+    trace = Trace(record_tokens=True)
+    model(images, trace, **options)
+    check_tokens(trace)
+    return (model.final_norm(trace.tokens[depth]) if norm else trace.tokens[depth]).float()
+
+
 def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One depth's tokens ``[T, D]``, prefix included, as the fields of ``PatchTokens``."""
     prefix, classes = model.config.num_prefix_tokens, model.config.num_classes

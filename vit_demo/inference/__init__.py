@@ -4,4 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 notebook_html: Callable[[Any], str] | None = None
-"""From a result to HTML for notebooks; the package sets it, because imports go one way and pages are a layer above."""
+result_page: Callable[[Any], str] | None = None
+"""From a result to HTML for notebooks, and to a page of its own; the package sets both, because imports go one way and
+pages are a layer above."""

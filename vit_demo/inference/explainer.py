@@ -21,7 +21,7 @@ from vit_demo.images import ImageSource
 from vit_demo.inference import maps
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import forward_batch, retry_with_less_memory, run_on
+from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_on
 from vit_demo.inference.inputs import Fit, ModelInput, Transform, check_fit, read_input, read_picture
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
@@ -165,6 +165,13 @@ class Explainer:
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
         return maps.maps(network, preset.labels, x, method, targets, against, options)
+
+    def runner(self, pixels: Tensor) -> RunOnModel:
+        """Runs functions on the network for inputs ``[1, C, height, width]`` of a shape, as results need it."""
+        if self._module is None:
+            return _Named(self._preset, self._preset.check_patch_size(self._patch_size), str(self._place))
+        _, network = self._network((pixels.shape[2], pixels.shape[3]), pixels.shape[1])
+        return partial(_run_in_memory, network)
 
     def _prepare_or_name(
         self, index: int, image: ImageSource | Tensor, on_error: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,12 +12,12 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from vit_demo import images, inference, metrics, render
-from vit_demo.defaults import OPACITY, Direction
+from vit_demo import images, inference, metrics
+from vit_demo.defaults import Direction
 from vit_demo.errors import InputError
-from vit_demo.inference import heatmaps, patch_features, sequence, smallest_sets
+from vit_demo.inference import figures, heatmaps, patch_features, saved, sequence, smallest_sets
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
-from vit_demo.inference.inputs import DISPLAY_SIZE, Fit, ModelInput
+from vit_demo.inference.inputs import Fit, ModelInput
 from vit_demo.methods import Progress, find_method
 from vit_demo.scores import as_text, to_scores
 from vit_demo.trace import Trace
@@ -185,11 +184,17 @@ class Exploration:
         return self.heatmap("relevance", label)
 
     heatmap = heatmaps.heatmap
+    gradient = heatmaps.gradient
     attention_maps = heatmaps.attention_maps
     faithfulness = heatmaps.faithfulness
     enough = smallest_sets.enough
     needed = smallest_sets.needed
     target = sequence.class_index
+
+    overlay = figures.overlay
+    side_by_side = figures.side_by_side
+    to_dict = saved.to_dict
+    save = saved.save
 
     # Of the tokens of the patches; one more forward pass.
     tokens = patch_features.tokens
@@ -246,26 +251,6 @@ class Exploration:
         options = heatmaps.comparison(self, find_method(method), target, against)
         return self.run(metrics.randomization, target, method, slow=True, progress=progress, **options)
 
-    def overlay(
-        self, values: NDArray[np.floating], alpha: float = OPACITY, method: str | None = None, *, smooth: bool = False
-    ) -> Image.Image:
-        """A map over the picture, scaled by its largest value for show, as an RGB image at display size.
-
-        Args:
-            values: ``[rows, cols]``; values below 0 get a colour of their own, and NaN none.
-            alpha: Opacity of the strongest patch, in [0, 1].
-            method: Whose map it is; if no value reaches the floor of its unit, the map is faint, as on the page.
-            smooth: Whether neighbouring patches blend; by default each is a square.
-
-        Raises:
-            InputError: If the map has another shape than the grid, or the opacity is not in [0, 1].
-        """
-        values = sequence.as_map(self, values)
-        if not (isinstance(alpha, Real) and 0 <= alpha <= 1):
-            raise InputError(f"The opacity must be a number from 0 to 1, not {alpha!r}.")
-        style = find_method(method).style(self.trace.num_tokens) if method else {}
-        return render.overlay(self.image, values, alpha=alpha, display_size=DISPLAY_SIZE, smooth=smooth, **style)
-
     def __repr__(self) -> str:
         found = "".join(f", {label} {as_text(score, self.preset.scores)}" for label, score in self.top(1))
         return f"<Exploration: {self.preset.name}, patches of {self.patch_size} px, grid {self.grid}{found}>"
@@ -273,6 +258,8 @@ class Exploration:
     def _repr_html_(self) -> str | None:
         """The stage of the page, for notebooks: it reacts to the pointer and needs no server."""
         return inference.notebook_html and inference.notebook_html(self)
+
+    to_html = saved.to_html
 
     @property
     def num_bytes(self) -> int:

@@ -13,6 +13,7 @@ from vit_demo.defaults import DEFAULT_METHOD, IMPROBABLE, NUM_RANDOM_ORDERS, NUM
 from vit_demo.errors import InputError
 from vit_demo.inference.sequence import as_map, other_class, query_token
 from vit_demo.methods import Method, Progress, attention_from, find_method, to_grid
+from vit_demo.methods.targets import input_gradient
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,15 +45,17 @@ def heatmap(
         float32 ``[rows, cols]``, in the method's unit.
 
     Raises:
-        InputError: If there is no such method, it has no such option, or a value is out of range.
+        InputError: If there is no such method, it has no such option, a value is out of range, or a label is given to a
+            method that does not depend on it.
         LabelError: If there is no such class.
     """
     found = find_method(method)
     found.check_options(options)
     integers = [option.name for option in found.options if option.kind == "integer" and option.name in options]
     options |= {name: int(options[name]) for name in integers}  # NumPy's are no seeds for torch
-    # An unknown class is refused even if the map does not depend on it.
-    target = ex.target(label) if found.class_specific or label is not None else None
+    if label is not None and not found.class_specific:
+        raise InputError(f"{method} does not depend on a class: leave the label out, or choose another method.")
+    target = ex.target(label) if found.class_specific else None
     options |= comparison(ex, found, target, against)
     token = query_token(ex, options.get("block", -1), options.get("head"), options.get("query"))
     if found.offers("query"):
@@ -63,6 +66,26 @@ def heatmap(
         options["progress"] = progress
     arguments = (target,) if found.class_specific else ()
     return ex.run(found.function, *arguments, slow=found.is_slow, **options)[0].numpy()
+
+
+def gradient(ex: Exploration, label: Label = None, *, against: Label = None) -> NDArray[np.float32]:
+    """The gradient of a class's logit with respect to the network's input, ``ex.pixels``.
+
+    Args:
+        ex: The result.
+        label: A label or its index; the predicted class for None.
+        against: Another class: the gradient of the difference of both logits.
+
+    Returns:
+        float32 ``[C, height, width]``, in the unit of the logit for one standard deviation of a channel.
+
+    Raises:
+        LabelError: If there is no such class.
+    """
+    target = ex.target(label)
+    other = None if against is None else other_class(ex, target, against)
+    found: NDArray[np.float32] = ex.run(input_gradient, target, other)[0].numpy()
+    return found
 
 
 def comparison(ex: Exploration, method: Method, target: int | None, against: Label) -> dict[str, int]:
@@ -127,8 +150,9 @@ def faithfulness(
     target = ex.target(label)
     steps, seeds = whole_number(steps, "The number of steps", 1), whole_number(seeds, "The number of random orders", 0)
     if isinstance(method, str):
-        compares = against is not None and find_method(method).compares_classes
-        method = ex.heatmap(method, target, against=against if compares else None)
+        found = find_method(method)
+        other = against if found.compares_classes else None
+        method = ex.heatmap(method, target if found.class_specific else None, against=other)
     values = as_map(ex, method)
     if not np.isfinite(values).all():
         raise InputError("A value of this map is not a number: pass a number for each patch.")

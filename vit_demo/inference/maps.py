@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vit_demo.checks import whole_number
+from vit_demo.checks import did_you_mean, whole_number
 from vit_demo.errors import InputError, LabelError
 from vit_demo.methods import find_method
 from vit_demo.methods.chunking import chunk_size
@@ -101,7 +101,8 @@ def _class(labels: Sequence[str], target: Any) -> int:
         return labels.index(target)
     if not isinstance(target, str) and 0 <= (index := whole_number(target, "A class")) < len(labels):
         return index
-    raise LabelError(f"There is no class {target!r}: choose one of the network's {len(labels)} labels.")
+    like = did_you_mean(target, labels)
+    raise LabelError(f"There is no class {target!r}{like}: choose one of the network's {len(labels)} labels.")
 
 
 def _check_places(network: TracedViT, options: dict[str, Any]) -> None:

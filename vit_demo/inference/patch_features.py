@@ -44,12 +44,15 @@ def patch_tokens(ex: Exploration) -> features.PatchTokens:
     return found
 
 
-def tokens(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
-    """The tokens of the patches after a block and the final norm, row by row, without dropped patches.
+def tokens(ex: Exploration, block: int = -1, *, norm: bool = True, prefix: bool = False) -> NDArray[np.float32]:
+    """The tokens of the patches after a block, row by row, without dropped patches.
 
     Args:
         ex: The result.
         block: From 0; negative from the end.
+        norm: Whether the network's final norm is applied, as where the head reads them. Without it they are what timm's
+            ``forward_intermediates(norm=False)`` gives.
+        prefix: Whether the tokens before the patches (class token, registers) come first.
 
     Returns:
         float32 ``[N, D]``.
@@ -57,7 +60,11 @@ def tokens(ex: Exploration, block: int = -1) -> NDArray[np.float32]:
     Raises:
         InputError: If there is no such block.
     """
-    return patch_tokens(ex).tokens[depth_after(ex, block)].numpy()
+    depth = depth_after(ex, block)
+    if norm and not prefix:
+        return patch_tokens(ex).tokens[depth].numpy()
+    found: NDArray[np.float32] = ex.run(features.block_tokens, depth, norm=norm)[0].numpy()
+    return found if prefix else found[ex.trace.num_prefix_tokens :]
 
 
 def depth_after(ex: Exploration, block: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vit_demo.checks import whole_number
+from vit_demo.checks import did_you_mean, whole_number
 from vit_demo.errors import InputError, LabelError
 
 if TYPE_CHECKING:
@@ -97,7 +97,8 @@ def class_index(ex: Exploration, label: Label = None) -> int:
         with suppress(InputError):
             if 0 <= (index := whole_number(label, "A class")) < len(ex.labels):
                 return index
-    raise LabelError(f"{name} has no class {label!r}: choose one of its {len(ex.labels)} labels.")
+    like = did_you_mean(label, ex.labels)
+    raise LabelError(f"{name} has no class {label!r}{like}: choose one of its {len(ex.labels)} labels.")
 
 
 def other_class(ex: Exploration, target: int | None, against: Label) -> int:

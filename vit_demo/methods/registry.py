@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 import torch
 from torch import Tensor
 
+from vit_demo.checks import did_you_mean
 from vit_demo.defaults import DIRECTIONS
 from vit_demo.errors import InputError
 from vit_demo.methods.units import Floor, floor_of
@@ -248,7 +249,9 @@ def find_method(name: str) -> Method:
     """
     name = RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in METHODS:
-        raise InputError(f"There is no method {name!r}: choose one of {', '.join(METHODS)}.")
+        raise InputError(
+            f"There is no method {name!r}{did_you_mean(name, METHODS)}: choose one of {', '.join(METHODS)}."
+        )
     return METHODS[name]
 
 

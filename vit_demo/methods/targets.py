@@ -41,6 +41,23 @@ def _logits_of(logits: Tensor, classes: Any) -> Tensor:
     return logits.gather(1, index[:, None])[:, 0]
 
 
+def input_gradient(
+    model: TracedViT, images: Tensor, target: Target = None, against: Target = None, **options: Unpack[PassOptions]
+) -> Tensor:
+    """The gradient of a class's logit with respect to the input (Simonyan et al., 2013, https://arxiv.org/abs/1312.6034).
+
+    Parameters as in ``vit_demo.methods``.
+
+    Returns:
+        ``[B, C, height, width]`` float32.
+    """
+    with torch.enable_grad():
+        x = images.detach().clone().requires_grad_()
+        score = class_scores(model(x, **options), target, against).sum()
+        (gradient,) = torch.autograd.grad(score, x)
+    return gradient.float()
+
+
 def pooling_weights(model: TracedViT, trace: Trace) -> Tensor:
     """The share ``[N]`` or ``[B, N]`` that each token has in the vector that the head reads; they sum to 1."""
     if trace.pooling is not None:

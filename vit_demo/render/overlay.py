@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vit_demo.defaults import OPACITY
+from vit_demo.errors import InputError
 from vit_demo.render.colours import BLACK_OF_INK, WHITE_OF_PAPER, heat_colours, scale_end
 
 
@@ -17,6 +18,8 @@ def overlay(
     signed: bool | None = None,
     floor: float = 0.0,
     smooth: bool = False,
+    cmap: str | None = None,
+    box: tuple[float, float, float, float] | None = None,
 ) -> Image.Image:
     """Lays a map over a picture; patches with a stronger value are painted more strongly.
 
@@ -28,6 +31,11 @@ def overlay(
         signed: Whether values below 0 have a colour of their own; by default, whether there are any.
         floor: The scale ends there if no value is larger, so that a map without meaningful values is faint.
         smooth: Whether neighbouring patches blend. By default each is a square, because it has one value.
+        cmap: Name of a colour map of matplotlib; ours for None.
+        box: Left, top, right and bottom edge of the map, as shares of the picture's sides; the whole picture for None.
+
+    Raises:
+        InputError: If there is no such colour map.
     """
     scale = display_size / max(image.size)
     size = (round(image.width * scale), round(image.height * scale))
@@ -38,11 +46,26 @@ def overlay(
     is_finite = np.isfinite(values)
     values = np.where(is_finite, values, 0)
     signed = bool(values.min(initial=0) < 0) if signed is None else signed
-    heat = heat_colours(values / scale_end(values, floor), alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]
+    shares = values / scale_end(values, floor)  # [rows, cols]
+    heat = heat_colours(shares, alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]
+    if cmap is not None:
+        heat[..., :3] = _of_matplotlib(cmap, (shares + 1) / 2 if signed else shares)
     heat[..., 3] *= is_finite
+    left, top, right, bottom = (round(edge * side) for edge, side in zip(box or (0, 0, 1, 1), size * 2, strict=True))
+    size = max(1, right - left), max(1, bottom - top)
     colours = Image.fromarray(heat[..., :3].round().astype(np.uint8)).resize(size, map_filter)
     mask = Image.fromarray((255 * heat[..., 3]).round().astype(np.uint8)).resize(size, map_filter)
-    return Image.composite(colours, picture, mask)
+    picture.paste(colours, (left, top), mask)
+    return picture
+
+
+def _of_matplotlib(name: str, shares: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Red, green and blue, from 0 to 255, of values in [0, 1]."""
+    from matplotlib import colormaps  # here, because importing it takes long
+
+    if name not in colormaps:
+        raise InputError(f"There is no colour map {name!r}: choose one of matplotlib's, such as viridis.")
+    return 255 * np.asarray(colormaps[name](shares))[..., :3]
 
 
 def ink_on_paper(image: Image.Image) -> Image.Image:

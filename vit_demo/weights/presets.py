@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vit_demo.checks import did_you_mean
 from vit_demo.defaults import DIGITS_PRESET, PHOTOS_PRESET
 from vit_demo.errors import PresetError
 from vit_demo.model import ViTConfig
@@ -116,4 +117,6 @@ def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = 
         return custom_preset(name, progress, trusted=trusted)
     known = ", ".join(PRESETS)
     other = "a repository of the Hub as org/name" + (", or a folder" if trusted else "")
-    raise PresetError(f"There is no preset {quote(name)}: choose one of {known}, or give {other}.")
+    raise PresetError(
+        f"There is no preset {quote(name)}{did_you_mean(name, PRESETS)}: choose one of {known}, or give {other}."
+    )

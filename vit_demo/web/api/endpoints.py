@@ -92,7 +92,14 @@ def requested_map(
     query = None if (row, col) == (-1, -1) else (row, col)
     options: dict[str, Any] = {"block": block, "head": None if head == -1 else head, "query": query}
     offered = {name: value for name, value in options.items() if find_method(method).offers(name)}
-    return result.heatmap(method, label, against=against, **offered)
+    return _values(result, method, label, against=against, **offered)
+
+
+def _values(result: Exploration, method: str, label: str | None, **options: Any) -> NDArray[np.float32]:
+    """A map; a class is ignored by methods that do not depend on it, but must be one."""
+    if label:
+        result.target(label)
+    return result.heatmap(method, label if find_method(method).class_specific else None, **options)
 
 
 @endpoint(like=requested_map)
@@ -130,7 +137,7 @@ def explain_image(
         over the picture as an image. "labels" are all classes that the model knows, if at most 100, because it takes
         anything else for one of them, sometimes with high confidence.
     """
-    values = result.heatmap(method, label)
+    values = _values(result, method, label)
     explained = label or _first(result)
     numbers: schemas.ExplainedImage = {**_predicted(result), **_heatmap(method, values), "explained": explained}
     return numbers, result.overlay(values, method=method)

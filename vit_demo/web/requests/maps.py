@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vit_demo import methods
 from vit_demo.defaults import DIRECTIONS
 from vit_demo.errors import InputError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.exploration import Exploration
+from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine
 from vit_demo.web.requests import parse
 from vit_demo.weights import Preset
@@ -51,7 +51,7 @@ class MapRequest:
     def parse(cls, fields: Json) -> MapRequest:
         """Checks the fields of a request; ``InputError`` if one is not valid."""
         method = parse.short_string(fields.get("method"), "method")
-        methods.find_method(method)
+        find_method(method)
         block, head = (parse.optional_integer(fields, name, -1) for name in ("block", "head"))
         direction = fields.get("direction", "from")
         if direction not in DIRECTIONS:
@@ -69,20 +69,20 @@ class MapRequest:
     @property
     def is_slow(self) -> bool:
         """Whether it takes many passes."""
-        return methods.find_method(self.method).is_slow
+        return find_method(self.method).is_slow
 
     def options(self, result: Exploration) -> dict[str, Any]:
         """The options of ``Exploration.heatmap``: those that the method has."""
         query = None if self.query is None else divmod(self.query, result.grid[1])
         options = {"block": self.block, "head": self.head, "query": query, "direction": self.direction}
-        method = methods.find_method(self.method)
+        method = find_method(self.method)
         options = {name: value for name, value in options.items() if method.offers(name)}
         return options | ({"label": self.label, "against": self.compared} if method.class_specific else {})
 
     @property
     def compared(self) -> int | None:
         """The class that ``label`` is compared with, if the method compares two."""
-        return self.against if methods.find_method(self.method).compares_classes else None
+        return self.against if find_method(self.method).compares_classes else None
 
 
 @dataclass(frozen=True)

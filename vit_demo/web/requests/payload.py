@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from vit_demo import methods
 from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.sequence import check_block
+from vit_demo.methods import logsumexp
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights.limits import num_operations
 
@@ -194,8 +194,8 @@ def block_payload(result: Exploration, block: int) -> TracePayload:
     scale = q.shape[-1] ** 0.5
     q = (q / scale).half()
     # From the rounded numbers that the browser gets, so that its rows sum to 1.
-    logsumexp = methods.logsumexp(q.float() * scale, k)
-    return {"q": _encoded(q), "k": _encoded(k), "logsumexp": _encoded(logsumexp)}
+    log_sums = logsumexp(q.float() * scale, k)
+    return {"q": _encoded(q), "k": _encoded(k), "logsumexp": _encoded(log_sums)}
 
 
 def _encoded(tensor: Tensor) -> str:
