@@ -34,8 +34,8 @@ MAX_WAIT_SECONDS = 20.0
 MAX_DRAWING_CHARACTERS = 1_000_000
 """Length of a drawing's data URL; the pad sends a PNG of a few hundred pixels per side."""
 
-MAX_DRAWING_SIDE = 1024
-"""Longest side of a drawing's canvas, in pixels; the pad's has 280."""
+MAX_DRAWING_SIDE = 560
+"""Longest side of a drawing's canvas, in pixels: twice that of the pad."""
 
 MAX_DRAWING_CHUNKS = 1000
 """Chunks of this PNG; browsers write at most a few for every 10 kB, and each takes Pillow as long as many bytes."""

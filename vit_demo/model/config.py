@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 Pool = Literal["cls", "mean", "all", "cls+mean", "cls+next"]
-PosEmbed = Literal["learned", "sincos"]
+PosEmbed = Literal["learned", "sincos", "none"]
 Projection = Literal["fused", "per_head"]
 
 _AT_LEAST = {
@@ -33,7 +33,7 @@ class ViTConfig:
             of all tokens, class token and registers included (``"all"``). Twice as wide, side by side: the class token
             and the mean of the patches (``"cls+mean"``), or the class token and the token after it (``"cls+next"``),
             which is how a distilled DeiT lets two heads share the answer.
-        pos_embed: A learned table, or the fixed sine and cosine table of Vaswani et al. (2017).
+        pos_embed: A learned table, the fixed sine and cosine table of Vaswani et al. (2017), or none.
         pos_embed_grid: Side of the *stored* grid of positions; by default ``image_size // patch_size``. A flexible
             model stores a finer one, so that small patches lose nothing.
         pos_embed_prefix: Whether the class token and the registers have positions of their own; the opposite of timm's

@@ -183,10 +183,12 @@ class ViT(nn.Module):
         return F.dropout(x, self.config.dropout, self.training)
 
     def pos_embed_for(self, grid: tuple[int, int]) -> Tensor:
-        """Positions ``[1, rows * cols (+ num_prefix_tokens), D]`` for a grid, resampled or from the formula."""
+        """Positions ``[1, rows * cols (+ num_prefix_tokens), D]`` for a grid, resampled, from the formula, or zeros."""
         if self.pos_embed is None:
-            device = self.patch_embed.proj.weight.device
-            return sincos_pos_embed(self.num_pos_embed_prefix + grid[0] * grid[1], self.config.embed_dim).to(device)
+            length, weight = self.num_pos_embed_prefix + grid[0] * grid[1], self.patch_embed.proj.weight
+            if self.config.pos_embed == "none":
+                return torch.zeros(1, length, self.config.embed_dim, dtype=torch.float32, device=weight.device)
+            return sincos_pos_embed(length, self.config.embed_dim).to(weight.device)
         if grid == (self.config.stored_grid,) * 2:
             return self.pos_embed
         return self.pos_embeds.get(

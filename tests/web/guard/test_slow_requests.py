@@ -222,3 +222,28 @@ def test_connections_of_one_address_have_a_limit(page, connections, monkeypatch)
     time.sleep(0.3)
     assert len([one for one in page.server.server_state.connections if one.address]) == 2
     del opened
+
+
+def test_the_bytes_of_bodies_have_a_pace_that_other_addresses_do_not_share(monkeypatch):
+    monkeypatch.setattr(security, "BODY_BYTES_PER_SECOND", 1000)
+    monkeypatch.setattr(security, "BODY_BYTES_AT_ONCE", 30_000)
+    body, statuses = json.dumps({"data": "x" * 10_000}).encode(), []
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def run():
+        async def app(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def send(message):
+            statuses.append(message.get("status"))
+
+        guard = security.Guard(app, gr.Blocks())
+        for address in (b"203.0.113.1",) * 6 + (b"203.0.113.2",):
+            headers = [(b"host", b"x"), (b"x-forwarded-for", address), (b"content-length", b"%d" % len(body))]
+            scope = {"type": "http", "method": "POST", "path": "/mcp/", "headers": headers, "query_string": b""}
+            await guard(scope, receive, send)
+
+    run_apart(run())
+    assert [status for status in statuses if status] == [200, 200, 200, 429, 429, 429, 200]

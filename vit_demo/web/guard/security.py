@@ -33,6 +33,9 @@ UPLOAD_FILE_BYTES = 50_000
 REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 100, 50
 """Requests with a body that an address may start per second, and at once after a pause."""
 
+BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE = 2_000_000, 8_000_000
+"""Bytes of these bodies, likewise; a drawing of the page has 20 kB. Uploads have a quota of their own."""
+
 FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS = 200, 500, 20.0
 """Requests without a body, likewise, and their longest wait. Opening the page takes about 130 of them."""
 
@@ -101,6 +104,7 @@ class Guard:
         self._checks = EventChecks(page)
         self._uploads = Pace(UPLOAD_QUOTA_BYTES / 3600, UPLOAD_QUOTA_BYTES, 0.001, UPLOAD_LIMIT)
         self._pace = Pace(REQUESTS_PER_SECOND, REQUESTS_AT_ONCE)
+        self._bytes = Pace(BODY_BYTES_PER_SECOND, BODY_BYTES_AT_ONCE)
         self._files = Pace(FILES_PER_SECOND, FILES_AT_ONCE, FILES_WAIT_SECONDS)
         self._arrivals = bodies.Arrivals()
         self._under_way = Counter[str]()
@@ -174,8 +178,11 @@ class Guard:
 
     async def _event(self, scope: Scope, receive: Receive, path: str, address: str) -> Receive:
         """Reads and checks the whole body of a request that is not an upload, before Gradio sees it."""
-        if bodies.content_length(scope) > bodies.MAX_EVENT_BYTES:
+        length = bodies.content_length(scope)
+        if length > bodies.MAX_EVENT_BYTES:
             raise bodies.RequestRefused(413, bodies.TOO_LARGE)
+        if address:
+            await asyncio.sleep(self._bytes.wait(address, length))
         body = await self._arrivals.read(address, receive)
         data = bodies.check_body(body)
         self._checks.check_session(data)

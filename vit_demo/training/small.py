@@ -1,0 +1,241 @@
+"""A small Vision Transformer of digits, trained from random weights while one watches."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from vit_demo.checks import whole_number
+from vit_demo.errors import CheckpointError, InputError
+from vit_demo.images import MNIST_MEAN, MNIST_STD
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.resources import resource_folder
+
+DIGITS_FILE = resource_folder("checkpoints") / "digits.npz"
+"""Digits of MNIST's training part, chosen by ``scripts/quick_digits.py``; first those to train on."""
+NUM_TRAIN, NUM_TEST = 5000, 1000
+BATCH_SIZE = 64
+LEARNING_RATE = 2e-3
+WEIGHT_DECAY = 0.05
+MAX_SHIFT = 2
+"""Pixels by which a training digit is moved at random."""
+WARM_UP = 20
+"""Steps in which the learning rate rises; they also tell how many steps there are in so many seconds."""
+NUM_CHECKS = 20
+"""How often, in a run, the accuracy is measured."""
+DEFAULT_CONFIG = ViTConfig(
+    image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0
+)
+
+
+@dataclass
+class History:
+    """What was seen of a run.
+
+    Attributes:
+        steps: How many it has in all; 0 until that is known.
+        loss: The mean cross-entropy of each step's batch, in nats.
+        accuracy: Pairs of a number of steps and the share of ``NUM_TEST`` digits, never trained on, that are right.
+        seconds: Time so far.
+        seed: Of all random numbers: with as many steps, it gives the same network on the same machine.
+    """
+
+    seed: int
+    steps: int = 0
+    loss: list[float] = field(default_factory=list)
+    accuracy: list[tuple[int, float]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What one may choose beside the network.
+
+    Attributes:
+        seconds: How long it trains, on one core.
+        steps: How many batches of ``BATCH_SIZE`` digits, instead of seconds; None for those that fit into them.
+        learning_rate: The highest; it rises in ``WARM_UP`` steps and falls linearly to 0.
+        num_digits: How many digits to train on, at most ``NUM_TRAIN``.
+        shuffle_labels: Whether the training digits get each other's labels: they can only be learned by heart.
+        seed: Of all random numbers.
+    """
+
+    seconds: float = 30.0
+    steps: int | None = None
+    learning_rate: float = LEARNING_RATE
+    num_digits: int = NUM_TRAIN
+    shuffle_labels: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """``InputError`` for a value that is out of range."""
+        for name, low, high in (("seconds", 0.1, 3600.0), ("learning_rate", 0.0, 1.0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise InputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r:.40}.")
+        if self.steps is not None and whole_number(self.steps, "steps", 1) > 1_000_000:
+            raise InputError("steps must be at most 1,000,000.")
+        if not 10 <= whole_number(self.num_digits, "num_digits") <= NUM_TRAIN:
+            raise InputError(f"num_digits must be from 10 to {NUM_TRAIN}, not {self.num_digits}.")
+        if whole_number(self.seed, "seed", 0) >= 1 << 63 or not isinstance(self.shuffle_labels, bool):
+            raise InputError("seed must be below 2**63, and shuffle_labels True or False.")
+
+
+def train_small(
+    config: ViTConfig = DEFAULT_CONFIG,
+    *,
+    on_step: Callable[[ViT, History], None] | None = None,
+    **choices: float | int | bool | None,
+) -> tuple[ViT, History]:
+    """Trains a Vision Transformer on 5,000 digits of MNIST's training part, from random weights, on one core.
+
+    AdamW on batches of 64 digits, each moved by up to two pixels. ``seconds`` become a number of steps by the time that
+    the first 20 take.
+
+    Args:
+        config: The network: 28 pixels, one channel, ten classes.
+        on_step: Called after each step with the network and what was seen so far; what it raises ends the run.
+        **choices: The fields of ``Choices``: ``seconds`` (30) or ``steps``, ``learning_rate`` (0.002), ``num_digits``
+            (5,000), ``shuffle_labels`` (False), ``seed`` (0).
+
+    Returns:
+        The network in eval mode, and what was seen of the run.
+
+    Raises:
+        InputError: If the network is not for digits, or a choice is out of range.
+        CheckpointError: If the digits are missing.
+
+    Example:
+        >>> model, history = vit_demo.train_small(seconds=10)
+        >>> history.accuracy[-1]
+        (420, 0.83)
+    """
+    if not isinstance(config, ViTConfig) or (config.image_size, config.in_channels, config.num_classes) != (28, 1, 10):
+        raise InputError("A network of digits has image_size=28, in_channels=1 and num_classes=10.")
+    try:
+        chosen = Choices(**choices)  # type: ignore[arg-type]
+    except TypeError as error:
+        known = ", ".join(Choices.__dataclass_fields__)
+        raise InputError(f"There is no such choice: choose some of {known}.") from error
+    with one_thread(), torch.inference_mode(False), torch.enable_grad(), torch.random.fork_rng(devices=[]):
+        return _train(config, chosen, on_step)
+
+
+def _train(config: ViTConfig, chosen: Choices, on_step: Callable[[ViT, History], None] | None) -> tuple[ViT, History]:
+    torch.manual_seed(chosen.seed)
+    digits, labels = quick_digits()
+    train, classes = digits[: chosen.num_digits], labels[: chosen.num_digits]
+    if chosen.shuffle_labels:
+        classes = classes[torch.randperm(len(classes))]
+    model, history = ViT(config), History(chosen.seed)
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    others = [p for p in model.parameters() if p.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=chosen.learning_rate)
+    steps, step, started, order = chosen.steps or 0, 0, time.perf_counter(), torch.empty(0, dtype=torch.long)
+    history.steps = steps
+    while not steps or step < steps:
+        if len(order) < min(BATCH_SIZE, len(train)):
+            order = torch.randperm(len(train))
+        batch, order = order[:BATCH_SIZE], order[BATCH_SIZE:]
+        rate = min((step + 1) / WARM_UP, 1 - step / steps if steps else 1.0)
+        for group in optimiser.param_groups:
+            group["lr"] = chosen.learning_rate * rate
+        model.train()
+        with sdpa_kernel(SDPBackend.MATH):  # on a processor, the backward of the fused kernel is slower
+            loss = F.cross_entropy(model(shift(train[batch])), classes[batch])
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        step += 1
+        history.loss.append(loss.item())
+        history.seconds = time.perf_counter() - started
+        if not steps and step == WARM_UP:
+            steps = history.steps = max(WARM_UP, round(WARM_UP * chosen.seconds / history.seconds))
+        if steps and (step * NUM_CHECKS // steps > (step - 1) * NUM_CHECKS // steps or step == steps):
+            history.accuracy.append((step, accuracy(model)))
+        if on_step is not None:
+            on_step(model, history)
+    return model.eval().requires_grad_(False), history
+
+
+@torch.no_grad()
+def accuracy(model: ViT) -> float:
+    """The share of the ``NUM_TEST`` digits that a network gets right, in [0, 1]."""
+    return float((predictions(model) == quick_digits()[1][NUM_TRAIN:]).float().mean())
+
+
+@torch.no_grad()
+def predictions(model: ViT) -> Tensor:
+    """Its class of each of the ``NUM_TEST`` digits, int64 ``[NUM_TEST]``."""
+    model.eval()
+    return torch.cat([model(part).argmax(1) for part in quick_digits()[0][NUM_TRAIN:].split(250)])
+
+
+@cache
+def quick_digits() -> tuple[Tensor, Tensor]:
+    """The digits of ``DIGITS_FILE``, float32 ``[6000, 1, 28, 28]``, normalised, and their classes, int64 ``[6000]``."""
+    try:
+        with np.load(DIGITS_FILE, allow_pickle=False) as file:
+            images, labels = torch.from_numpy(file["images"]), torch.from_numpy(file["labels"])
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{DIGITS_FILE.name} is missing or damaged: install the package again.") from error
+    return ((images.float() / 255 - MNIST_MEAN) / MNIST_STD)[:, None], labels.long()
+
+
+def shift(digits: Tensor) -> Tensor:
+    """Moves digits ``[B, 1, 28, 28]`` by up to ``MAX_SHIFT`` pixels, each by its own."""
+    count, side = len(digits), digits.shape[-1]
+    padded = F.pad(digits, (MAX_SHIFT,) * 4, value=-MNIST_MEAN / MNIST_STD)
+    top, left = torch.randint(0, 2 * MAX_SHIFT + 1, (2, count, 1))
+    rows, cols = top + torch.arange(side), left + torch.arange(side)  # [B, 28]
+    return padded[torch.arange(count)[:, None, None], 0, rows[:, :, None], cols[:, None]][:, None]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for each product, in this thread: small networks get slower by more, on a busy machine many times."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def save_small(folder: Path, model: ViT, history: History) -> Path:
+    """Writes a network as a folder that ``vit_demo.explore`` takes: one file, whose header holds config and history.
+
+    Args:
+        folder: Is made if it does not exist.
+        model: The network.
+        history: Of its run.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        InputError: If the file cannot be written.
+    """
+    path = folder / "model.safetensors"
+    header = {"format": "vit_demo digits", "config": json.dumps(model.config.to_dict())}
+    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(tensors, path, header | {"history": json.dumps(asdict(history))})
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
+    return path
