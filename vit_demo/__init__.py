@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from vit_demo.model import ViT
     from vit_demo.service.engine import Engine
     from vit_demo.trace import Trace, TracedViT
+    from vit_demo.training.small import train_small
     from vit_demo.weights import Preset
 
     def methods() -> dict[str, Method]:
@@ -62,6 +63,7 @@ __all__ = [
     "presets",
     "report",
     "table",
+    "train_small",
 ]
 
 _HOMES = {
@@ -75,6 +77,7 @@ _HOMES = {
     "load_result": "vit_demo.inference.saved",
     "report": "vit_demo.cli.report",
     "table": "vit_demo.inference.saved",
+    "train_small": "vit_demo.training.small",
 }
 """Where the names live that are imported on first use."""
 

@@ -146,7 +146,8 @@ class Engine:
 
         def work() -> Preset:
             preset = find_preset(name, progress and report_file, trusted=trusted)
-            if preset.source != "bundled" and self._model_key(preset, preset.default_patch_size) not in self._models:
+            is_elsewhere = preset.source in ("hub", "folder")
+            if is_elsewhere and self._model_key(preset, preset.default_patch_size) not in self._models:
                 fetch_files(preset, progress and report_file)
             if preset.source != "folder":  # the files of a folder may change
                 self._prepared.put((name, trusted), preset)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -38,6 +36,8 @@ NUM_CHECKS = 20
 DEFAULT_CONFIG = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0
 )
+
+_seeding = threading.Lock()
 
 
 @dataclass
@@ -96,6 +96,7 @@ class Choices:
 def train_small(
     config: ViTConfig = DEFAULT_CONFIG,
     *,
+    start: ViT | None = None,
     on_step: Callable[[ViT, History], None] | None = None,
     **choices: float | int | bool | None,
 ) -> tuple[ViT, History]:
@@ -106,6 +107,7 @@ def train_small(
 
     Args:
         config: The network: 28 pixels, one channel, ten classes.
+        start: A network of this shape whose weights it starts from; random ones for None.
         on_step: Called after each step with the network and what was seen so far; what it raises ends the run.
         **choices: The fields of ``Choices``: ``seconds`` (30) or ``steps``, ``learning_rate`` (0.002), ``num_digits``
             (5,000), ``shuffle_labels`` (False), ``seed`` (0).
@@ -129,17 +131,28 @@ def train_small(
     except TypeError as error:
         known = ", ".join(Choices.__dataclass_fields__)
         raise InputError(f"There is no such choice: choose some of {known}.") from error
-    with one_thread(), torch.inference_mode(False), torch.enable_grad(), torch.random.fork_rng(devices=[]):
-        return _train(config, chosen, on_step)
+    if start is not None and start.config != config:
+        raise InputError("The network to start from has another shape.")
+    with one_thread(), torch.inference_mode(False), torch.enable_grad():
+        model = random_network(config, chosen.seed)
+        if start is not None:
+            model.load_state_dict(start.state_dict())
+        return _train(model, chosen, on_step)
 
 
-def _train(config: ViTConfig, chosen: Choices, on_step: Callable[[ViT, History], None] | None) -> tuple[ViT, History]:
-    torch.manual_seed(chosen.seed)
+def random_network(config: ViTConfig, seed: int) -> ViT:
+    """A network with random weights, which depend on the seed alone, whatever other threads do."""
+    with _seeding, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return ViT(config)
+
+
+def _train(model: ViT, chosen: Choices, on_step: Callable[[ViT, History], None] | None) -> tuple[ViT, History]:
+    generator, history = torch.Generator().manual_seed(chosen.seed), History(chosen.seed)
     digits, labels = quick_digits()
     train, classes = digits[: chosen.num_digits], labels[: chosen.num_digits]
     if chosen.shuffle_labels:
-        classes = classes[torch.randperm(len(classes))]
-    model, history = ViT(config), History(chosen.seed)
+        classes = classes[torch.randperm(len(classes), generator=generator)]
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
@@ -148,14 +161,14 @@ def _train(config: ViTConfig, chosen: Choices, on_step: Callable[[ViT, History],
     history.steps = steps
     while not steps or step < steps:
         if len(order) < min(BATCH_SIZE, len(train)):
-            order = torch.randperm(len(train))
+            order = torch.randperm(len(train), generator=generator)
         batch, order = order[:BATCH_SIZE], order[BATCH_SIZE:]
         rate = min((step + 1) / WARM_UP, 1 - step / steps if steps else 1.0)
         for group in optimiser.param_groups:
             group["lr"] = chosen.learning_rate * rate
         model.train()
         with sdpa_kernel(SDPBackend.MATH):  # on a processor, the backward of the fused kernel is slower
-            loss = F.cross_entropy(model(shift(train[batch])), classes[batch])
+            loss = F.cross_entropy(model(shift(train[batch], generator)), classes[batch])
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -196,11 +209,11 @@ def quick_digits() -> tuple[Tensor, Tensor]:
     return ((images.float() / 255 - MNIST_MEAN) / MNIST_STD)[:, None], labels.long()
 
 
-def shift(digits: Tensor) -> Tensor:
-    """Moves digits ``[B, 1, 28, 28]`` by up to ``MAX_SHIFT`` pixels, each by its own."""
+def shift(digits: Tensor, generator: torch.Generator) -> Tensor:
+    """Moves each of digits ``[B, 1, 28, 28]`` by up to ``MAX_SHIFT`` pixels."""
     count, side = len(digits), digits.shape[-1]
     padded = F.pad(digits, (MAX_SHIFT,) * 4, value=-MNIST_MEAN / MNIST_STD)
-    top, left = torch.randint(0, 2 * MAX_SHIFT + 1, (2, count, 1))
+    top, left = torch.randint(0, 2 * MAX_SHIFT + 1, (2, count, 1), generator=generator)
     rows, cols = top + torch.arange(side), left + torch.arange(side)  # [B, 28]
     return padded[torch.arange(count)[:, None, None], 0, rows[:, :, None], cols[:, None]][:, None]
 
@@ -214,28 +227,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def save_small(folder: Path, model: ViT, history: History) -> Path:
-    """Writes a network as a folder that ``vit_demo.explore`` takes: one file, whose header holds config and history.
-
-    Args:
-        folder: Is made if it does not exist.
-        model: The network.
-        history: Of its run.
-
-    Returns:
-        The path of the file.
-
-    Raises:
-        InputError: If the file cannot be written.
-    """
-    path = folder / "model.safetensors"
-    header = {"format": "vit_demo digits", "config": json.dumps(model.config.to_dict())}
-    tensors = {name: value.contiguous() for name, value in model.state_dict().items()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(tensors, path, header | {"history": json.dumps(asdict(history))})
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
-    return path

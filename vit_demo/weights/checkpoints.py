@@ -18,6 +18,7 @@ from vit_demo.weights.hub.repository import load_network, load_own, own_network
 from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_metadata, read_tensors, to_finite_float32
+from vit_demo.weights.trained import trained_network
 
 BUNDLED = resource_folder("checkpoints")
 """The folder of the weights that ship with the package."""
@@ -94,6 +95,8 @@ def load_model(preset: Preset, patch_size: int | None = None, folder: Path = BUN
         model, _ = load_checkpoint(path)
         if model.config != preset.config_at(patch_size):
             raise CheckpointError(f"{path.name} holds another network than {preset.name}: download or train it again.")
+    elif preset.source == "trained":
+        model = trained_network(preset.name).model
     else:
         model = load_own(preset)
     model.patch_size = patch_size

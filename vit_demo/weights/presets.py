@@ -110,7 +110,11 @@ def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = 
     """
     if isinstance(name, str) and name in PRESETS:
         return PRESETS[name]
-    # Imported here, because reading a custom model takes torch, and the table does not.
+    # Imported here, because these take torch, and the table does not.
+    from vit_demo.weights.trained import is_trained_name, trained_preset
+
+    if is_trained_name(name):
+        return trained_preset(name)
     from vit_demo.weights.hub.repository import custom_preset, is_custom_name
 
     if isinstance(name, str) and is_custom_name(name, trusted=trusted):

@@ -29,6 +29,7 @@ from vit_demo.weights.hub_presets import offered_patch_sizes
 from vit_demo.weights.imagenet import IMAGENET_LABELS
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
+from vit_demo.weights.trained import folder_preset
 
 CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE = "config.json", "preprocessor_config.json", "model.safetensors"
 
@@ -55,6 +56,8 @@ def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool 
     """
     if trusted and _is_folder(name):
         folder = Path(name).resolve()
+        if (own := folder_preset(name, folder, _stamp(folder))) is not None:
+            return own
         return _with_structure(_outline(name, "folder", str(folder), _stamp(folder), folder, trusted=True), folder)
     return _read_repository(name, progress, trusted)
 
