@@ -40,10 +40,11 @@ POOLS = {
     "files": Pool(workers=2, waiting=32, niceness=10),
     "slow": Pool(workers=2, waiting=16, niceness=15),
     "visitors": Pool(workers=2, waiting=32, niceness=15),
+    "training": Pool(workers=2, waiting=8, niceness=19, threads=1),
     "downloads": Pool(workers=4, waiting=32, niceness=5),
 }
 """One pass of a digits model, of a photo model, or on a picture file that must be decoded first; work of many
-passes, whatever needs a model that a visitor brought, and downloads."""
+passes, whatever needs a model that a visitor brought, training, and downloads."""
 
 SMALL_JOB = 16 << 20
 """Jobs of up to so many bytes are not counted, so that no digit waits for memory."""

@@ -31,7 +31,7 @@ MAX_SHIFT = 2
 """Pixels by which a training digit is moved at random."""
 WARM_UP = 20
 """Steps in which the learning rate rises; they also tell how many steps there are in so many seconds."""
-NUM_CHECKS = 20
+NUM_CHECKS = 10
 """How often, in a run, the accuracy is measured."""
 DEFAULT_CONFIG = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0

@@ -34,6 +34,10 @@ FlexiViT (Beyer et al., 2022, https://arxiv.org/abs/2212.08013) to timm's checkp
 BYTES_PER_PARAMETER = 4
 """The Hub's weights are float32."""
 
+_TO_TRAIN = ViTConfig(
+    image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=64, depth=4, num_heads=4, mlp_ratio=2.0
+)
+"""A small network of digits, which Build trains."""
 _NOTEBOOKS = {
     "ViT-Tiny": VIT_TINY,
     "MNIST from scratch": MNIST_FROM_SCRATCH,
@@ -154,7 +158,7 @@ def patch_size_summary(preset: Preset, patch_size: int) -> str:
 
 
 def starting_points() -> dict[str, Any]:
-    """The networks of four notebooks and of the presets, and the defaults of ``ViTConfig``.
+    """A network to train, those of four notebooks and of the presets, and the defaults of ``ViTConfig``.
 
     Returns:
         ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...]}``, where ``config``
@@ -166,7 +170,8 @@ def starting_points() -> dict[str, Any]:
         for preset in PRESETS.values()
         if not preset.library
     ]
-    return {"defaults": _DEFAULTS, "networks": [*notebooks, *presets]}
+    first = _entry("To train", "A small ViT of digits", _TO_TRAIN, _TO_TRAIN.patch_size)
+    return {"defaults": _DEFAULTS, "networks": [first, *notebooks, *presets]}
 
 
 def _entry(group: str, title: str, config: ViTConfig, patch_size: int) -> dict[str, Any]:

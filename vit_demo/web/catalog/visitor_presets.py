@@ -11,6 +11,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Job
 from vit_demo.web import settings
 from vit_demo.weights import PRESETS, Preset
+from vit_demo.weights.trained import is_trained_name
 
 MAX_NAME_LENGTH = 200
 """Characters of the name of a preset, method or class in a request."""
@@ -22,7 +23,7 @@ def model_name(text: Any) -> str:
     """The name of a preset, or of a repository by its name or URL; ``PresetError`` if the text is neither."""
     if not isinstance(text, str):
         raise PresetError(PROMPT)
-    if text in PRESETS:
+    if text in PRESETS or is_trained_name(text):
         return text
     name = re.sub(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co)/", "", text.strip()[:MAX_NAME_LENGTH]).rstrip("/")
     if not settings.is_allowed_repository(name):

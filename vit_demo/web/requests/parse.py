@@ -28,6 +28,7 @@ from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
 from vit_demo.web.catalog.visitor_presets import MAX_NAME_LENGTH
 from vit_demo.web.guard import uploads
 from vit_demo.weights import PRESETS, Preset
+from vit_demo.weights.trained import is_trained_name
 
 EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
 """The names of the example digits."""
@@ -66,7 +67,7 @@ def optional_integer(fields: dict[str, Any], name: str, lowest: int = 0) -> int 
 def preset_name(value: Any) -> str:
     """The name of a preset or, if custom models are allowed, of a repository; the file system is not accessed."""
     name = short_string(value, "preset")
-    if name not in PRESETS and not settings.is_allowed_repository(name):
+    if name not in PRESETS and not is_trained_name(name) and not settings.is_allowed_repository(name):
         raise PresetError(f"There is no preset {name!r}: see /presets, or give a repository of the Hub as org/name.")
     return name
 

@@ -20,6 +20,7 @@ from vit_demo.web.requests import parse
 from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.maps import MapRequest, RequestedResult
 from vit_demo.web.requests.packing import message_of, pack
+from vit_demo.web.requests.training import handle_training
 from vit_demo.weights import Preset
 
 T = TypeVar("T")
@@ -46,7 +47,8 @@ async def handle(request: Any) -> bytes:
     Args:
         request: ``kind``, one of ``KINDS``, with the ``source`` of the result (see ``payload.source_of``) and the
             fields of that kind; or ``{"kind": "method_docs", "method": ...}``; or ``{"kind": "model", "name": ...}``,
-            which downloads a model if necessary and describes it for the menu; or ``{"kind": "models"}``, the menu.
+            which downloads a model if necessary and describes it for the menu; or ``{"kind": "models"}``, the menu; or
+            ``{"kind": "train", ...}``, see ``handle_training``.
 
     Returns:
         A packed reply: ``{"result": ...}``; ``{"error": message}``, with ``{"retry": False}`` if the same request
@@ -95,6 +97,8 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         return pack({"result": {"html": html}})
     if kind == "models":
         return pack({"result": {"models": menu_entries()}})
+    if kind == "train":
+        return pack({"result": await handle_training(request)})
     if kind == "model":
         name = visitor_presets.model_name(request.get("name"))
         return pack({"result": model_entry(await _find_preset(name), name)})

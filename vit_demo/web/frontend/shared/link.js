@@ -13,6 +13,8 @@ const NOT_IN_IT = english(
 const WIDTHS = Object.values(PENS);
 const REPOSITORY = /^[A-Za-z0-9_][\w.-]{0,95}\/[A-Za-z0-9_][\w.-]{0,95}(@[\w.-]{1,100})?$/;
 
+const TRAINED = /^yours-[\w-]{22}$/; // a network that a visitor has trained
+
 /** The state of a page that was opened without a link. */
 export function firstState({ models, defaults, examples }) {
   const tab = (preset) => ({ preset, patchSize: models.get(preset)?.default_patch_size ?? null });
@@ -91,11 +93,15 @@ export function decodeLink(fragment, page) {
   /** @type {{name: string, patchSize: number | null} | null} */
   let model = null;
   if (known?.task === task && known.on_machine) Object.assign(tab, { preset: wanted, patchSize: sizeOf(known, size) });
-  else if (known ? known.task === task : task === "photos" && page.customModels && REPOSITORY.test(wanted)) {
+  else if (known ? known.task === task : isOwnModel(task, wanted, page)) {
     model = { name: wanted, patchSize: size };
   }
   return { state: { ...state, task, [task]: tab, view: decodeView(fields) }, model };
 }
+
+/** Whether a name that is not on the menu may be that of a model: a trained network, or a repository of the Hub. */
+const isOwnModel = (task, name, { customModels }) =>
+  task === "digits" ? TRAINED.test(name) : customModels && REPOSITORY.test(name);
 
 function decodePicture(fields, task, { examples }) {
   if (fields.get("picture") === "none") return { picture: null };

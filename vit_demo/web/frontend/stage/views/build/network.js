@@ -173,17 +173,21 @@ export const formatShape = (shape) => `[${shape.join(", ")}]`;
 
 // A network as Python code.
 
-/** The code that makes the network: the fields that differ from the defaults of ViTConfig. */
-export function pythonCode(config, patchSize, defaults) {
+/** The call that makes a configuration: with the fields that differ from the defaults of ViTConfig. */
+export function configCode(config, defaults) {
   const changed = Object.entries(config).filter(([name, value]) => value !== defaults[name]);
   const fields = changed.map(([name, value]) => `    ${name}=${literal(value)},\n`).join("");
-  const call = fields ? `ViTConfig(\n${fields})` : "ViTConfig()";
+  return fields ? `ViTConfig(\n${fields})` : "ViTConfig()";
+}
+
+/** The code that makes the network. */
+export function pythonCode(config, patchSize, defaults) {
   const resampled = patchSize === config.patch_size ? "" : `, patch_size=${patchSize}`;
   return [
     "import torch",
     "from vit_demo.model import ViT, ViTConfig",
     "",
-    `config = ${call}`,
+    `config = ${configCode(config, defaults)}`,
     "model = ViT(config).eval()",
     `images = torch.randn(1, ${config.in_channels}, ${config.image_size}, ${config.image_size})`,
     `print(model(images${resampled}).shape)`,

@@ -5,6 +5,7 @@ import { copyText, make, makeOptions, newId, setText, track } from "../../../sha
 import { english, formatCount, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { formatBytes } from "../../format.js";
 import { formatShape, NUMBERS, networkOf, problemOf, pythonCode, stagesOf, totalsOf } from "./network.js";
+import { createTraining, html as trainingHtml } from "./train.js";
 
 export const order = 80;
 
@@ -13,12 +14,13 @@ export const sections = ["build"];
 export const html = `
   <section class="card build">
     <h2>Build a Vision Transformer</h2>
-    <p class="intro">Start from a network you know, change a number, and see what it costs. Nothing is trained here: the
-      counts follow from the shape alone.</p>
+    <p class="intro">Start from a network you know, change a number, and see what it costs. The counts
+      follow from the shape alone. A network for digits can be trained here, and then looked into.</p>
     <div class="columns">
       <form class="fields" autocomplete="off"></form>
       <div class="outcome">
         <dl class="totals"></dl>
+        ${trainingHtml}
         <ol class="stages"></ol>
         <p class="hint">Operations are the multiply-accumulates of one forward pass with one picture, in matrix products and
           convolutions; a count of floating-point operations is twice as large. Attention weights are those of one block in
@@ -39,10 +41,11 @@ const TOTALS = [
   ["attentionBytes", english("Attention weights"), formatBytes],
 ];
 
-export function create(card, { change, startingPoints }) {
+export function create(card, { change, request, startingPoints }) {
   const find = (selector) => card.querySelector(selector);
   const { defaults, networks } = startingPoints;
   const first = { start: networks[0].title, fields: {} };
+  const training = createTraining(find(".train"), { change, request, defaults });
   const form = createForm(find(".fields"), networks, choose);
   const totals = TOTALS.map(([name, title, format]) => {
     const value = make("dd");
@@ -70,6 +73,7 @@ export function create(card, { change, startingPoints }) {
     card.classList.toggle("invalid", Boolean(problem));
     find(".copy").disabled = Boolean(problem);
     setText(find(".code .news"), "");
+    training.show(config, patchSize, problem);
     if (problem) return;
     const found = totalsOf(config, patchSize);
     for (const { name, value, format } of totals) {
@@ -144,6 +148,7 @@ const CHOICES = [
     [
       ["learned", english("learned")],
       ["sincos", english("sines and cosines")],
+      ["none", english("none")],
     ],
   ],
 ];

@@ -1,0 +1,248 @@
+// Training the network that is built: what is chosen, what is seen while it learns, and what can be done with it then.
+
+import { choice, copyText, loadImage, make, makeOptions, setProgress, setText } from "../../../shared/dom.js";
+import { english, formatInteger, languageChange, translate } from "../../../shared/language.js";
+import { menuModels, pageState } from "../../../shared/pageState.js";
+import { percent } from "../../format.js";
+import { heatCanvas, inkOnPaper } from "../../heatmapColours.js";
+import { FIRST_SECTION } from "../../sections.js";
+import { lineChart } from "../faithfulness/findings.js";
+import { configCode } from "./network.js";
+
+export const html = `
+  <div class="train">
+    <h3>Train it</h3>
+    <p class="intro">On 5,000 handwritten digits, from random weights, on one core of the server. It never sees the 1,000
+      digits that tell how many it gets right. Guessing gets 10 %.</p>
+    <div class="settings">
+      <div class="seconds"></div>
+      <label><span>Training digits</span><select name="num_digits"></select></label>
+      <label><span>Learning rate</span><select name="learning_rate"></select></label>
+      <label class="check"><input type="checkbox" name="shuffle_labels"><span>Shuffle the labels</span></label>
+    </div>
+    <div class="actions">
+      <button type="button" class="primary begin">Train it</button>
+      <button type="button" class="quiet cancel" hidden>Cancel</button>
+      <span class="note" role="status"></span>
+    </div>
+    <div class="progress" hidden><i></i></div>
+    <div class="live" hidden>
+      <dl class="totals">
+        <div><dt>Right of 1,000 new digits</dt><dd data-train="accuracy">–</dd></div>
+        <div><dt>Loss</dt><dd data-train="loss">–</dd></div>
+        <div><dt>Steps</dt><dd data-train="steps">–</dd></div>
+      </dl>
+      <div class="watch">
+        <figure class="digit"><div class="ink"></div><figcaption></figcaption></figure>
+        <div class="charts"></div>
+      </div>
+      <div class="after" hidden>
+        <div class="actions">
+          <button type="button" class="primary look-into">Look into it</button>
+          <button type="button" class="quiet continue">Continue</button>
+          <button type="button" class="quiet copy-training">Copy as Python</button>
+          <button type="button" class="quiet download">Download</button>
+        </div>
+        <p class="hint">The server keeps this network for an hour.</p>
+        <div class="mistakes"></div>
+      </div>
+    </div>
+  </div>`;
+
+const ONLY_DIGITS = english(
+  "Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes, and a stored kernel of the patch size.",
+);
+const SECONDS = [10, 30, 60];
+const NUM_DIGITS = [5000, 1000, 100];
+const RATES = [0.002, 0.0005, 0.01, 0];
+const OVER = new Set(["done", "ended"]);
+
+/** `show(config, patchSize, problem)` tells which network there is. */
+export function createTraining(host, { change, request, defaults }) {
+  const find = (selector) => host.querySelector(selector);
+  const chosen = { seconds: 30 };
+  let network = /** @type {any} */ (null); // the configuration that can be trained, or null
+  let current = null; // the run that is shown: {name, network, fields, last}
+
+  const seconds = choice(
+    find(".seconds"),
+    english("Seconds"),
+    SECONDS.map((value) => [value, translate("{number} s", { number: value })]),
+    (value) => {
+      chosen.seconds = value;
+      seconds.set(value);
+    },
+  );
+  seconds.set(chosen.seconds);
+  find("[name=num_digits]").append(...makeOptions(NUM_DIGITS.map((value) => [value, formatInteger(value)])));
+  find("[name=learning_rate]").append(...makeOptions(RATES.map((value) => [value, String(value)])));
+
+  /** Begins a run, from random weights or from those of a trained network, and shows it until it is over. */
+  async function begin(from = null) {
+    const fields = {
+      config: network,
+      seconds: chosen.seconds,
+      num_digits: Number(find("[name=num_digits]").value),
+      learning_rate: Number(find("[name=learning_rate]").value),
+      shuffle_labels: find("[name=shuffle_labels]").checked,
+      ...(from && { from }),
+    };
+    const run = { name: null, network, fields, last: null, picture: null };
+    current = run;
+    setText(find(".note"), english("Waiting for a free core …"));
+    draw();
+    const source = digitSource();
+    if (source.digit) run.picture = await loadImage(source.digit).catch(() => null);
+    let next = /** @type {any} */ ({ begin: fields, source });
+    while (current === run) {
+      const reply = await request({ kind: "train", ...next });
+      if (current !== run) return;
+      if (reply.error) {
+        current = null;
+        setText(find(".note"), reply.error);
+        draw();
+        return;
+      }
+      run.last = reply.result;
+      run.name = reply.result.run;
+      draw();
+      if (OVER.has(reply.result.state)) return;
+      next = { run: run.name, ...(run.isCancelled && { cancel: true }) };
+    }
+  }
+
+  /** The picture of the open tab as the server takes it, or an example. */
+  function digitSource() {
+    const { picture } = pageState.get()?.digits ?? {};
+    const shown = host.closest(".stage").__stage?.current?.();
+    if (shown?.source.digit) return { digit: shown.source.digit };
+    return { example: `digit-${picture?.digit ?? 7}` };
+  }
+
+  function draw() {
+    const last = current?.last;
+    const isOver = !current || (last && OVER.has(last.state));
+    find(".begin").disabled = !network || !isOver;
+    find(".cancel").hidden = isOver;
+    setProgress(find(".progress"), !isOver, last?.steps ? last.step / last.steps : null);
+    find(".live").hidden = !last?.step;
+    if (last) setText(find(".note"), noteOf(last));
+    if (!last?.step) return;
+    const right = last.accuracy.at(-1);
+    find("[data-train=accuracy]").textContent = right ? percent(100 * right[1], 1) : "–";
+    find("[data-train=loss]").textContent = last.loss.at(-1)[1].toFixed(3);
+    find("[data-train=steps]").textContent = last.steps
+      ? `${formatInteger(last.step)} / ${formatInteger(last.steps)}`
+      : formatInteger(last.step);
+    drawDigit(last.look);
+    drawCharts(last);
+    find(".after").hidden = last.state !== "done";
+    if (last.state === "done") drawMistakes(last.mistakes);
+  }
+
+  function drawDigit(look) {
+    find(".digit").hidden = !look;
+    if (!look) return;
+    const layers = current.picture ? [inkOnPaper(current.picture)] : [];
+    const grid = { rows: look.map.length, columns: look.map[0].length, pixelated: true };
+    find(".ink").replaceChildren(...layers, heatCanvas(Float32Array.from(look.map.flat()), grid, 0.7));
+    const values = { label: look.label, probability: percent(100 * look.probability) };
+    setText(find(".digit figcaption"), translate("*{label}*, {probability}: where it looks in its last block", values));
+  }
+
+  function drawCharts({ loss, accuracy, step, steps }) {
+    const all = steps || step;
+    const ends = [translate("0 steps"), translate("{number} steps", { number: formatInteger(all) })];
+    const chart = (title, points, format, randoms = [], legend = [title]) => {
+      const places = points.map(([at]) => at / all);
+      return lineChart({ title, places, curve: points.map(([, value]) => value), randoms, ends, legend, format });
+    };
+    const charts = [chart(translate("Loss"), loss, (value) => value.toFixed(1))];
+    const points = [[0, 0.1], ...accuracy];
+    const guesses = [points.map(() => 0.1)];
+    const title = translate("Right of 1,000 new digits");
+    const asShare = (value) => percent(100 * value);
+    charts.push(chart(title, points, asShare, guesses, [translate("this network"), translate("guessing")]));
+    find(".charts").replaceChildren(...charts);
+  }
+
+  function drawMistakes(mistakes) {
+    const pictures = mistakes.map(({ label, predicted, digit }) => {
+      const words = translate("{label} taken for {predicted}", { label, predicted });
+      return make("figure", {}, make("img", { src: digit, alt: words }), make("figcaption", { textContent: words }));
+    });
+    const heading = make("b", { textContent: translate("Digits that it gets wrong") });
+    find(".mistakes").replaceChildren(...(pictures.length ? [heading, make("div", {}, ...pictures)] : []));
+  }
+
+  /** Puts the trained network into the menu of models, and shows it on the stage. */
+  async function lookInto() {
+    const reply = await request({ kind: "model", name: current.last.model });
+    if (reply.error) return setText(find(".note"), reply.error);
+    const entry = { ...reply.result, on_machine: true };
+    menuModels.latest().set(entry.name, entry);
+    pageState.chooseTask("digits", { preset: entry.name, patchSize: entry.default_patch_size });
+    menuModels.publish(menuModels.latest());
+    change({ section: FIRST_SECTION });
+  }
+
+  async function download() {
+    const reply = await request({ kind: "train", download: current.last.model });
+    if (reply.error) return setText(find(".note"), reply.error);
+    const href = `data:application/zip;base64,${reply.result.zip}`;
+    make("a", { href, download: "vit_demo-digits.zip" }).click();
+    setText(find(".note"), english("Saved *vit_demo-digits.zip*: unpack it, and explore a picture with its folder."));
+  }
+
+  find(".begin").addEventListener("click", () => begin());
+  find(".continue").addEventListener("click", () => begin(current.last.model));
+  find(".cancel").addEventListener("click", () => {
+    current.isCancelled = true;
+  });
+  find(".look-into").addEventListener("click", lookInto);
+  find(".download").addEventListener("click", download);
+  find(".copy-training").addEventListener("click", async () => {
+    const copied = await copyText(trainingCode(current, defaults));
+    setText(find(".note"), copied ? english("Copied.") : english("The code could not be copied."));
+  });
+  languageChange.subscribe(host, draw);
+
+  function show(config, patchSize, problem) {
+    const isForDigits = config.image_size === 28 && config.in_channels === 1 && config.num_classes === 10;
+    const canTrain = !problem && isForDigits;
+    network = canTrain ? { ...config, patch_size: patchSize, pos_embed_grid: null } : null;
+    if (!current) setText(find(".note"), problem || canTrain ? "" : ONLY_DIGITS);
+    draw();
+  }
+
+  return { show };
+}
+
+function noteOf({ state, steps, seconds, seed }) {
+  if (state === "waiting") return english("Waiting for a free core …");
+  if (state === "running") return english("It learns …");
+  if (state === "ended") return english("Cancelled.");
+  const values = { steps: formatInteger(steps), seconds, seed };
+  return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
+}
+
+/** The program that trains the same network. */
+function trainingCode({ network, fields, last }, defaults) {
+  const { num_digits: digits, learning_rate: rate, shuffle_labels: shuffled } = fields;
+  const options = [
+    `steps=${last.steps}`,
+    `seed=${last.seed}`,
+    ...(digits === NUM_DIGITS[0] ? [] : [`num_digits=${digits}`]),
+    ...(rate === RATES[0] ? [] : [`learning_rate=${rate}`]),
+    ...(shuffled ? ["shuffle_labels=True"] : []),
+  ];
+  return [
+    "import vit_demo",
+    "from vit_demo.model import ViTConfig",
+    "",
+    `config = ${configCode(network, defaults)}`,
+    `model, history = vit_demo.train_small(config, ${options.join(", ")})`,
+    "print(history.accuracy[-1])",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,228 @@
+"""Training of a visitor's network: begun by one request, shown by those that follow, ended when none does.
+
+A run is a job like others, in a pool of its own at the lowest priority: one for each address, which begins another by
+ending it, and two at once. It is known by an unguessable name. Its weights stay in memory for an hour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import secrets
+import tempfile
+import time
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cachetools
+import torch
+from PIL import Image
+from torch import Tensor
+
+from vit_demo.errors import InputError
+from vit_demo.images import digit_to_tensor, to_mnist
+from vit_demo.methods import attention_from, to_grid
+from vit_demo.model import ViT, ViTConfig
+from vit_demo.service.engine import get_engine
+from vit_demo.service.job import Cancelled, Job, owner, report
+from vit_demo.trace import Trace, TracedViT
+from vit_demo.training.small import NUM_TRAIN, Choices, History, predictions, quick_digits, train_small
+from vit_demo.web.requests import parse
+from vit_demo.weights.limits import num_operations, num_tokens
+from vit_demo.weights.trained import keep, save_digits, trained_network
+
+MAX_SECONDS = 60
+MAX_PARAMETERS = 1_000_000
+MAX_TOKENS = 200
+MAX_OPERATIONS = 25_000_000
+"""Multiply-accumulates of one pass of one digit: a step of 64 digits then takes about a second of one core."""
+MAX_RUNS = 32
+"""Runs that are remembered."""
+SHOWN_LOSSES = 200
+"""Points of the curve of the loss."""
+SHOWN_MISTAKES = 12
+LOOK_SECONDS = 0.5
+"""Time between two looks at the visitor's digit."""
+POLL_SECONDS = 0.4
+TOO_LARGE = "This network is too large to be trained here: choose a larger patch, fewer blocks or a smaller width."
+NO_RUN = "This run is gone: train again with the same seed and number of steps."
+
+
+@dataclass(eq=False)
+class Run:
+    """One training, as far as it has come.
+
+    Attributes:
+        owner: Who began it.
+        digit: The visitor's digit, the network's input ``[1, 1, 28, 28]``; None without one.
+        history: What was seen so far.
+        look: The network's view of the digit.
+        model: The name of the trained network; empty until it is done.
+        mistakes: Test digits that it gets wrong.
+        job: The work.
+    """
+
+    owner: str
+    digit: Tensor | None
+    history: History
+    look: dict[str, Any] | None = None
+    model: str = ""
+    mistakes: list[dict[str, Any]] = field(default_factory=list)
+    job: Job[None] | None = None
+    looked: float = 0.0
+
+
+_runs: cachetools.LRUCache[str, Run] = cachetools.LRUCache(MAX_RUNS)
+
+
+async def handle_training(request: dict[str, Any]) -> dict[str, Any]:
+    """Begins, shows or ends a run.
+
+    Args:
+        request: ``{"begin": {...}, "source": ...}`` with ``config``, the fields of ``ViTConfig``, those of ``Choices``,
+            and perhaps ``from``, the name of a trained network to go on with; or ``{"run": name}``; or ``{"run": name,
+            "cancel": True}``; or ``{"download": name}`` of a trained network.
+
+    Returns:
+        For a download ``zip``, base64 of an archive with a folder for ``vit_demo.explore``; else ``run``, ``state``
+        ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``seconds``, ``seed``, ``loss``, ``accuracy``,
+        ``look``, ``model`` and ``mistakes``.
+    """
+    if request.get("download") is not None:
+        return {"zip": await asyncio.to_thread(_archive, parse.short_string(request["download"], "network"))}
+    name = request.get("run")
+    if name is None:
+        name = _begin(request.get("begin"), request.get("source"))
+    run = _runs.get(name) if isinstance(name, str) else None
+    if run is None or run.job is None:
+        raise InputError(NO_RUN)
+    if request.get("cancel") is True:
+        run.job.cancel()
+    is_done = await run.job.poll_async(POLL_SECONDS)
+    if is_done:
+        with suppress(Cancelled):
+            run.job.result()
+    return _shown(name, run, is_done)
+
+
+def _begin(fields: Any, source: Any) -> str:
+    if not isinstance(fields, dict):
+        raise InputError("A training needs the network and what else was chosen: reload the page.")
+    config, start = _config(fields.get("config")), None
+    if fields.get("from") is not None:
+        start = trained_network(parse.short_string(fields["from"], "network")).model
+    known = {name: fields[name] for name in Choices.__dataclass_fields__ if fields.get(name) is not None}
+    chosen = Choices(**known)
+    if chosen.seconds > MAX_SECONDS or (chosen.steps or 0) > 100 * MAX_SECONDS:
+        raise InputError(f"A training here takes at most {MAX_SECONDS} seconds.")
+    who = owner.get()
+    for other in list(_runs.values()):
+        if other.owner == who and other.job is not None:
+            other.job.cancel()
+    run, name = Run(who, None, History(chosen.seed)), secrets.token_urlsafe(16)
+    read = _digit_source(source)
+
+    def work() -> None:
+        if read is not None:
+            run.digit = digit_to_tensor(to_mnist(read.read()))[0]
+
+        def on_step(model: ViT, history: History) -> None:
+            run.history = history
+            done = len(history.loss)
+            report(done, history.steps)
+            if run.digit is not None and time.monotonic() - run.looked > LOOK_SECONDS:
+                run.look = _look(model, run.digit)
+                run.looked = time.monotonic()
+
+        model, run.history = train_small(config, start=start, on_step=on_step, **known)
+        run.look = None if run.digit is None else _look(model, run.digit)
+        run.mistakes = _mistakes(model)
+        run.model = keep(model, run.history.accuracy[-1][1])
+
+    run.job = get_engine().jobs.submit(("train", name), work, "training")
+    _runs[name] = run
+    return name
+
+
+def _config(fields: Any) -> ViTConfig:
+    try:
+        config = ViTConfig(**fields)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{error}" if isinstance(error, ValueError) else "This is no network: reload the page."
+        ) from error
+    tokens = num_tokens(config, config.patch_size)
+    is_large = config.num_parameters > MAX_PARAMETERS or tokens > MAX_TOKENS
+    if is_large or num_operations(config, config.patch_size, tokens) > MAX_OPERATIONS or config.depth > 16:
+        raise InputError(TOO_LARGE)
+    return config
+
+
+def _digit_source(value: Any) -> Any:
+    """The picture of a request, if it is a drawing or one of the example digits."""
+    if not isinstance(value, dict):
+        return None
+    for name in ("drawing", "digit"):
+        if value.get(name) is not None:
+            return parse.PICTURE_FIELDS[name](value[name])
+    return parse.example_source(value["example"]) if value.get("example") in parse.EXAMPLE_DIGITS else None
+
+
+@torch.no_grad()
+def _look(model: ViT, digit: Tensor) -> dict[str, Any]:
+    """The prediction of a digit, and what its class token, or the mean of its tokens, attends to in the last block."""
+    model.eval()
+    logits = TracedViT.of(model)(digit, trace := Trace())
+    probabilities = logits.softmax(1)[0]
+    query = 0 if model.config.class_token else None
+    values = to_grid(attention_from(trace, trace.num_blocks - 1, query).mean(1), trace)[0]
+    label = int(probabilities.argmax())
+    return {"label": str(label), "probability": float(probabilities[label]), "map": values.tolist()}
+
+
+def _mistakes(model: ViT) -> list[dict[str, Any]]:
+    digits, labels = (part[NUM_TRAIN:] for part in quick_digits())
+    found = predictions(model)
+    wrong = (found != labels).nonzero()[:SHOWN_MISTAKES, 0].tolist()
+    return [{"label": int(labels[i]), "predicted": int(found[i]), "digit": _as_png(digits[i, 0])} for i in wrong]
+
+
+def _as_png(digit: Tensor) -> str:
+    low, high = digit.min(), digit.max()
+    picture = Image.fromarray((255 * (digit - low) / (high - low)).round().byte().numpy())
+    picture.save(buffer := io.BytesIO(), "PNG")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _archive(name: str) -> str:
+    model, accuracy = trained_network(name)
+    with tempfile.TemporaryDirectory() as folder:
+        path = save_digits(Path(folder), model, History(0, accuracy=[(0, accuracy)]))
+        with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+            archive.write(path, f"vit_demo-digits/{path.name}")
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _shown(name: str, run: Run, is_done: bool) -> dict[str, Any]:
+    history = run.history
+    losses = list(history.loss)
+    size = max(1, len(losses) // SHOWN_LOSSES)
+    means = [sum(part) / len(part) for part in (losses[i : i + size] for i in range(0, len(losses), size))]
+    state = ("done" if run.model else "ended") if is_done else "running" if losses else "waiting"
+    return {
+        "run": name,
+        "state": state,
+        "step": len(losses),
+        "steps": history.steps,
+        "seconds": round(history.seconds, 1),
+        "seed": history.seed,
+        "loss": [[min(len(losses), size * (i + 1)), round(value, 4)] for i, value in enumerate(means)],
+        "accuracy": [[step, value] for step, value in history.accuracy],
+        "look": run.look,
+        "model": run.model,
+        "mistakes": run.mistakes,
+    }
