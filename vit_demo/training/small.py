@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch import Tensor, nn
 
 from vit_demo.checks import whole_number
 from vit_demo.errors import CheckpointError, InputError
 from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.model import ViT, ViTConfig
+from vit_demo.model.vit import ScaledDotProduct
 from vit_demo.resources import resource_folder
 
 DIGITS_FILE = resource_folder("checkpoints") / "digits.npz"
@@ -153,6 +154,9 @@ def _train(model: ViT, chosen: Choices, on_step: Callable[[ViT, History], None] 
     train, classes = digits[: chosen.num_digits], labels[: chosen.num_digits]
     if chosen.shuffle_labels:
         classes = classes[torch.randperm(len(classes), generator=generator)]
+    attentions: list[Any] = [block.attn for block in model.blocks]
+    for attention in attentions:
+        attention.attend = _PlainAttention()
     matrices = [p for p in model.parameters() if p.dim() > 1]
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
@@ -167,8 +171,7 @@ def _train(model: ViT, chosen: Choices, on_step: Callable[[ViT, History], None] 
         for group in optimiser.param_groups:
             group["lr"] = chosen.learning_rate * rate
         model.train()
-        with sdpa_kernel(SDPBackend.MATH):  # on a processor, the backward of the fused kernel is slower
-            loss = F.cross_entropy(model(shift(train[batch], generator)), classes[batch])
+        loss = F.cross_entropy(model(shift(train[batch], generator)), classes[batch])
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -182,7 +185,16 @@ def _train(model: ViT, chosen: Choices, on_step: Callable[[ViT, History], None] 
             history.accuracy.append((step, accuracy(model)))
         if on_step is not None:
             on_step(model, history)
+    for attention in attentions:
+        attention.attend = ScaledDotProduct()
     return model.eval().requires_grad_(False), history
+
+
+class _PlainAttention(nn.Module):
+    """As ``ScaledDotProduct``, of which the backward is slower on a processor; torch's choice is for all threads."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1) @ v
 
 
 @torch.no_grad()

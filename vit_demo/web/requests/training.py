@@ -193,7 +193,7 @@ def _mistakes(model: ViT) -> list[dict[str, Any]]:
 
 def _as_png(digit: Tensor) -> str:
     low, high = digit.min(), digit.max()
-    picture = Image.fromarray((255 * (digit - low) / (high - low)).round().byte().numpy())
+    picture = Image.fromarray((255 * (high - digit) / (high - low)).round().byte().numpy())  # ink on paper
     picture.save(buffer := io.BytesIO(), "PNG")
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 

@@ -49,9 +49,7 @@ export const html = `
     </div>
   </div>`;
 
-const ONLY_DIGITS = english(
-  "Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes, and a stored kernel of the patch size.",
-);
+const ONLY_DIGITS = english("Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes.");
 const SECONDS = [10, 30, 60];
 const NUM_DIGITS = [5000, 1000, 100];
 const RATES = [0.002, 0.0005, 0.01, 0];

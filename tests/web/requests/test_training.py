@@ -1,0 +1,160 @@
+"""Training on the page: one run for each visitor, known by a name that nobody can guess, bounded and cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import time
+import zipfile
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import vit_demo
+from vit_demo.errors import InputError, PresetError
+from vit_demo.model import ViTConfig
+from vit_demo.service.job import owner
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.web.requests import training
+from vit_demo.web.requests.poll import handle
+from vit_demo.web.requests.training import handle_training
+from vit_demo.weights import trained
+
+TINY = ViTConfig(
+    image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=32, depth=1, num_heads=2, mlp_ratio=2.0
+)
+FIELDS = TINY.to_dict()
+BEGIN = {"config": TINY.to_dict(), "steps": 25, "seed": 4}
+
+
+def run(*requests: dict[str, Any], who: str = "") -> list[dict[str, Any]]:
+    async def each() -> list[dict[str, Any]]:
+        owner.set(who)
+        return [await handle_training(request) for request in requests]
+
+    return asyncio.run(each())
+
+
+def finished(begin: dict[str, Any], **more: Any) -> dict[str, Any]:
+    [reply] = run({"begin": begin, **more})
+    until = time.monotonic() + 60
+    while reply["state"] in ("waiting", "running") and time.monotonic() < until:
+        [reply] = run({"run": reply["run"]})
+    return reply
+
+
+def asked(request: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(zlib.decompress(asyncio.run(handle(request)), 31))
+    return found
+
+
+@pytest.fixture(scope="module")
+def done() -> dict[str, Any]:
+    return finished(BEGIN, source={"example": "digit-3"})
+
+
+def test_a_run_gives_the_network_of_the_package(done):
+    assert done["state"] == "done" and done["step"] == done["steps"] == 25 and done["seed"] == 4
+    model, history = vit_demo.train_small(TINY, steps=25, seed=4)
+    kept = trained.trained_network(done["model"]).model
+    assert all(torch.equal(a, b) for a, b in zip(kept.parameters(), model.parameters(), strict=True))
+    assert done["accuracy"] == [[step, share] for step, share in history.accuracy]
+    assert [round(value, 4) for value in history.loss] == [value for _, value in done["loss"]]
+
+
+def test_the_visitors_digit_is_the_one_that_is_looked_at(done):
+    ex = vit_demo.explore(example_picture(3), _folder(done))
+    label, probability = ex.top(1)[0]
+    assert done["look"]["label"] == label and done["look"]["probability"] == pytest.approx(probability, abs=1e-5)
+    np.testing.assert_allclose(done["look"]["map"], ex.attention(), atol=1e-6)
+
+
+def _folder(reply: dict[str, Any]) -> Any:
+    folder = training.Path(training.tempfile.mkdtemp())
+    trained.save_digits(folder, trained.trained_network(reply["model"]).model, training.History(0))
+    return folder
+
+
+def test_the_download_is_a_folder_for_explore(done, tmp_path):
+    [reply] = run({"download": done["model"]})
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(reply["zip"]))) as archive:
+        assert archive.namelist() == ["vit_demo-digits/model.safetensors"]
+        archive.extractall(tmp_path)
+    found = vit_demo.explore(example_picture(3), tmp_path / "vit_demo-digits")
+    np.testing.assert_allclose(found.attention(), done["look"]["map"], atol=1e-6)
+
+
+def test_mistakes_are_digits_that_it_gets_wrong(done):
+    model = trained.trained_network(done["model"]).model
+    digits, labels = (part[5000:] for part in training.quick_digits())
+    with torch.no_grad():
+        found = model(digits).argmax(1)
+    wrong = [(int(a), int(b)) for a, b in zip(labels, found, strict=True) if a != b]
+    assert [(one["label"], one["predicted"]) for one in done["mistakes"]] == wrong[:12]
+
+
+def test_every_section_takes_the_network_by_its_name(done):
+    entry = asked({"kind": "model", "name": done["model"]})["result"]
+    assert entry["title"] == f"Yours ({100 * done['accuracy'][-1][1]:.0f} %)" and entry["task"] == "digits"
+    source = {"example": "digit-3", "preset": done["model"], "patch_size": 7, "fit": "crop"}
+    assert asked({"kind": "result", "source": source})["result"]["source"]["preset"] == done["model"]
+    assert "map" in asked({"kind": "map", "method": "relevance", "label": 3, "source": source})["result"]
+
+
+def test_a_name_cannot_be_guessed_and_says_when_it_is_gone(done):
+    assert trained.NAME.fullmatch(done["model"]) and done["run"] not in done["model"]
+    other = "yours-" + "a" * 22
+    assert asked({"kind": "model", "name": other})["error"] == trained.GONE
+    for request in ({"run": "x"}, {"run": 3}, {"run": done["model"]}, {"download": other}, {"download": "../x"}):
+        with pytest.raises(InputError):
+            run(request)
+
+
+def test_one_visitor_has_one_run_and_does_not_touch_anothers():
+    long = {**BEGIN, "steps": 3000}
+    [mine], [theirs] = run({"begin": long}, who="a"), run({"begin": long}, who="b")
+    [second] = run({"begin": long}, who="a")
+    until = time.monotonic() + 30
+    while run({"run": mine["run"]})[0]["state"] != "ended" and time.monotonic() < until:
+        time.sleep(0.05)
+    assert run({"run": mine["run"]})[0]["state"] == "ended"
+    assert run({"run": theirs["run"]})[0]["state"] in ("waiting", "running")
+    for name in (theirs["run"], second["run"]):
+        run({"run": name, "cancel": True})
+        while run({"run": name})[0]["state"] != "ended" and time.monotonic() < until:
+            time.sleep(0.05)
+        assert run({"run": name})[0]["model"] == ""
+
+
+def test_a_run_ends_when_nobody_asks(monkeypatch):
+    monkeypatch.setattr("vit_demo.service.job.GRACE", 0.05)
+    [reply] = run({"begin": {**BEGIN, "steps": 3000}})
+    time.sleep(1.0)
+    [later] = run({"run": reply["run"]})
+    assert later["state"] == "ended" and later["step"] < 3000
+
+
+def test_a_run_goes_on_from_a_trained_network(done):
+    again = finished({**BEGIN, "from": done["model"], "steps": 4})
+    assert again["loss"][0][1] < done["loss"][0][1] and again["model"] != done["model"]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        None, [], {}, {"config": None}, {"config": {"magic": 1}}, {"config": {**FIELDS, "depth": "x"}},
+        {**BEGIN, "config": {**FIELDS, "embed_dim": 4096}}, {**BEGIN, "config": {**FIELDS, "depth": 64}},
+        {**BEGIN, "config": {**FIELDS, "patch_size": 1}}, {**BEGIN, "config": {**FIELDS, "mlp_ratio": 1e9}},
+        {**BEGIN, "config": ViTConfig().to_dict()}, {**BEGIN, "steps": 10**6}, {**BEGIN, "steps": None, "seconds": 600},
+        {**BEGIN, "learning_rate": "1"}, {**BEGIN, "seed": "a"}, {**BEGIN, "num_digits": 10**9}, {**BEGIN, "from": "x"},
+    ],
+)  # fmt: skip
+def test_a_hostile_form_gets_one_sentence(begin):
+    with pytest.raises((InputError, PresetError)) as raised:
+        finished(begin)
+    assert 0 < len(str(raised.value)) < 300
