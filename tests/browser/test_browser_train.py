@@ -1,0 +1,110 @@
+"""Training in Build, as a visitor sees it: from a click to the attention of one's own network, its link, its code."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+import vit_demo
+from vit_demo.web.catalog.example_digits import example_picture
+from vit_demo.weights.trained import trained_network
+
+from .choosing import open_section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that ten seconds take one."""
+    from vit_demo.web.requests import training
+
+    real = training.train_small
+
+    def shorter(*given, **choices):
+        return real(*given, **choices | {"steps": 40})
+
+    monkeypatch.setattr(training, "train_small", shorter)
+
+
+def train(page: Page) -> None:
+    open_section(page, "Build")
+    box = page.locator(".train")
+    box.get_by_text("10 s", exact=True).click()
+    box.get_by_role("button", name="Train it").click()
+    box.get_by_role("button", name="Look into it").wait_for(timeout=60_000)
+
+
+def test_from_a_click_to_the_attention_of_ones_own_network(opened: Page, tmp_path: Path) -> None:
+    train(opened)
+    box = opened.locator(".train")
+    with opened.expect_download() as download:
+        box.get_by_role("button", name="Download").click()
+    download.value.save_as(tmp_path / "mine.zip")
+    with zipfile.ZipFile(tmp_path / "mine.zip") as archive:
+        archive.extractall(tmp_path)
+    ex = vit_demo.explore(example_picture(7), tmp_path / "vit_demo-digits")
+    shown = float(box.locator("[data-train=accuracy]").inner_text().split()[0]) / 100
+    assert box.locator(".mistakes img").count() == 12 and box.locator("[data-train=steps]").inner_text() == "40 / 40"
+    label = ex.top(1)[0][0]
+    assert box.locator(".digit figcaption").inner_text().startswith(f"{label}, ")
+
+    box.get_by_role("button", name="Look into it").click()
+    opened.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
+    name = opened.evaluate("document.querySelector('.stage').__stage.current().source.preset")
+    kept = trained_network(name)
+    assert kept.accuracy == pytest.approx(shown, abs=0.0006)
+    assert opened.locator("#preset option:checked").inner_text() == f"Yours ({100 * kept.accuracy:.0f} %)"
+    found = opened.evaluate("[...document.querySelector('.stage').__stage.map({method: 'attention'})]")
+    np.testing.assert_allclose(np.reshape(found, (4, 4)), ex.attention(), atol=2e-3)
+
+    link = opened.url
+    assert f"model={name}" in link
+    again = opened.context.new_page()
+    again.goto(link)
+    again.wait_for_function(
+        "name => document.querySelector('.stage')?.__stage?.current()?.source.preset === name", arg=name
+    )
+    again.close()
+
+
+def test_the_copied_program_trains_the_same_network(opened: Page) -> None:
+    opened.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
+    train(opened)
+    opened.locator(".train").get_by_role("button", name="Copy as Python").click()
+    code = opened.wait_for_function("window.copied").json_value()
+    names: dict[str, object] = {}
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(code, names)
+    opened.locator(".train").get_by_role("button", name="Look into it").click()
+    opened.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
+    name = opened.evaluate("document.querySelector('.stage').__stage.current().source.preset")
+    kept = trained_network(name)
+    assert all(torch.equal(a, b) for a, b in zip(kept.model.parameters(), names["model"].parameters(), strict=True))
+    assert out.getvalue().strip() == str((40, kept.accuracy))
+
+
+def test_a_run_is_cancelled_and_a_network_that_is_not_for_digits_is_not_trained(opened: Page, monkeypatch) -> None:
+    from vit_demo.training.small import train_small
+    from vit_demo.web.requests import training
+
+    monkeypatch.setattr(training, "train_small", train_small)
+    open_section(opened, "Build")
+    box = opened.locator(".train")
+    box.get_by_text("60 s", exact=True).click()
+    box.get_by_role("button", name="Train it").click()
+    opened.wait_for_function("document.querySelector('[data-train=loss]').innerText > '0'")
+    box.get_by_role("button", name="Cancel").click()
+    box.get_by_text("Cancelled.").wait_for()
+    assert box.get_by_role("button", name="Look into it").is_hidden()
+    opened.locator(".build").get_by_label("Start from").select_option(label="ViT-Tiny")
+    assert box.get_by_role("button", name="Train it").is_disabled()
