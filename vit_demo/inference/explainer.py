@@ -5,34 +5,32 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from vit_demo.accelerator import best_device, device_name
 from vit_demo.checks import find_device, path_or_name, whole_number
-from vit_demo.errors import InputError, LabelError, PresetError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.images import ImageSource
 from vit_demo.inference import maps
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_on
 from vit_demo.inference.inputs import Fit, ModelInput, Transform, check_fit, read_input, read_picture
+from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
-from vit_demo.weights.imagenet import IMAGENET_LABELS
 
 T = TypeVar("T")
-Labels = Sequence[str] | Mapping[int, str]
 
 GIVEN = "Its input was given, so this package prepared nothing."
 
@@ -281,7 +279,7 @@ def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels:
         title=type(module).__name__,
         task="digits" if is_digit else "photos",
         config=config,
-        labels=_labels(known.labels, config.num_classes, labels),
+        labels=class_names(known.labels, config.num_classes, labels),
         patch_sizes=(network.patch_size,),
         default_patch_size=network.patch_size,
         flexible=False,
@@ -292,20 +290,3 @@ def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels:
         assumed="" if is_digit else known.note,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
     )
-
-
-def _labels(own: Sequence[str], count: int, labels: Labels | None) -> tuple[str, ...]:
-    """The names of the classes: as given, as the network has them, ImageNet's for a thousand, or numbers."""
-    if isinstance(labels, Mapping):
-        by_number = {str(index): name for index, name in labels.items()}
-        if by_number.keys() != {str(index) for index in range(count)}:
-            raise LabelError(f"This network has {count} classes: name each of them, numbered from 0.")
-        labels = [by_number[str(index)] for index in range(count)]
-    if labels is not None:
-        is_list = isinstance(labels, Sequence | np.ndarray) and not isinstance(labels, str)
-        if not is_list or len(labels) != count or not all(isinstance(name, str) for name in labels):
-            raise LabelError(f"This network has {count} classes: give a list of as many labels, each a string.")
-        return tuple(map(str, labels))
-    if len(own) == count and not all(name.startswith("LABEL_") for name in own):
-        return tuple(own)
-    return IMAGENET_LABELS if count == len(IMAGENET_LABELS) else tuple(map(str, range(count)))

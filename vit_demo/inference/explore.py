@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from vit_demo.errors import InputError
 from vit_demo.images import ImageSource
-from vit_demo.inference.explainer import Explainer, Labels
+from vit_demo.inference.explainer import Explainer
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, Transform, default_preset, read_picture
+from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
 
 

@@ -83,9 +83,9 @@ def test_the_rank_of_a_method_is_its_row_of_the_board():
     assert set(ranks) == set(METHODS)
 
 
-def test_lessons_have_eight_links_to_this_page():
+def test_lessons_have_eleven_links_to_this_page():
     links = re.findall(r'href="([^"]*)"', method_docs.lessons_html())
-    assert len(links) == 8 and all(re.fullmatch(r"\./#[a-z_]+=.+", link) for link in links)
+    assert len(links) == 11 and all(re.fullmatch(r"\./#[a-z_]+=.+", link) for link in links)
 
 
 def test_anchors_of_the_file_are_rows_on_the_page(monkeypatch):
