@@ -17,10 +17,10 @@ from vit_demo.accelerator import best_device, device_name
 from vit_demo.checks import find_device, path_or_name, whole_number
 from vit_demo.errors import InputError, PresetError
 from vit_demo.images import ImageSource
-from vit_demo.inference import maps
+from vit_demo.inference import maps, words
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_on
+from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_in_memory, run_on
 from vit_demo.inference.inputs import Fit, ModelInput, Transform, check_fit, read_input, read_picture
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
@@ -45,7 +45,7 @@ class Explainer:
     Args:
         model: Name of a preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
             Transformer of timm, transformers, torchvision or your own, which stays as it is, on its device.
-        labels: As in ``vit_demo.explore``, like all others here.
+        labels: As in ``vit_demo.explore``, like all others here; words for a network of pictures and text.
         transform: From a picture to the input of a network in memory.
         scores: What the logits become.
         patch_size: In pixels.
@@ -78,6 +78,9 @@ class Explainer:
         if scores not in ("auto", *SCORES):
             raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
         self._place = find_device(device) if device else best_device()
+        if isinstance(model, nn.Module) and words.has_two_towers(model):
+            model, labels, found = words.classifier_of(model, labels, transform)
+            scores = found if scores == "auto" else scores
         self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
         self._module = model if isinstance(model, nn.Module) else None
         if self._module is not None:
@@ -169,7 +172,7 @@ class Explainer:
         if self._module is None:
             return _Named(self._preset, self._preset.check_patch_size(self._patch_size), str(self._place))
         _, network = self._network((pixels.shape[2], pixels.shape[3]), pixels.shape[1])
-        return partial(_run_in_memory, network)
+        return partial(run_in_memory, network)
 
     def _prepare_or_name(
         self, index: int, image: ImageSource | Tensor, on_error: str
@@ -207,7 +210,7 @@ class Explainer:
             if preset.task == "photos" and channels != 3:
                 raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
             given = ModelInput.of(picture, preset, network.patch_size, self._fit)
-        return given, preset, network.patch_size, self._fit, partial(_run_in_memory, network)
+        return given, preset, network.patch_size, self._fit, partial(run_in_memory, network)
 
     def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
         """The network for inputs of a size, and what is known of it."""
@@ -259,16 +262,6 @@ class _Named:
             return run_on(self.network(device), device, function, arguments, {**options, "patch_size": self.patch_size})
 
         return retry_with_less_memory(attempt, torch.device(self.device))
-
-
-def _run_in_memory(
-    network: TracedViT, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any
-) -> T:
-    """As ``RunOnModel``, where the network is."""
-    options["patch_size"] = network.patch_size
-    return retry_with_less_memory(
-        lambda _: run_on(network, network.device, function, arguments, options), torch.device("cpu")
-    )
 
 
 def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels: Labels | None) -> Preset:

@@ -15,7 +15,7 @@ from torch import Tensor
 from vit_demo import images, inference, metrics
 from vit_demo.defaults import Direction
 from vit_demo.errors import InputError
-from vit_demo.inference import figures, heatmaps, patch_features, saved, sequence, smallest_sets
+from vit_demo.inference import figures, heatmaps, patch_features, saved, sequence, smallest_sets, words
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
 from vit_demo.inference.inputs import Fit, ModelInput
 from vit_demo.methods import Progress, find_method
@@ -187,6 +187,7 @@ class Exploration:
     gradient = heatmaps.gradient
     attention_maps = heatmaps.attention_maps
     faithfulness = heatmaps.faithfulness
+    with_labels = words.with_labels
     enough = smallest_sets.enough
     needed = smallest_sets.needed
     target = sequence.class_index

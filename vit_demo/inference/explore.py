@@ -43,7 +43,8 @@ def explore(
             square), ``"squash"``, or ``"keep"`` (the whole picture in its own shape, on a rectangular grid). Drawings
             are always fitted the way MNIST was.
         labels: Names of the classes of a network in memory, as a list or by their numbers (transformers' ``id2label``);
-            its own, ImageNet's if it has a thousand, or numbers for None.
+            its own, ImageNet's if it has a thousand, or numbers for None. For ``CLIPModel`` or ``SiglipModel`` of
+            transformers, with its processor as ``transform``, any words.
         transform: From the upright RGB picture to the input ``[C, H, W]`` of a network in memory, or a processor of
             transformers; what is known of the network for None (see ``Exploration.preprocessing``).
         scores: What the logits become: ``"softmax"``, probabilities of classes of which one is right; ``"sigmoid"``, a

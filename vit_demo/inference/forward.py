@@ -93,6 +93,16 @@ def retry_with_less_memory(attempt: Callable[[torch.device], T], device: torch.d
     return attempt(torch.device("cpu"))
 
 
+def run_in_memory(
+    network: TracedViT, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any
+) -> T:
+    """As ``RunOnModel``, on a network in memory, where it is."""
+    options["patch_size"] = network.patch_size
+    return retry_with_less_memory(
+        lambda _: run_on(network, network.device, function, arguments, options), torch.device("cpu")
+    )
+
+
 def _is_out_of_memory(error: RuntimeError) -> bool:
     # The last two are what torch says of a processor's memory.
     texts = ("out of memory", "can't allocate memory", "not enough memory")
