@@ -115,7 +115,7 @@ def check_words(words: Sequence[str], least: int) -> tuple[str, ...]:
 
 
 def with_labels(ex: Exploration, labels: Sequence[str]) -> Exploration:
-    """The result with other words, for a network of pictures and text, without another pass if it saw this picture last.
+    """The result with other words, for a network of pictures and text; no other pass if it saw this picture last.
 
     Args:
         ex: The result.
