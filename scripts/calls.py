@@ -46,11 +46,14 @@ def _counting() -> Iterator[dict[str, None]]:
 
 
 async def _measure() -> dict[str, list[str]]:
+    from vit_demo.service.engine import get_engine
     from vit_demo.web.catalog.example_digits import example_picture
+    from vit_demo.web.catalog.menu import default_photo_preset
     from vit_demo.web.requests.payload import data_url
     from vit_demo.web.server import asgi_app
 
     app = asgi_app()
+    get_engine().warm_up(default_photo_preset()).result()  # which would run beside the stroke
     stage = next(block._id for block in app.state.page.blocks.values() if type(block).__name__ == "Stage")
     call = {"component_id": stage, "fn_name": "request", "session_hash": "calls"}
 

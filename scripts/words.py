@@ -172,7 +172,9 @@ def _of_registries() -> Iterator[str]:
     yield from PRESETS["photos-tiny"].labels
     for photo in EXAMPLE_PHOTOS.values():
         yield from (photo.title, photo.licence)
-    yield from (network["group"] for network in starting_points()["networks"])
+    networks = starting_points()["networks"]
+    yield from (network["group"] for network in networks)
+    yield networks[0]["title"]  # the others have names
 
 
 def _sentences(path: Path) -> Iterator[str]:

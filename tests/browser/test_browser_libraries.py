@@ -115,7 +115,7 @@ def test_each_section_shows_a_network_of_another_library(name: str, page: Page, 
     check_compare(page, result)
     check_steps(page, result)
     open_section(page, "Build")
-    page.locator("#stage .build").get_by_text("5.72 M").first.wait_for()
+    page.locator("#stage .build").get_by_text("A small ViT of digits").first.wait_for(state="attached")
     assert "dinov3" not in page.locator("#stage .build").inner_text(), "which ViTConfig cannot describe"
     assert errors == []
 

@@ -13,7 +13,9 @@ wrappers.torch.init = lambda uuid: None  # would start CUDA in the fork
 wrappers.torch.move = lambda callback=None: None  # would copy what the main thread has put on the emulated GPU
 
 from vit_demo import accelerator  # noqa: E402
+from vit_demo.service.engine import get_engine  # noqa: E402
 from vit_demo.web import page  # noqa: E402
+from vit_demo.web.catalog.menu import default_photo_preset  # noqa: E402
 
 initial_stage = page.initial_stage
 
@@ -22,6 +24,7 @@ def initial_stage_then_lower_the_threshold(*arguments):
     try:
         return initial_stage(*arguments)
     finally:
+        get_engine().warm_up(default_photo_preset()).result()  # which the page has started, as a small network's
         accelerator.ZERO_GPU_PARAMETERS = 1_500_000
 
 

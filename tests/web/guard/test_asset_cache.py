@@ -45,9 +45,11 @@ def raw(client: TestClient, path: str, **headers: str) -> tuple[bytes, httpx.Hea
 
 @pytest.mark.parametrize("accepted", ["gzip, deflate, br", "gzip", "identity"])
 def test_the_second_response_is_the_first(client: TestClient, accepted: str) -> None:
-    first, first_headers = raw(client, f"/assets/{NAME}", **{"accept-encoding": accepted})
-    second, second_headers = raw(client, f"/assets/{NAME}", **{"accept-encoding": accepted})
-    assert first == second and first_headers == second_headers and len(requests) == 1
+    first, second = (client.get(f"/assets/{NAME}", headers={"accept-encoding": accepted}) for _ in range(2))
+    assert first.text == second.text and len(requests) == 1
+    for response in (first, second):  # that of br may be compressed again meanwhile
+        response.headers.pop("content-length")
+    assert first.headers == second.headers
 
 
 def test_each_encoding_has_its_own_response(client: TestClient) -> None:
