@@ -6,10 +6,17 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from email import message_from_bytes
+from email.message import Message
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+import torch
+
+from .distributions import installed_with
 
 ROOT = Path(__file__).parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
@@ -18,11 +25,28 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, because setuptools writes into the folder that it builds."""
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("vit_demo", "checkpoints", "docs"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
-    for name in ("pyproject.toml", "README.md", "LICENSE", "requirements.txt"):
-        shutil.copy(ROOT / name, source)
+    return built(copied(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("sdist")
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(out)!r})"
+    run([sys.executable, "-c", build], cwd=copied(tmp_path_factory.mktemp("source")))
+    return next(out.glob("*.tar.gz"))
+
+
+def copied(folder: Path) -> Path:
+    """Copies what belongs to the repository."""
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyi")
+    for name in ("vit_demo", "checkpoints", "docs", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for name in ("pyproject.toml", "MANIFEST.in", "README.md", "LICENSE", "requirements.txt"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def built(source: Path, out: Path) -> Path:
     run([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(out), str(source)], cwd=out)
     return next(out.glob("*.whl"))
 
@@ -71,18 +95,98 @@ print("works")
 """
 
 
-def test_it_works_without_the_repository(wheel: Path, tmp_path: Path) -> None:
-    installed, folder = tmp_path / "installed", tmp_path / "folder"
-    folder.mkdir()
+def installed_in(folder: Path, wheel: Path) -> Path:
     # Folders that other packages leave beside it are ignored.
-    (installed / "docs").mkdir(parents=True)
-    (installed / "checkpoints").mkdir()
-    run(
-        [*PIP, "install", "--no-deps", "--no-index", "--no-compile", "--target", str(installed), str(wheel)],
-        cwd=folder,
-    )
+    (folder / "docs").mkdir(parents=True)
+    (folder / "checkpoints").mkdir()
+    run([*PIP, "install", "--no-deps", "--no-index", "--no-compile", "--target", str(folder), str(wheel)], folder)
+    return folder
+
+
+def test_it_works_without_the_repository(wheel: Path, tmp_path: Path) -> None:
+    installed, folder = installed_in(tmp_path / "installed", wheel), tmp_path / "folder"
+    folder.mkdir()
     (folder / "script.py").write_text(SCRIPT)
     out = run([sys.executable, "script.py", str(installed)], cwd=folder, PYTHONPATH=str(installed))
     assert out.strip().endswith("works")
     command = [str(installed / "bin" / "vit-demo"), "explain", "--help"]
     assert "examples:\n  vit-demo explain photo.jpg" in run(command, cwd=folder, PYTHONPATH=str(installed))
+
+
+APP_ONLY = ("gradio", "pandas", "pi_heif", "matplotlib", "orjson", "cachetools", "starlette")
+
+CORE = """
+import importlib.util
+import sys
+
+import vit_demo
+from vit_demo.cli import main
+
+for name in sys.argv[2:]:
+    assert importlib.util.find_spec(name) is None, name
+ex = vit_demo.explore(sys.argv[1], patch_size=4)
+assert ex.top(1)[0][0] == "7"
+for method in vit_demo.methods():
+    assert ex.heatmap(method).shape == (7, 7)
+ex.overlay(ex.relevance()).save("overlay.png")
+ex.save("result.npz")
+assert vit_demo.load_result("result.npz").top(1) == ex.top(1)
+ex.to_html("result.html")
+vit_demo.report([ex], "report.html")
+assert ex.faithfulness("relevance").deletion_area < 1
+assert len(ex._repr_html_()) > 100_000
+for needs in (lambda: ex.side_by_side(), lambda: ex.overlay(ex.relevance(), cmap="viridis")):
+    try:
+        needs()
+    except vit_demo.errors.MissingPackageError as error:
+        assert str(error).endswith('needs matplotlib: run pip install "vit_demo[app]".'), error
+    else:
+        raise AssertionError
+assert main(["explain", sys.argv[1], "--out", "out"]) == 0
+assert main(["serve"]) == 2
+print("works")
+"""
+
+
+def test_the_package_alone_needs_nothing_of_the_app(wheel: Path, tmp_path: Path) -> None:
+    """In an environment that holds its dependencies, and no more."""
+    site = installed_in(tmp_path / "site", wheel)
+    required = [line for line in metadata_of(wheel).get_all("Requires-Dist", []) if "extra ==" not in line]
+    packages = Path(torch.__file__).parents[1]
+    for name in installed_with(required):
+        for top in {Path(str(file)).parts[0] for file in metadata.files(name) or ()} - {"..", "__pycache__"}:
+            if not (site / top).exists():
+                (site / top).symlink_to(packages / top)
+    (tmp_path / "script.py").write_text(CORE)
+    picture = ROOT / "docs" / "images" / "seven.png"
+    command = [sys.executable, "-S", "script.py", str(picture), *APP_ONLY]
+    out = run(command, cwd=tmp_path, PYTHONPATH=str(site))
+    assert out.strip().endswith("works")
+    assert len(list((tmp_path / "out").iterdir())) >= 2
+
+
+def metadata_of(wheel: Path) -> Message:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
+    return message_from_bytes(archive.read(name))
+
+
+def test_the_registry_shows_a_description_without_what_is_for_spaces(wheel: Path) -> None:
+    told = metadata_of(wheel)
+    assert str(told.get_payload()).startswith("# vit_demo\n")
+    assert told["Keywords"] and told["Classifier"] and told["License-Expression"] == "MIT"
+    assert set(told.get_all("Provides-Extra", [])) == {"app", "mcp", "serve"}
+
+
+def test_a_source_distribution_builds_the_same_wheel_and_holds_no_tests(
+    sdist: Path, wheel: Path, tmp_path: Path
+) -> None:
+    with tarfile.open(sdist) as archive:
+        assert not [name for name in archive.getnames() if "/tests" in name]
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    (tmp_path / "wheel").mkdir()
+    again = zipfile.ZipFile(built(source, tmp_path / "wheel"))
+    first = zipfile.ZipFile(wheel)
+    content = {one.filename: one.CRC for one in first.infolist() if not one.filename.endswith("RECORD")}
+    assert {one.filename: one.CRC for one in again.infolist() if not one.filename.endswith("RECORD")} == content

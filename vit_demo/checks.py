@@ -6,10 +6,11 @@ import difflib
 import operator
 import os
 from collections.abc import Iterable
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from vit_demo.errors import InputError, PresetError
+from vit_demo.errors import InputError, MissingPackageError, PresetError
 
 if TYPE_CHECKING:
     import torch
@@ -32,6 +33,21 @@ def whole_number(value: Any, name: str, lowest: int | None = None) -> int:
         least = "" if lowest is None else f" from {lowest}"
         raise InputError(f"{name} must be a whole number{least}, not {value!r}.")
     return number
+
+
+def require(module: str, what: str, extra: str = "app") -> None:
+    """Checks for a package that only an extra of vit_demo installs.
+
+    Args:
+        module: Its name when it is imported.
+        what: What needs it, as the subject of a sentence.
+        extra: The extra of vit_demo that installs it.
+
+    Raises:
+        MissingPackageError: If it is not installed.
+    """
+    if find_spec(module) is None:
+        raise MissingPackageError(f'{what} needs {module}: run pip install "vit_demo[{extra}]".')
 
 
 def did_you_mean(name: Any, known: Iterable[str]) -> str:

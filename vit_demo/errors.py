@@ -29,5 +29,9 @@ class CheckpointError(InputError):
     """A checkpoint that is missing, damaged, of another network, or cannot be downloaded."""
 
 
+class MissingPackageError(InputError, ImportError):
+    """A package that is not installed, because only an extra of vit_demo needs it."""
+
+
 class BusyError(InputError):
     """Too much work in the queue, or a server that is shutting down."""

@@ -1,9 +1,7 @@
 """The app starts as on a Space: its environment and port, only the requirements, nothing writable but the caches."""
 
-import importlib.metadata
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -11,10 +9,10 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
-from packaging.requirements import Requirement
 
 from vit_demo.web.catalog.example_digits import example_picture
 
+from ..distributions import importable_names_beyond
 from ..servers import wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -27,33 +25,10 @@ def can_remount() -> bool:
     return bool(shutil.which("unshare")) and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def required_distributions() -> set[str]:
-    """Everything that ``pip install -r requirements.txt`` installs, by normalised name."""
-    waiting = [Requirement(line) for line in (ROOT / "requirements.txt").read_text().splitlines() if line.strip()]
-    found: set[str] = set()
-    while waiting:
-        requirement = waiting.pop()
-        name = normalised(requirement.name)
-        if name in found:
-            continue
-        try:
-            needs = importlib.metadata.requires(name) or []
-        except importlib.metadata.PackageNotFoundError:
-            continue  # for another platform
-        found.add(name)
-        waiting += [one for one in map(Requirement, needs) if one.marker is None or one.marker.evaluate({"extra": ""})]
-    return found
-
-
-def normalised(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def hidden_packages() -> list[str]:
     """The importable names that only development needs."""
-    required = required_distributions()
-    owners = importlib.metadata.packages_distributions()
-    return [name for name, them in owners.items() if not {normalised(one) for one in them} & required]
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    return importable_names_beyond(line for line in lines if line.strip())
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def randomise() -> Callable[[nn.Module], nn.Module]:
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     """A Hub on this machine, with empty caches."""
     monkeypatch.setattr("time.sleep", lambda _: None)  # between two attempts
-    repository._read_repository.cache.clear()
+    repository._repositories.clear()
     with served(tmp_path / "cache") as server:
         yield server
 

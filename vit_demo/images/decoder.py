@@ -13,6 +13,7 @@ from typing import Any
 
 from PIL import Image
 
+from vit_demo.checks import require
 from vit_demo.errors import ImageError
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
 
@@ -132,8 +133,9 @@ def _added_formats(data: bytes) -> tuple[str, ...]:
 
     It applies the file's own rotation and resets the EXIF orientation.
     """
-    if data[4:8] != b"ftyp":  # the box that starts every ISO media file
+    if data[4:8] != b"ftyp" or data[8:12] in (b"avif", b"avis"):  # the box that starts every ISO media file
         return ()
+    require("pi_heif", "A picture of this format")
     import pi_heif
 
     pi_heif.register_heif_opener(thumbnails=False)

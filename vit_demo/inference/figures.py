@@ -7,7 +7,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Literal
 
 from vit_demo import render
-from vit_demo.checks import whole_number
+from vit_demo.checks import require, whole_number
 from vit_demo.defaults import DEFAULT_METHOD, OPACITY
 from vit_demo.errors import InputError
 from vit_demo.inference.inputs import DISPLAY_SIZE
@@ -93,6 +93,7 @@ def side_by_side(
         InputError: If there is no such method or colour map, or a map has another shape than the grid.
         LabelError: If there is no such class.
     """
+    require("matplotlib", "side_by_side")
     from matplotlib.figure import Figure  # here, because importing it takes long
 
     pictures = {"Input": render.overlay(ex.image, as_map(ex, [[0.0] * ex.grid[1]] * ex.grid[0]), alpha=0)}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_demo.checks import require
 from vit_demo.render.colours import WHITE_OF_PAPER, heat_colours
 from vit_demo.render.overlay import overlay
 
@@ -29,6 +30,7 @@ class ComparisonRow:
 
 def comparison_sheet(titles: Sequence[str], rows: Sequence[ComparisonRow], unit: str) -> Image.Image:
     """Draws results as rows and maps as columns; the colour bar ends at the largest absolute value of all maps."""
+    require("matplotlib", "A sheet")
     import matplotlib  # here, because importing it takes longer than all else that the page needs
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.cm import ScalarMappable

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vit_demo.checks import require
 from vit_demo.defaults import OPACITY
 from vit_demo.errors import InputError
 from vit_demo.render.colours import BLACK_OF_INK, WHITE_OF_PAPER, heat_colours, scale_end
@@ -61,6 +62,7 @@ def overlay(
 
 def _of_matplotlib(name: str, shares: NDArray[np.floating]) -> NDArray[np.float64]:
     """Red, green and blue, from 0 to 255, of values in [0, 1]."""
+    require("matplotlib", "A colour map")
     from matplotlib import colormaps  # here, because importing it takes long
 
     if name not in colormaps:

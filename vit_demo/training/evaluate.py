@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vit_demo.checks import require
 from vit_demo.model import ViT
 from vit_demo.training.image_dataset import ImageDataset
 from vit_demo.training.predictions import Predictions, predict
@@ -110,6 +111,7 @@ def format_report(preset: Preset, report: dict[str, Any]) -> str:
 
 def plot_predictions(preset: Preset, name: str, patch_size: int, predictions: Predictions, path: Path) -> None:
     """Draws the confusion matrix and the reliability diagram of a dataset into a PNG file."""
+    require("matplotlib", "A plot")
     from matplotlib.figure import Figure
 
     matrix, classes = predictions.confusion_matrix(), len(preset.labels)

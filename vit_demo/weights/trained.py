@@ -6,20 +6,24 @@ import json
 import re
 import secrets
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import cachetools
 import torch
 from safetensors.torch import save_file
 
+from vit_demo.checks import require
 from vit_demo.errors import CheckpointError, InputError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.weights.limits import check_network
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.presets import PRESETS
 from vit_demo.weights.safetensors_io import read_metadata
+
+if TYPE_CHECKING:
+    from cachetools import TTLCache
 
 FILE = "model.safetensors"
 FORMAT = "vit_demo digits"
@@ -37,17 +41,22 @@ class Trained(NamedTuple):
     accuracy: float
 
 
-_networks: cachetools.TTLCache[str, Trained] = cachetools.TTLCache(
-    KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda one: 4 * one.model.config.num_parameters
-)
 _lock = Lock()
+
+
+@cache
+def _networks() -> TTLCache[str, Trained]:
+    require("cachetools", "A network in memory")
+    from cachetools import TTLCache  # here, because only the app installs it
+
+    return TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda one: 4 * one.model.config.num_parameters)
 
 
 def keep(model: ViT, accuracy: float) -> str:
     """Keeps a network in memory; the name under which it is found."""
     name = f"yours-{secrets.token_urlsafe(16)}"
     with _lock:
-        _networks[name] = Trained(model, accuracy)
+        _networks()[name] = Trained(model, accuracy)
     return name
 
 
@@ -59,7 +68,7 @@ def is_trained_name(name: Any) -> bool:
 def trained_network(name: str) -> Trained:
     """A network that is in memory; ``PresetError`` if it is gone."""
     with _lock:
-        found = _networks.get(name)
+        found = _networks().get(name)
     if found is None:
         raise PresetError(GONE)
     return found

@@ -1,17 +1,22 @@
 """The example photos of the page, with small copies at the sizes at which the browser shows them."""
 
+from __future__ import annotations
+
 import io
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PIL import Image, ImageOps
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from vit_demo import images
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
 
 PREVIEW_SIZE = 520, 192
 """Largest size of a preview in pixels: twice its frame on the page, for dense screens."""
@@ -72,7 +77,16 @@ EXAMPLE_PHOTOS = {
 
 def routes(prefix: str) -> list[Route]:
     """The routes of the copies, below a prefix."""
-    return [Route(f"{prefix}/examples/{{size}}/{{name}}.webp", _serve)]
+    from starlette.responses import PlainTextResponse, Response  # here, because notebooks import the photos, too
+    from starlette.routing import Route
+
+    def serve(request: Request) -> Response:
+        name, size = request.path_params["name"], request.path_params["size"]
+        if name not in EXAMPLE_PHOTOS or size not in ("preview", "button"):
+            return PlainTextResponse("There is no such example: reload the page.", 404, {"cache-control": "no-store"})
+        return Response(_copy(name, size), media_type="image/webp", headers={"cache-control": "public, max-age=86400"})
+
+    return [Route(f"{prefix}/examples/{{size}}/{{name}}.webp", serve)]
 
 
 @cache
@@ -85,10 +99,3 @@ def _copy(name: str, size: str) -> bytes:
     buffer = io.BytesIO()
     picture.save(buffer, "webp", quality=82)
     return buffer.getvalue()
-
-
-def _serve(request: Request) -> Response:
-    name, size = request.path_params["name"], request.path_params["size"]
-    if name not in EXAMPLE_PHOTOS or size not in ("preview", "button"):
-        return PlainTextResponse("There is no such example: reload the page.", 404, {"cache-control": "no-store"})
-    return Response(_copy(name, size), media_type="image/webp", headers={"cache-control": "public, max-age=86400"})

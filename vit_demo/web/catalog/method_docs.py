@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import InputError
@@ -97,6 +99,8 @@ def parts(text: str) -> tuple[str, str, str]:
 
 def to_html(text: str) -> str:
     """Markdown as HTML; links to documents and pictures that the page does not serve become their text."""
+    if find_spec("markdown_it") is None:  # which only the app installs
+        return f"<pre>{escape(text)}</pre>"
     return _markdown().render(re.sub(r"!?\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", text))
 
 

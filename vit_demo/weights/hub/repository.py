@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-import cachetools
 import torch
 from torch import Tensor
 
@@ -32,6 +31,11 @@ from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 from vit_demo.weights.trained import folder_preset
 
 CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE = "config.json", "preprocessor_config.json", "model.safetensors"
+
+MOST_REPOSITORIES = 64
+
+_repositories: dict[tuple[str, bool], Preset] = {}
+_lock = Lock()
 
 
 def is_custom_name(name: str, *, trusted: bool) -> bool:
@@ -59,7 +63,7 @@ def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool 
         if (own := folder_preset(name, folder, _stamp(folder))) is not None:
             return own
         return _with_structure(_outline(name, "folder", str(folder), _stamp(folder), folder, trusted=True), folder)
-    return _read_repository(name, progress, trusted)
+    return _known_repository(name, progress, trusted)
 
 
 def _stamp(folder: Path) -> str:
@@ -76,9 +80,18 @@ def _is_folder(name: str) -> bool:
         return False
 
 
-@cachetools.cached(cachetools.LRUCache(64), key=lambda name, progress, trusted: (name, trusted), lock=Lock())
+def _known_repository(name: str, progress: Progress | None, trusted: bool) -> Preset:
+    """Kept, because it is asked for with every request while the preset is in use."""
+    if (found := _repositories.get((name, trusted))) is None:
+        found = _read_repository(name, progress, trusted)
+        with _lock:
+            if len(_repositories) >= MOST_REPOSITORIES:
+                del _repositories[next(iter(_repositories))]  # the oldest
+            _repositories[name, trusted] = found
+    return found
+
+
 def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Preset:
-    """Cached, because it is called for every request while the preset is in use."""
     repo, _, revision = name.partition("@")
     most = limits.MAX_JSON_BYTES
     config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
