@@ -1,5 +1,6 @@
 import io
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -205,3 +206,72 @@ def test_a_bug_keeps_its_traceback(seven, tmp_path, monkeypatch, error):
     monkeypatch.setattr("vit_demo.render.contact_sheet", break_down)
     with pytest.raises(error, match="a bug"):
         main(["explain", str(seven), "--preset", "digits-tiny", "--out", str(tmp_path)])
+
+
+def test_the_options_of_a_method_are_given_by_name(seven, capsys):
+    given = ["--method", "occlusion,local_surrogate", "--option", "window=3", "--option", "with_hint=false"]
+    assert main(["explain", str(seven), *TINY, *given, "--option", "budget=64", "--json"]) == 0
+    maps = json.loads(capsys.readouterr().out)["maps"]
+    expected = vit_demo.explore(seven, "digits-tiny", 7)
+    for method, options in (("occlusion", {"window": 3}), ("local_surrogate", {"with_hint": False, "budget": 64})):
+        assert maps[method]["options"] == options
+        assert np.array_equal(np.float32(maps[method]["values"]), expected.heatmap(method, **options))
+        assert not np.array_equal(expected.heatmap(method), expected.heatmap(method, **options))
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("windows=3", "None of the chosen methods has an option 'windows': choose from window."),
+        ("window=0", "window must be a whole number from 1 to 99, not 0."),
+        ("window=wide", "window must be a whole number from 1 to 99, not 'wide'."),
+    ],
+)
+def test_an_option_that_is_wrong_is_refused_before_anything_is_done(seven, tmp_path, capsys, option, words):
+    command = ["explain", str(seven), *TINY, "--method", "occlusion", "--out", str(tmp_path / "out")]
+    assert main([*command, "--option", option]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_map_is_tested_for_faithfulness(seven, tmp_path, capsys):
+    command = ["explain", str(seven), *TINY, "--method", "rollout,relevance", "--label", "1", "--faithfulness"]
+    assert main([*command, "--json", "--html", str(tmp_path / "r.html")]) == 0
+    maps = json.loads(capsys.readouterr().out)["maps"]
+    expected = vit_demo.explore(seven, "digits-tiny", 7)
+    for method, label in (("rollout", None), ("relevance", "1")):
+        found = expected.faithfulness(method, label=label)
+        assert maps[method]["faithfulness"] == {
+            name: getattr(found, name)
+            for name in ("deletion_area", "random_deletion_area", "insertion_area", "random_insertion_area")
+        }
+        line = f"deletion {found.deletion_area:.3f} (random {found.random_deletion_area:.3f})"
+        assert line in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    assert f"relevance: {line}" in capsys.readouterr().out
+
+
+def test_maps_of_two_classes_do_not_overwrite_each_other(seven, tmp_path, capsys):
+    command = ["explain", str(seven), *TINY, "--method", "rollout,relevance", "--out", str(tmp_path)]
+    for label in ("1", "7"):
+        assert main([*command, "--label", label]) == 0
+    assert main([*command, "--label", "7", "--against", "1"]) == 0
+    names = ("input", "rollout", "relevance-1", "relevance-7", "relevance-7-1", "heads")
+    assert {path.name for path in tmp_path.iterdir()} == {f"seven-{name}.png" for name in names}
+    ex = vit_demo.explore(seven, "digits-tiny", 7)
+    for label in ("1", "7"):
+        shown = np.asarray(Image.open(tmp_path / f"seven-relevance-{label}.png"))
+        assert np.array_equal(shown, np.asarray(ex.overlay(ex.relevance(label), method="relevance")))
+
+
+def test_the_device_is_chosen(seven, tmp_path, capsys):
+    for command in ("explain", "compare"):
+        given = [command, str(seven), "--preset", "digits-tiny", "--json", "--out", str(tmp_path)]
+        assert main([*given, "--device", "cpu"]) == 0
+        assert main([*given, "--device", "abacus"]) == 2
+        assert "This machine has no device 'abacus': choose" in capsys.readouterr().err
+
+
+def test_it_starts_no_workers_of_the_server(seven, capsys):
+    before = threading.active_count()
+    assert main(["explain", str(seven), *TINY, "--json", "--method", "occlusion"]) == 0
+    assert threading.active_count() == before

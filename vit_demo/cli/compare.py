@@ -56,19 +56,20 @@ def run(options: argparse.Namespace) -> None:
     if others:
         raise InputError(f"{options.image} matches several pictures: compare takes one.")
     from vit_demo.images import read_image
+    from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.inputs import default_preset
-    from vit_demo.service.engine import get_engine
+    from vit_demo.weights import find_preset
 
     methods = parser.chosen_methods(options)
     image = read_image(picture.read())
     chosen = options.preset or [default_preset(image)]
-    presets = {name: get_engine().prepare(name).result() for name in chosen}
+    presets = {name: find_preset(name) for name in chosen}
     combinations = [(name, size) for name in presets for size in _patch_sizes(presets, name, options.patch_size)]
     results: list[Exploration] = []
     maps: list[list[NDArray[np.float32]]] = []
     with output.progress_bar(len(combinations) * len(methods)) as bar:
         for name, size in combinations:
-            result = get_engine().explore(image, name, size, options.fit)
+            result = Explainer(name, patch_size=size, device=options.device, fit=options.fit)(image)
             first = len(results) * len(methods)
             results.append(result)
             maps.append([])

@@ -2,15 +2,21 @@
 
 import argparse
 import json
+import re
 import sys
 import textwrap
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vit_demo.cli import output, parser
 from vit_demo.cli.pictures import Explained, ExplainedMap, Picture, find_pictures
 from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.scores import as_text
+
+if TYPE_CHECKING:
+    from vit_demo.inference.exploration import Exploration
 
 
 def add(commands: parser.Commands) -> None:
@@ -20,6 +26,7 @@ def add(commands: parser.Commands) -> None:
         "seven.png --patch-size 4 --method rollout,relevance --out out",
         "photos/ --method attention,occlusion --html report.html",
         "seven.png --method attention --block 2 --head 1 --query 3,4",
+        "photo.jpg --method occlusion --option window=3 --faithfulness",
         "'photos/**/*.jpg' --json > photos.jsonl",
         "- --label lion --against 'tabby cat' --method relevance < photo.jpg",
     ]
@@ -34,6 +41,9 @@ def add(commands: parser.Commands) -> None:
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
     parser.add_picture_options(command)
     parser.add_map_options(command)
+    command.add_argument(
+        "--faithfulness", action="store_true", help="test each map: do its strongest patches matter most?"
+    )
     command.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for the pictures (default: out; with --json or --html, none)"
     )
@@ -51,18 +61,21 @@ def run(options: argparse.Namespace) -> bool:
     if out is not None:
         output.make_folder(out)
     from vit_demo.cli.report import Report
-    from vit_demo.service.engine import get_engine
+    from vit_demo.inference.explainer import Explainer
+    from vit_demo.inference.explore import explore
 
     methods = parser.chosen_methods(options)
     choices = parser.map_options(options, methods)
-    if options.preset is not None:  # otherwise each picture has its own
-        get_engine().prepare(options.preset).result().check_patch_size(options.patch_size)
+    how = {"patch_size": options.patch_size, "device": options.device, "fit": options.fit}
+    explain: Callable[[str | bytes], Exploration] = partial(explore, **how)  # each picture has its own preset
+    if options.preset is not None:
+        explain = Explainer(options.preset, **how)
     report, classes = Report(), dict[str, tuple[str, ...]]()
     failed, more_to_do = False, out is not None or options.html is not None
     with output.progress_bar(len(pictures) * len(methods)) as bar:
         for number, picture in enumerate(pictures):
             try:
-                result = get_engine().explore(picture.read(), options.preset, options.patch_size, options.fit)
+                result = explain(picture.read())
             except (ImageError, PresetError) as error:
                 failed = True
                 report_failure(picture, error, options.json, alone=len(pictures) == 1, more_to_do=more_to_do)
@@ -74,9 +87,13 @@ def run(options: argparse.Namespace) -> bool:
                 progress = output.map_progress(bar, picture.name, number * len(methods) + len(maps))
                 named, other = parser.classes(options, method)
                 values = result.heatmap(method.name, named, progress, against=other, **chosen)
-                maps.append(ExplainedMap(method, chosen, values, other))
+                test = None
+                if options.faithfulness and result.labels:
+                    test = result.faithfulness(values, label=named, against=other, progress=progress)
+                maps.append(ExplainedMap(method, chosen, values, other, test))
             explained = Explained(picture, result, maps, label)
-            paths = write_pictures(explained, out, options.query) if out is not None else []
+            named = options.label is not None or options.against is not None
+            paths = write_pictures(explained, out, options.query, with_class=named) if out is not None else []
             if options.json:
                 output.print_lines(json.dumps(to_json(explained, paths)), more_to_do=more_to_do)
             else:
@@ -93,21 +110,32 @@ def run(options: argparse.Namespace) -> bool:
     return failed
 
 
-def write_pictures(explained: Explained, folder: Path, query: tuple[int, int] | None) -> list[Path]:
-    """Writes what the model saw, each map over it, and the attention of the query in every block and head."""
+def write_pictures(
+    explained: Explained, folder: Path, query: tuple[int, int] | None, *, with_class: bool = False
+) -> list[Path]:
+    """Writes what the model saw, each map over it, and the attention of the query in every block and head.
+
+    The names of maps say, on demand, for which class they are.
+    """
     from vit_demo import render
 
     result = explained.result
-    named = {
-        "input": result.image,
-        **{shown.method.name: result.overlay(shown.values, method=shown.method.name) for shown in explained.maps},
-        "heads": render.contact_sheet(result.image, result.attention_maps(query)),
-    }
+    named = {"input": result.image}
+    for shown in explained.maps:
+        classes = [explained.label, shown.against] if with_class and shown.method.class_specific else []
+        name = "-".join([shown.method.name, *(_file_name(label) for label in classes if label)])
+        named[name] = result.overlay(shown.values, method=shown.method.name)
+    named["heads"] = render.contact_sheet(result.image, result.attention_maps(query))
     paths = []
     for name, picture in named.items():
         paths.append(folder / f"{explained.picture.stem}-{name}.png")
         output.write_file(paths[-1], picture)
     return paths
+
+
+def _file_name(label: str) -> str:
+    """A class's name as part of a file's: letters and digits of any script, and hyphens."""
+    return re.sub(r"[\W_]+", "-", label).strip("-")[:60] or "class"
 
 
 def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> None:
@@ -116,6 +144,7 @@ def print_text(explained: Explained, paths: list[Path], *, with_name: bool) -> N
     scores = result.preset.scores
     confidence = "" if result.is_confident or not result.labels or scores == "none" else "; low confidence"
     lines = [f"{label:20} {as_text(score, scores):>7}" for label, score in result.top(5)]
+    lines += [f"{shown.method.name}: {shown.verdict}" for shown in explained.maps if shown.test]
     lines += [str(path) for path in paths]
     lines.append(f"Model: {result.preset.name}, patches of {result.patch_size} px{confidence}.")
     if with_name:
@@ -147,6 +176,7 @@ def to_json(explained: Explained, paths: list[Path]) -> dict[str, Any]:
                 "against": shown.against,
                 "options": shown.options,
                 "values": output.json_values(shown.values),
+                **({"faithfulness": shown.areas} if shown.test else {}),
             }
             for shown in explained.maps
         },

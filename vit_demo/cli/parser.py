@@ -69,8 +69,13 @@ def whole_numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 4,7") from None
 
 
+def add_device(command: argparse.ArgumentParser) -> None:
+    """Adds ``--device``."""
+    command.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps or xpu (default: the best of this machine)")
+
+
 def add_picture_options(command: argparse.ArgumentParser) -> None:
-    """Adds ``--method``, ``--label``, ``--against`` and ``--fit``."""
+    """Adds ``--method``, ``--label``, ``--against``, ``--fit`` and ``--device``."""
     command.add_argument(
         "--method", type=names, action="extend", metavar="M[,M]",
         help=f"one or more explanation methods (default: {CLASSLESS_METHOD}): {', '.join(METHOD_NAMES)}",
@@ -84,6 +89,7 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fit", choices=FITS, default=FITS[0], help="how a photo is fitted to the input (default: %(default)s)"
     )
+    add_device(command)
 
 
 def chosen_methods(options: argparse.Namespace) -> list[Method]:
@@ -109,7 +115,7 @@ def classes(options: argparse.Namespace, method: Method) -> tuple[str | None, st
 
 
 def add_map_options(command: argparse.ArgumentParser) -> None:
-    """Adds ``--block``, ``--head``, ``--query`` and ``--direction``, which some methods have."""
+    """Adds ``--block``, ``--head``, ``--query``, ``--direction`` and ``--option``, for what some methods have."""
     group = command.add_argument_group("options of some methods", "each applies to the chosen methods that have it")
     group.add_argument(
         "--block", type=int, metavar="N", help="counted from 0, negative numbers from the end (default: the last)"
@@ -123,6 +129,10 @@ def add_map_options(command: argparse.ArgumentParser) -> None:
         choices=DIRECTIONS,
         help="from: what the query attends to; to: what attends to it (default: from)",
     )
+    group.add_argument(
+        "--option", type=setting, action="append", default=[], metavar="NAME=VALUE",
+        help="any other, such as window=3 of occlusion or steps=64 of integrated_gradients",
+    )  # fmt: skip
 
 
 def patch(text: str) -> tuple[int, int]:
@@ -134,6 +144,15 @@ def patch(text: str) -> tuple[int, int]:
     return row, col
 
 
+def setting(text: str) -> tuple[str, Any]:
+    """A name and a value: a whole number, true, false, or a text."""
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name and a value such as window=3")
+    flags = {"true": True, "false": False}
+    return name, int(value) if value.lstrip("-").isdecimal() else flags.get(value.lower(), value)
+
+
 def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[dict[str, Any]]:
     """The options of the command line that each method has; ``InputError`` if none of them has an option."""
     names = ("block", "head", "query", "direction")
@@ -142,4 +161,13 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
         if not any(method.offers(option) for method in methods):
             chosen = ", ".join(method.name for method in methods)
             raise InputError(f"--{option} does not apply to {chosen}: add --method attention, or leave it out.")
-    return [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]
+    for option, _ in options.option:
+        offered = [one.name for method in methods for one in method.options]
+        if option not in offered:
+            known = f"choose from {', '.join(dict.fromkeys(offered))}" if offered else "leave it out"
+            raise InputError(f"None of the chosen methods has an option {option!r}: {known}.")
+    set_options |= dict(options.option)
+    chosen = [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]
+    for method, values in zip(methods, chosen, strict=True):
+        method.check_options(values)
+    return chosen

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from vit_demo.inference.exploration import Exploration
     from vit_demo.methods import Method
+    from vit_demo.metrics import Faithfulness
 
 STDIN = "-"
 
@@ -45,12 +46,24 @@ class Picture:
 
 @dataclass(frozen=True)
 class ExplainedMap:
-    """One map ``[rows, cols]`` of a picture, the options of its method that were given, and the other class."""
+    """One map ``[rows, cols]`` of a picture, the options of its method, the other class, and a test of the map."""
 
     method: Method
     options: dict[str, Any]
     values: NDArray[np.float32]
     against: str | None
+    test: Faithfulness | None = None
+
+    @property
+    def areas(self) -> dict[str, float]:
+        """The areas under the curves of the test, those of random orders beside them; empty without a test."""
+        names = ("deletion_area", "random_deletion_area", "insertion_area", "random_insertion_area")
+        return {name: getattr(self.test, name) for name in names} if self.test else {}
+
+    @property
+    def verdict(self) -> str:
+        """The areas in words."""
+        return "deletion {:.3f} (random {:.3f}), insertion {:.3f} (random {:.3f})".format(*self.areas.values())
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ def _expand(argument: str) -> list[str]:
         raise InputError("The name of a picture is empty: give a file, a folder or a pattern.")
     try:
         if Path(argument).is_dir():
-            found = [str(path) for path in sorted(Path(argument).iterdir()) if _is_picture(path)]
+            found = [str(path) for path in sorted(Path(argument).iterdir()) if is_picture(path)]
             if not found:
                 raise InputError(f"There is no picture in {argument}: give a folder that holds some.")
             return found
@@ -115,5 +128,6 @@ def _matches(pattern: Path) -> Iterator[str]:
             yield str(path)
 
 
-def _is_picture(path: Path) -> bool:
+def is_picture(path: Path) -> bool:
+    """Whether a file of a folder is taken for a picture."""
     return path.suffix.lower() in SUFFIXES and path.is_file()

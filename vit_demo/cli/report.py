@@ -45,6 +45,8 @@ class Report:
             lines = [about, f"largest value {float(abs(shown.values).max()):.3g} ({method.unit})"]
             if shown.options:
                 lines.insert(0, ", ".join(f"{name} {value}" for name, value in shown.options.items()))
+            if shown.test:
+                lines.append(shown.verdict)
             picture = result.overlay(shown.values, method=method.name)
             figures.append(_figure(picture, f"{method.title} of {name}", method.title, lines))
         self._pictures.append(

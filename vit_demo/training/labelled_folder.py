@@ -1,0 +1,142 @@
+"""Any model on a folder of labelled pictures, one subfolder for each class, as torchvision's ``ImageFolder`` takes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from vit_demo.checks import did_you_mean
+from vit_demo.errors import InputError, LabelError
+from vit_demo.training.predictions import Predictions
+
+if TYPE_CHECKING:
+    from vit_demo.inference.explainer import Explainer
+    from vit_demo.inference.exploration import Exploration
+
+BATCH = 16
+MOST_ERRORS = 10
+"""How many kinds of errors, and of unreadable files, a report names."""
+
+
+def labelled_pictures(folder: Path, labels: Sequence[str], is_picture: Callable[[Path], bool]) -> list[tuple[Path, int]]:
+    """The pictures of a folder, each with the index of its class, in the order of their names.
+
+    Args:
+        folder: With a subfolder for each class, named by its label, its number, or its WordNet id in ImageNet.
+        labels: Of the model.
+        is_picture: Whether a file is one.
+
+    Raises:
+        InputError: If there are no such pictures.
+        LabelError: If a subfolder names no class of the model.
+    """
+    try:
+        folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+        found = [(file, path) for path in folders for file in sorted(path.rglob("*")) if is_picture(file)]
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({error.strerror}): give a folder of labelled pictures.") from error
+    if not found:
+        raise InputError(f"{folder} holds no labelled pictures: give a folder with a subfolder for each class.")
+    names = {_plain(label): index for index, label in enumerate(labels)} | {str(i): i for i in range(len(labels))}
+    if len(labels) == 1000:
+        from timm.data import ImageNetInfo  # here, because importing it takes long
+
+        names |= {wordnet: index for index, wordnet in enumerate(ImageNetInfo().label_names())}
+    unknown = [path.name for path in folders if _plain(path.name) not in names]
+    if unknown:
+        raise LabelError(f"The model has no class {unknown[0]!r}{did_you_mean(unknown[0], labels)}: rename the folder.")
+    return [(file, names[_plain(path.name)]) for file, path in found]
+
+
+def _plain(label: str) -> str:
+    return label.replace("_", " ").replace("-", " ").casefold().strip()
+
+
+def evaluate_pictures(
+    explainer: Explainer, pictures: Sequence[tuple[Path, int]], progress: Callable[[int], Any]
+) -> dict[str, Any]:
+    """Accuracy and calibration of a model on labelled pictures.
+
+    Args:
+        explainer: The model.
+        pictures: Files and the indices of their classes.
+        progress: Called with the number of pictures after each batch.
+
+    Returns:
+        ``"model"``, ``"patch_size"``, ``"pictures"``, ``"accuracy"`` and ``"accuracy_top5"`` in [0, 1],
+        ``"accuracy_by_class"``, ``"most_frequent_errors"`` as (label, prediction, count), ``"unreadable"`` with messages;
+        for scores that are a softmax ``"calibration_error"`` and ``"calibration_error_of_perfect_calibration"``, which so
+        few pictures cause by themselves.
+
+    Raises:
+        InputError: If none of the pictures can be used.
+    """
+    results, targets, unreadable = list[torch.Tensor](), list[int](), list[str]()
+    first: Exploration | None = None
+    for start in range(0, len(pictures), BATCH):
+        part = pictures[start : start + BATCH]
+        for result, (path, target) in zip(_explore(explainer, [path for path, _ in part]), part, strict=True):
+            if isinstance(result, InputError):
+                unreadable.append(f"{path}: {result}")
+                continue
+            first = first or result
+            results.append(torch.from_numpy(result.logits))
+            targets.append(target)
+        progress(len(part))
+    if first is None:
+        raise InputError(f"None of the pictures can be used. {unreadable[0]}")
+    found = Predictions(torch.stack(results), torch.tensor(targets))
+    best = found.logits.topk(min(5, found.logits.shape[1]), dim=1).indices  # [N, 5]
+    right, count = Counter(found.labels[found.correct].tolist()), Counter(targets)
+    wrong = Counter((t, int(b)) for t, b in zip(targets, best[:, 0], strict=True) if t != int(b))
+    names = first.labels
+    report: dict[str, Any] = {
+        "model": first.preset.name,
+        "patch_size": first.patch_size,
+        "pictures": len(targets),
+        "accuracy": found.accuracy,
+        "accuracy_top5": (best == found.labels[:, None]).any(1).float().mean().item(),
+    }
+    if first.preset.scores == "softmax":
+        report["calibration_error"] = found.calibration_error()
+        report["calibration_error_of_perfect_calibration"] = found.sampling_error()
+    return report | {
+        "accuracy_by_class": {names[index]: right[index] / count[index] for index in sorted(count)},
+        "most_frequent_errors": [(names[t], names[b], times) for (t, b), times in wrong.most_common(MOST_ERRORS)],
+        "unreadable": unreadable,
+    }
+
+
+def _explore(explainer: Explainer, paths: Sequence[Path]) -> list[Exploration | InputError]:
+    """The results of some pictures, or why one cannot be used."""
+    try:
+        return list(explainer.batch(paths, batch_size=BATCH))
+    except InputError:
+        return [_explore_one(explainer, path) for path in paths]
+
+
+def _explore_one(explainer: Explainer, path: Path) -> Exploration | InputError:
+    try:
+        return explainer(path)
+    except InputError as error:
+        return error
+
+
+def format_pictures_report(report: dict[str, Any]) -> str:
+    """A report as text, in per cent."""
+    shares = ("accuracy", "accuracy_top5", "calibration_error", "calibration_error_of_perfect_calibration")
+    lines = [f"{report['model']}, patches of {report['patch_size']} px, {report['pictures']} pictures"]
+    lines += [f"  {name.replace('_', ' ')}, %{100 * report[name]:10.2f}" for name in shares if name in report]
+    lines += ["accuracy by class, %"]
+    lines += [f"  {label:40} {100 * share:6.1f}" for label, share in report["accuracy_by_class"].items()]
+    if report["most_frequent_errors"]:
+        lines.append("most frequent errors")
+        lines += [f"  {label} predicted as {other}: {times}" for label, other, times in report["most_frequent_errors"]]
+    unreadable = report["unreadable"]
+    if unreadable:
+        lines += [f"{len(unreadable)} pictures left out", *(f"  {line}" for line in unreadable[:MOST_ERRORS])]
+    return "\n".join(lines)
