@@ -43,6 +43,7 @@ NOT_RUN = {
     r"docker (build|run|ps|stop)\b.*": "needs a Docker daemon; see tests/test_dockerfile.py",
     r"serve run vit_demo\.serve:app( \w+=[\d.]+)*": "needs the extra `serve`; see tests/test_serve.py",
     r"pip install \"\.\[serve\]\"": "as above",
+    r"pip install (vit_demo|\"vit_demo\[(app|mcp|serve)\]\")": "needs a registry; see tests/test_wheel.py",
     r"haproxy -f docs/haproxy/\w+\.cfg": "see tests/space/test_haproxy.py",
     r"python -m uvicorn .*": "does not end; see tests/web/test_serving.py",
     r"python -m benchmarks( NAME)?": "lists the benchmarks",
@@ -134,6 +135,8 @@ def test_python_runs_as_written(code, checkout, request):
             pytest.importorskip(library)
     if "http://127.0.0.1:7860" in code:
         code = code.replace("http://127.0.0.1:7860", request.getfixturevalue("address"))
+    if '"photo.jpg"' in code:  # the reader's own
+        request.getfixturevalue("folder")
     exec(compile(code, "example", "exec"), {"__name__": "example"})
 
 

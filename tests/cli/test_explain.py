@@ -24,13 +24,14 @@ def test_explain_prints_the_top_five_and_writes_the_pictures(seven, tmp_path, ca
     expected = vit_demo.explore(seven, "digits-tiny", 7)
     assert [line.split()[0] for line in printed[:5]] == [label for label, _ in expected.top(5)]
     assert printed[0].split()[0] == "7"
-    assert printed[5:8] == [str(out / f"seven-{name}.png") for name in ("input", method, "heads")]
+    shown_name = f"{method}-{label}" if label else method
+    assert printed[5:8] == [str(out / f"seven-{name}.png") for name in ("input", shown_name, "heads")]
     assert printed[8] == "Model: digits-tiny, patches of 7 px." and printed[9].endswith(
         ": 0, 1, 2, 3, 4, 5, 6, 7, 8, 9."
     )
-    for name in ("input", method, "heads"):
+    for name in ("input", shown_name, "heads"):
         assert Image.open(out / f"seven-{name}.png").size[0] >= 28
-    shown = np.asarray(Image.open(out / f"seven-{method}.png"))
+    shown = np.asarray(Image.open(out / f"seven-{shown_name}.png"))
     assert np.array_equal(shown, np.asarray(expected.overlay(expected.heatmap(method, label), method=method)))
     assert not label or not np.array_equal(shown, np.asarray(expected.overlay(expected.heatmap(method), method=method)))
 
@@ -256,7 +257,7 @@ def test_maps_of_two_classes_do_not_overwrite_each_other(seven, tmp_path, capsys
         assert main([*command, "--label", label]) == 0
     assert main([*command, "--label", "7", "--against", "1"]) == 0
     names = ("input", "rollout", "relevance-1", "relevance-7", "relevance-7-1", "heads")
-    assert {path.name for path in tmp_path.iterdir()} == {f"seven-{name}.png" for name in names}
+    assert {path.name for path in tmp_path.iterdir()} == {"seven.png", *(f"seven-{name}.png" for name in names)}
     ex = vit_demo.explore(seven, "digits-tiny", 7)
     for label in ("1", "7"):
         shown = np.asarray(Image.open(tmp_path / f"seven-relevance-{label}.png"))

@@ -22,7 +22,9 @@ def add(commands: Commands) -> None:
     ]
     description = "accuracy and calibration of a bundled preset on test data, or of any model on labelled pictures"
     command = add_command(commands, "evaluate", run, description, examples)
-    command.add_argument("preset", metavar="MODEL", help="a bundled preset; with --pictures any preset, repository or folder")
+    command.add_argument(
+        "preset", metavar="MODEL", help="a bundled preset; with --pictures any preset, repository or folder"
+    )
     source = command.add_mutually_exclusive_group(required=True)
     source.add_argument("--data", type=Path, metavar="PATH", help="folder of the data, as docs/training.md lists them")
     source.add_argument(

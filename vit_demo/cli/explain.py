@@ -92,8 +92,8 @@ def run(options: argparse.Namespace) -> bool:
                     test = result.faithfulness(values, label=named, against=other, progress=progress)
                 maps.append(ExplainedMap(method, chosen, values, other, test))
             explained = Explained(picture, result, maps, label)
-            named = options.label is not None or options.against is not None
-            paths = write_pictures(explained, out, options.query, with_class=named) if out is not None else []
+            with_class = options.label is not None or options.against is not None
+            paths = write_pictures(explained, out, options.query, with_class=with_class) if out is not None else []
             if options.json:
                 output.print_lines(json.dumps(to_json(explained, paths)), more_to_do=more_to_do)
             else:

@@ -71,7 +71,9 @@ def whole_numbers(text: str) -> list[int]:
 
 def add_device(command: argparse.ArgumentParser) -> None:
     """Adds ``--device``."""
-    command.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1, mps or xpu (default: the best of this machine)")
+    command.add_argument(
+        "--device", metavar="D", help="cpu, cuda, cuda:1, mps or xpu (default: the best of this machine)"
+    )
 
 
 def add_picture_options(command: argparse.ArgumentParser) -> None:
@@ -167,7 +169,7 @@ def map_options(options: argparse.Namespace, methods: Sequence[Method]) -> list[
             known = f"choose from {', '.join(dict.fromkeys(offered))}" if offered else "leave it out"
             raise InputError(f"None of the chosen methods has an option {option!r}: {known}.")
     set_options |= dict(options.option)
-    chosen = [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]
-    for method, values in zip(methods, chosen, strict=True):
+    offered_by = [{name: value for name, value in set_options.items() if method.offers(name)} for method in methods]
+    for method, values in zip(methods, offered_by, strict=True):
         method.check_options(values)
-    return chosen
+    return offered_by

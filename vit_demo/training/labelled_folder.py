@@ -1,4 +1,4 @@
-"""Any model on a folder of labelled pictures, one subfolder for each class, as torchvision's ``ImageFolder`` takes it."""
+"""Any model on a folder of labelled pictures with a subfolder for each class, as for torchvision's ``ImageFolder``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from vit_demo.checks import did_you_mean
@@ -14,6 +15,8 @@ from vit_demo.errors import InputError, LabelError
 from vit_demo.training.predictions import Predictions
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vit_demo.inference.explainer import Explainer
     from vit_demo.inference.exploration import Exploration
 
@@ -22,7 +25,9 @@ MOST_ERRORS = 10
 """How many kinds of errors, and of unreadable files, a report names."""
 
 
-def labelled_pictures(folder: Path, labels: Sequence[str], is_picture: Callable[[Path], bool]) -> list[tuple[Path, int]]:
+def labelled_pictures(
+    folder: Path, labels: Sequence[str], is_picture: Callable[[Path], bool]
+) -> list[tuple[Path, int]]:
     """The pictures of a folder, each with the index of its class, in the order of their names.
 
     Args:
@@ -68,14 +73,15 @@ def evaluate_pictures(
 
     Returns:
         ``"model"``, ``"patch_size"``, ``"pictures"``, ``"accuracy"`` and ``"accuracy_top5"`` in [0, 1],
-        ``"accuracy_by_class"``, ``"most_frequent_errors"`` as (label, prediction, count), ``"unreadable"`` with messages;
-        for scores that are a softmax ``"calibration_error"`` and ``"calibration_error_of_perfect_calibration"``, which so
-        few pictures cause by themselves.
+        ``"accuracy_by_class"``, ``"most_frequent_errors"`` as (label, prediction, count), ``"unreadable"`` with
+        messages; for softmax scores ``"calibration_error"`` and ``"calibration_error_of_perfect_calibration"``, the
+        error that so few pictures would show even then.
 
     Raises:
         InputError: If none of the pictures can be used.
     """
-    results, targets, unreadable = list[torch.Tensor](), list[int](), list[str]()
+    results: list[NDArray[np.float32]] = []  # [classes] each
+    targets, unreadable = list[int](), list[str]()
     first: Exploration | None = None
     for start in range(0, len(pictures), BATCH):
         part = pictures[start : start + BATCH]
@@ -84,12 +90,12 @@ def evaluate_pictures(
                 unreadable.append(f"{path}: {result}")
                 continue
             first = first or result
-            results.append(torch.from_numpy(result.logits))
+            results.append(result.logits)
             targets.append(target)
         progress(len(part))
     if first is None:
         raise InputError(f"None of the pictures can be used. {unreadable[0]}")
-    found = Predictions(torch.stack(results), torch.tensor(targets))
+    found = Predictions(torch.from_numpy(np.stack(results)), torch.tensor(targets))
     best = found.logits.topk(min(5, found.logits.shape[1]), dim=1).indices  # [N, 5]
     right, count = Counter(found.labels[found.correct].tolist()), Counter(targets)
     wrong = Counter((t, int(b)) for t, b in zip(targets, best[:, 0], strict=True) if t != int(b))
