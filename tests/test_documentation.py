@@ -47,7 +47,7 @@ NOT_RUN = {
     r"haproxy -f docs/haproxy/\w+\.cfg": "see tests/space/test_haproxy.py",
     r"python -m uvicorn .*": "does not end; see tests/web/test_serving.py",
     r"python -m benchmarks( NAME)?": "lists the benchmarks",
-    r"(\w+=\w+ )+python app\.py": "does not end; see tests/web/test_serving.py",
+    r"(\w+=[\w/]+ )+python app\.py": "does not end; see tests/web/test_serving.py",
     r"pip install captum grad-cam( torchcam)?": "libraries that this one is compared with, where they are installed",
 }
 """Commands that are not run, and why; their files and options are checked where there are any."""
