@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from vit_demo.service.engine import Engine
     from vit_demo.trace import Trace, TracedViT
     from vit_demo.training.small import train_small
+    from vit_demo.web.notebook.gallery import gallery
     from vit_demo.weights import Preset
 
     def methods() -> dict[str, Method]:
@@ -57,6 +58,7 @@ __all__ = [
     "__version__",
     "explore",
     "explore_batch",
+    "gallery",
     "load",
     "load_result",
     "methods",
@@ -74,6 +76,7 @@ _HOMES = {
     "Trace": "vit_demo.trace",
     "explore": "vit_demo.inference.explore",
     "explore_batch": "vit_demo.inference.explore",
+    "gallery": "vit_demo.web.notebook.gallery",
     "load_result": "vit_demo.inference.saved",
     "report": "vit_demo.cli.report",
     "table": "vit_demo.inference.saved",

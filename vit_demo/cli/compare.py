@@ -35,14 +35,7 @@ def add(commands: parser.Commands) -> None:
     description = "explain one picture under several presets, patch sizes and methods"
     command = parser.add_command(commands, "compare", run, description, examples)
     command.add_argument("image", metavar="IMAGE", help="a picture file, or - for standard input")
-    command.add_argument(
-        "--preset", type=parser.names, action="extend", metavar="P[,P]",
-        help=f"names from `presets`, repositories of the Hub as org/name, or folders {parser.PRESET_HELP}",
-    )  # fmt: skip
-    command.add_argument(
-        "--patch-size", type=parser.whole_numbers, action="extend", metavar="N[,N]",
-        help="in pixels (default: all sizes of one preset; of several, the default of each)",
-    )  # fmt: skip
+    parser.add_combinations(command)
     parser.add_picture_options(command)
     command.add_argument(
         "--out", type=Path, default=Path("out"), metavar="DIR", help="folder of the picture (default: out)"
@@ -64,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
     image = read_image(picture.read())
     chosen = options.preset or [default_preset(image)]
     presets = {name: find_preset(name) for name in chosen}
-    combinations = [(name, size) for name in presets for size in _patch_sizes(presets, name, options.patch_size)]
+    combinations = [(name, size) for name in presets for size in patch_sizes(presets, name, options.patch_size)]
     results: list[Exploration] = []
     maps: list[list[NDArray[np.float32]]] = []
     with output.progress_bar(len(combinations) * len(methods)) as bar:
@@ -93,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
     output.print_lines(str(path), file=sys.stderr if options.json else sys.stdout)
 
 
-def _patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None) -> list[int]:
+def patch_sizes(presets: dict[str, Preset], name: str, chosen: list[int] | None) -> list[int]:
     """The patch sizes of one of the presets; ``PresetError`` if it offers none of them, or no preset offers one."""
     preset = presets[name]
     if chosen is None:

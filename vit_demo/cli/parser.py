@@ -69,10 +69,29 @@ def whole_numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of whole numbers such as 4,7") from None
 
 
+def add_combinations(command: argparse.ArgumentParser) -> None:
+    """Adds ``--preset`` and ``--patch-size``, several of each."""
+    command.add_argument(
+        "--preset", type=names, action="extend", metavar="P[,P]",
+        help=f"names from `presets`, repositories of the Hub as org/name, or folders {PRESET_HELP}",
+    )  # fmt: skip
+    command.add_argument(
+        "--patch-size", type=whole_numbers, action="extend", metavar="N[,N]",
+        help="in pixels (default: all sizes of one preset; of several, the default of each)",
+    )  # fmt: skip
+
+
 def add_device(command: argparse.ArgumentParser) -> None:
     """Adds ``--device``."""
     command.add_argument(
         "--device", metavar="D", help="cpu, cuda, cuda:1, mps or xpu (default: the best of this machine)"
+    )
+
+
+def add_fit(command: argparse.ArgumentParser) -> None:
+    """Adds ``--fit``."""
+    command.add_argument(
+        "--fit", choices=FITS, default=FITS[0], help="how a photo is fitted to the input (default: %(default)s)"
     )
 
 
@@ -88,9 +107,7 @@ def add_picture_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--against", metavar="CLASS", help="another class: show the evidence for --label rather than for this class"
     )
-    command.add_argument(
-        "--fit", choices=FITS, default=FITS[0], help="how a photo is fitted to the input (default: %(default)s)"
-    )
+    add_fit(command)
     add_device(command)
 
 

@@ -47,8 +47,8 @@ def to_html(result: Exploration) -> str:
     return FRAME.format(escape(document(result)))
 
 
-def document(result: Exploration) -> str:
-    """The document of the frame, with the traces of as many blocks as ``MAX_BYTES`` allows."""
+def document(result: Exploration, above: str = "", max_bytes: int = MAX_BYTES) -> str:
+    """The frame's document, with HTML above the stage and the traces of as many blocks as ``max_bytes`` allows."""
     content: dict[str, Any] = {
         "script": script(),
         "style": f"#stage {{\n{stage_styles(views())}\n}}",
@@ -61,14 +61,14 @@ def document(result: Exploration) -> str:
             "viewNames": views(),
         },
     }
-    room = (MAX_BYTES - len(FRAME.format(escape(_page(content))).encode())) * 3 // 4  # base64
+    room = (max_bytes - len(FRAME.format(escape(_page(content, above))).encode())) * 3 // 4  # base64
     for block in reversed(range(result.trace.num_blocks)):
         trace = block_payload(result, block)
         room -= len(gzip.compress(json.dumps(trace).encode(), 6))
         if room < 0:
             break
         content["value"]["trace"][str(block)] = trace
-    return _page(content)
+    return _page(content, above)
 
 
 def _offered(result: Exploration) -> list[Method]:
@@ -105,15 +105,21 @@ def _key(**fields: Any) -> str:
     return json.dumps(sorted(fields.items()), separators=(",", ":"))
 
 
-def _page(content: dict[str, Any]) -> str:
+def colours() -> str:
+    """The colours of the page as CSS variables."""
+    pairs = (f"--{name.replace('_', '-')}: light-dark({light}, {dark});" for name, (light, dark) in COLOURS.items())
+    return f":root {{ {' '.join(pairs)} }}\n"
+
+
+def _page(content: dict[str, Any], above: str) -> str:
     packed = gzip.compress(json.dumps(content).encode(), 9, mtime=0)
-    colours = (f"--{name.replace('_', '-')}: light-dark({light}, {dark});" for name, (light, dark) in COLOURS.items())
     page = _read("page.html")
     for name, text in {
-        "STYLE": f":root {{ {' '.join(colours)} }}\n{_read('notebook.css')}",
+        "STYLE": colours() + _read("notebook.css"),
         "STAGE": read("stage/stage.html"),
         "SCRIPT": _read("start.js"),
         "BUNDLE": base64.b64encode(packed).decode("ascii"),
+        "ABOVE": above,  # last, because it may hold any of these names
     }.items():
         page = page.replace(name, text, 1)
     return page
