@@ -61,7 +61,7 @@ def test_an_interrupted_and_resumed_run_gives_bit_identical_weights(optimiser, d
     whole = trainer(data, tmp_path / "whole", optimiser=optimiser)
     whole.run(load_digits(data, "test"))
     first, steps = trainer(data, tmp_path / "parts", optimiser=optimiser), 0
-    step = first.train_step
+    step = first.loss
 
     def press_ctrl_c_in_time(*arguments):
         nonlocal steps
@@ -70,7 +70,7 @@ def test_an_interrupted_and_resumed_run_gives_bit_identical_weights(optimiser, d
             raise KeyboardInterrupt
         return step(*arguments)
 
-    first.train_step = press_ctrl_c_in_time
+    first.loss = press_ctrl_c_in_time
     with pytest.raises(KeyboardInterrupt):
         first.run(load_digits(data, "test"))
     torch.manual_seed(99)  # as in another process
@@ -216,8 +216,8 @@ def test_muon_moves_the_matrices_of_the_blocks_and_vectors_are_not_decayed(data,
 
 def test_the_learning_rate_rises_over_a_twentieth_of_the_steps_and_falls_to_zero_or_stays(data, recipe, tmp_path):
     run, rates = trainer(data, tmp_path / "a", epochs=4), []
-    step = run.train_step
-    run.train_step = lambda *arguments: (rates.append(run.optimiser.param_groups[0]["lr"]), step(*arguments))[1]
+    step = run.loss
+    run.loss = lambda *arguments: (rates.append(run.optimiser.param_groups[0]["lr"]), step(*arguments))[1]
     run.run()
     assert len(rates) == 40 and rates[0] == pytest.approx(2e-3) and rates[1] == pytest.approx(4e-3, rel=0.01)
     assert rates[1:] == sorted(rates[1:], reverse=True) and rates[-1] < 1e-4
@@ -245,8 +245,8 @@ def test_training_on_the_cpu_writes_attention_out(data, recipe, tmp_path):
 
 def test_each_epoch_has_another_order_and_every_image_once(data, recipe, tmp_path):
     run, seen = trainer(data, tmp_path, epochs=2), []
-    step = run.train_step
-    run.train_step = lambda *arguments: (seen.append(run.keys[len(seen) % 10][1]), step(*arguments))[1]
+    step = run.loss
+    run.loss = lambda *arguments: (seen.append(run.keys[len(seen) % 10][1]), step(*arguments))[1]
     run.run()
     first, second = torch.cat(seen[:10]), torch.cat(seen[10:])
     assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(320))

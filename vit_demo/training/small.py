@@ -21,6 +21,7 @@ from vit_demo.images import MNIST_MEAN, MNIST_STD
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.model.vit import ScaledDotProduct
 from vit_demo.resources import resource_folder
+from vit_demo.training.loop import updates
 
 DIGITS_FILE = resource_folder("checkpoints") / "digits.npz"
 """Digits of MNIST's training part, chosen by ``scripts/quick_digits.py``; first those to train on."""
@@ -161,33 +162,40 @@ def _train(model: ViT, chosen: Choices, on_step: Callable[[ViT, History], None] 
     others = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}]
     optimiser = torch.optim.AdamW(groups, lr=chosen.learning_rate)
-    steps, step, started, order = chosen.steps or 0, 0, time.perf_counter(), torch.empty(0, dtype=torch.long)
-    history.steps = steps
-    while not steps or step < steps:
-        if len(order) < min(BATCH_SIZE, len(train)):
-            order = torch.randperm(len(train), generator=generator)
-        batch, order = order[:BATCH_SIZE], order[BATCH_SIZE:]
-        rate = min((step + 1) / WARM_UP, 1 - step / steps if steps else 1.0)
-        for group in optimiser.param_groups:
-            group["lr"] = chosen.learning_rate * rate
-        model.train()
-        loss = F.cross_entropy(model(shift(train[batch], generator)), classes[batch])
-        optimiser.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        step += 1
-        history.loss.append(loss.item())
+    started, history.steps = time.perf_counter(), chosen.steps or 0
+
+    def loss_of(digits: Tensor, classes: Tensor) -> tuple[Tensor, float]:
+        loss = F.cross_entropy(model(digits), classes)
+        return loss, loss.item()
+
+    def share(step: int) -> float:
+        return min((step + 1) / WARM_UP, 1 - step / history.steps if history.steps else 1.0)
+
+    batches = _batches(train, classes, generator, history)
+    for step, loss in enumerate(updates(model, optimiser, batches, loss_of, share), 1):
+        history.loss.append(loss)
         history.seconds = time.perf_counter() - started
-        if not steps and step == WARM_UP:
-            steps = history.steps = max(WARM_UP, round(WARM_UP * chosen.seconds / history.seconds))
-        if steps and (step * NUM_CHECKS // steps > (step - 1) * NUM_CHECKS // steps or step == steps):
+        if not history.steps and step == WARM_UP:
+            history.steps = max(WARM_UP, round(WARM_UP * chosen.seconds / history.seconds))
+        if history.steps and step * NUM_CHECKS % history.steps < NUM_CHECKS:
             history.accuracy.append((step, accuracy(model)))
         if on_step is not None:
             on_step(model, history)
     for attention in attentions:
         attention.attend = ScaledDotProduct()
     return model.eval().requires_grad_(False), history
+
+
+def _batches(
+    digits: Tensor, classes: Tensor, generator: torch.Generator, history: History
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of shifted digits and their classes, as many as the run has steps; each digit once in a pass."""
+    order = torch.empty(0, dtype=torch.long)
+    while not history.steps or len(history.loss) < history.steps:
+        if len(order) < min(BATCH_SIZE, len(digits)):
+            order = torch.randperm(len(digits), generator=generator)
+        batch, order = order[:BATCH_SIZE], order[BATCH_SIZE:]
+        yield shift(digits[batch], generator), classes[batch]
 
 
 class _PlainAttention(nn.Module):

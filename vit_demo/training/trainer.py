@@ -15,7 +15,6 @@ from timm.layers import PatchDropout
 from timm.optim import create_optimizer_v2
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.optim.lr_scheduler import LambdaLR
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torchvision.transforms import v2
 from tqdm import tqdm
@@ -25,6 +24,7 @@ from vit_demo.model import ViT
 from vit_demo.training.augment import Batches, change_colours, change_digits, load_batches
 from vit_demo.training.distillation import ConvNet, Student, label_rows, student_loss
 from vit_demo.training.image_dataset import ImageDataset
+from vit_demo.training.loop import updates
 from vit_demo.training.predictions import normalise, predict
 from vit_demo.training.recipes import Recipe
 from vit_demo.weights.preset import Preset
@@ -76,17 +76,9 @@ class Trainer:
         self.optimiser = create_optimizer_v2(
             self.model, recipe.optimiser, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **muon
         )
-        total = recipe.epochs * self.steps_per_epoch
-        warmup = max(1, round(total / 20))
-
-        def share(step: int) -> float:
-            """The share of the peak of the learning rate, in [0, 1]."""
-            return 1.0 if recipe.constant_rate else min((step + 1) / warmup, (1 + math.cos(math.pi * step / total)) / 2)
-
         crop_side = (recipe.teacher_image_size or preset.image_size) if preset.task == "photos" else None
         self.keys: list[tuple[int, Tensor]] = []
         self.batches = load_batches(Batches(data, crop_side if recipe.augment else None), self.keys, device)
-        self.schedule = LambdaLR(self.optimiser, share)
         # https://arxiv.org/abs/1710.09412 and https://arxiv.org/abs/1905.04899
         mix = v2.RandomChoice([v2.MixUp(alpha=0.8), v2.CutMix(alpha=1.0)])
         self.mix = v2.RandomApply([mix], p=recipe.mix_probability)
@@ -126,19 +118,36 @@ class Trainer:
         weights = torch.tensor(list(self.recipe.patch_size_weights.values()))
         choices = torch.multinomial(weights, steps, replacement=True).tolist()
         totals = torch.zeros(2, device=self.device)
-        self.model.train()
         progress = tqdm(self.batches, f"{self.path.name.split('.')[0]}, epoch {self.epoch + 1} of {self.recipe.epochs}")
-        for step, ((images, labels), choice) in enumerate(zip(progress, choices, strict=True), 1):
-            images, labels = (x.to(self.device, non_blocking=True) for x in (images, labels))
-            totals += self.train_step(images, labels, self.recipe.patch_sizes[choice])
+        batches = (
+            (images, labels, self.recipe.patch_sizes[choice])
+            for (images, labels), choice in zip(progress, choices, strict=True)
+        )
+        clip = not self.recipe.constant_rate  # the notebook does not clip
+        done = updates(
+            self.model, self.optimiser, batches, self.loss, self.share, first_step=self.epoch * steps, clip=clip
+        )
+        for step, seen in enumerate(done, 1):
+            if self.ema is not None:
+                self.ema.update_parameters(self.model)
+            totals += seen
             if step % 20 == 0:
                 loss, accuracy = (totals / step).tolist()
                 progress.set_postfix(loss=f"{loss:.3f}", accuracy=f"{accuracy:.3f}")
         loss, accuracy = (totals / steps).tolist()
         return {"loss": loss, "accuracy": accuracy}
 
-    def train_step(self, images: Tensor, labels: Tensor, patch_size: int) -> Tensor:
-        """One update of the weights by images uint8 ``[B, C, side, side]``. Returns loss and accuracy, ``[2]``."""
+    def share(self, step: int) -> float:
+        """The share of the peak of the learning rate, in [0, 1], by the number of a step."""
+        total = self.recipe.epochs * self.steps_per_epoch
+        warmup = max(1, round(total / 20))
+        if self.recipe.constant_rate:
+            return 1.0
+        return min((step + 1) / warmup, (1 + math.cos(math.pi * step / total)) / 2)
+
+    def loss(self, images: Tensor, labels: Tensor, patch_size: int) -> tuple[Tensor, Tensor]:
+        """The loss of images uint8 ``[B, C, side, side]``, and loss and accuracy as numbers, ``[2]``."""
+        images, labels = (x.to(self.device, non_blocking=True) for x in (images, labels))
         images, rows = self.mix(self.augment(images), label_rows(labels, self.num_classes))
         images = normalise(images, self.preset)
         bf16 = self.recipe.bf16 and self.device.type != "mps"
@@ -152,16 +161,8 @@ class Trainer:
             with self.patch_dropout(patch_size), attention:
                 logits = self.model(images, patch_size).float()
         loss = student_loss(logits, teacher_logits, rows, self.recipe.teacher_weight)
-        self.optimiser.zero_grad()
-        loss.backward()
-        if not self.recipe.constant_rate:  # the notebook does not clip
-            nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step()
-        self.schedule.step()
-        if self.ema is not None:
-            self.ema.update_parameters(self.model)
         found = logits[:, : self.num_classes].argmax(1)
-        return torch.stack([loss.detach(), (found == labels).float().mean()])
+        return loss, torch.stack([loss.detach(), (found == labels).float().mean()])
 
     def augment(self, images: Tensor) -> Tensor:
         """A batch uint8 ``[B, C, side, side]`` changed at random, but for the crop; the same shape, in [0, 1]."""
@@ -222,5 +223,5 @@ class Trainer:
 
     @property
     def _parts(self) -> dict[str, Any]:
-        parts: dict[str, Any] = {"model": self.model, "optimiser": self.optimiser, "schedule": self.schedule}
+        parts: dict[str, Any] = {"model": self.model, "optimiser": self.optimiser}
         return parts | ({"average": self.ema} if self.ema is not None else {})
