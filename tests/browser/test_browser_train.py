@@ -108,3 +108,33 @@ def test_a_run_is_cancelled_and_a_network_that_is_not_for_digits_is_not_trained(
     assert box.get_by_role("button", name="Look into it").is_hidden()
     opened.locator(".build").get_by_label("Start from").select_option(label="ViT-Tiny")
     assert box.get_by_role("button", name="Train it").is_disabled()
+
+
+def test_a_second_run_is_drawn_over_the_one_before(opened: Page) -> None:
+    train(opened)
+    charts = opened.locator(".train .charts")
+    first = charts.locator("svg .curve").evaluate_all("all => all.map((one) => one.getAttribute('d'))")
+    assert charts.locator(".other").count() == 0
+    opened.locator(".build [name=pos_embed]").select_option(label="none")
+    train(opened)
+    assert charts.locator(".key .other").all_inner_texts() == ["the run before, pos_embed=learned"] * 2
+    second = charts.locator("svg .other").evaluate_all("all => all.map((one) => one.getAttribute('d'))")
+    assert len(first) == len([*filter(None, first)]) == 2
+    assert second[1] == first[1], "the accuracy, whose axis is the same"
+    assert charts.locator("path.curve").nth(1).get_attribute("d") != first[1]
+
+
+def test_a_network_that_is_too_large_is_named_before_one_clicks(opened: Page) -> None:
+    open_section(opened, "Build")
+    box = opened.locator(".train")
+    for name, value, is_allowed in (
+        ("depth", 16, True),
+        ("depth", 17, False),
+        ("depth", 4, True),
+        ("patch_size", 1, False),
+    ):
+        opened.locator(f".build [name={name}]").fill(str(value))
+        assert box.get_by_role("button", name="Train it").is_enabled() == is_allowed
+        note = box.locator(".note").inner_text()
+        most = "1,000,000 parameters, 25,000,000 operations, 200 tokens and 16 blocks"
+        assert note == ("" if is_allowed else f"Too large to be trained here: at most {most}.")

@@ -11,6 +11,7 @@ import {
   pythonCode,
   stagesOf,
   totalsOf,
+  trainingProblemOf,
 } from "../../vit_demo/web/frontend/stage/views/build/network.js";
 import { fixture } from "./helpers.js";
 
@@ -22,6 +23,22 @@ test("parameters, operations, tokens and attention weights are those of the modu
     assert.equal(problemOf(config, patchSize), null, title);
     assert.deepEqual(totalsOf(config, patchSize), counts, title);
   }
+});
+
+test("a network can be trained up to each limit, and not beyond it", () => {
+  const { networks: starts, limits } = startingPoints;
+  const { config, patchSize } = networkOf({ start: starts[0].title, fields: {} }, startingPoints);
+  const counts = { ...totalsOf(config, patchSize), depth: config.depth };
+  assert.deepEqual(Object.keys(limits).sort(), ["depth", "operations", "parameters", "tokens"]);
+  assert.equal(trainingProblemOf(config, patchSize, limits), "");
+  for (const name of Object.keys(limits)) {
+    assert.equal(trainingProblemOf(config, patchSize, { ...limits, [name]: counts[name] }), "");
+    assert.match(
+      trainingProblemOf(config, patchSize, { ...limits, [name]: counts[name] - 1 }),
+      /^Too large .* blocks\.$/,
+    );
+  }
+  assert.match(trainingProblemOf({ ...config, num_classes: 9 }, patchSize, limits), /^Only networks for digits/);
 });
 
 test("the hint of a number allows what is accepted", () => {

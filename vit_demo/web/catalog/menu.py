@@ -157,12 +157,17 @@ def patch_size_summary(preset: Preset, patch_size: int) -> str:
     return " ".join((tokens, f"{parameters} parameters.", resampling_note(preset, patch_size))).rstrip()
 
 
+TRAINING_LIMITS = {"parameters": 1_000_000, "tokens": 200, "operations": 25_000_000, "depth": 16}
+"""Of networks that visitors train; operations are those of one digit: a step then takes about a second of one core."""
+
+
 def starting_points() -> dict[str, Any]:
     """A network to train, those of four notebooks and of the presets, and the defaults of ``ViTConfig``.
 
     Returns:
-        ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...]}``, where ``config``
-        has the fields that differ from the defaults, and the patch size of a flexible preset is its default.
+        ``{"defaults": all fields, "networks": [{"group", "title", "config", "patch_size"}, ...], "limits":
+        TRAINING_LIMITS}``, where ``config`` has the fields that differ from the defaults, and the patch size of a
+        flexible preset is its default.
     """
     notebooks = [_entry("Notebooks", title, config, config.patch_size) for title, config in _NOTEBOOKS.items()]
     presets = [
@@ -171,7 +176,7 @@ def starting_points() -> dict[str, Any]:
         if not preset.library
     ]
     first = _entry("To train", "A small ViT of digits", _TO_TRAIN, _TO_TRAIN.patch_size)
-    return {"defaults": _DEFAULTS, "networks": [first, *notebooks, *presets]}
+    return {"defaults": _DEFAULTS, "networks": [first, *notebooks, *presets], "limits": TRAINING_LIMITS}
 
 
 def _entry(group: str, title: str, config: ViTConfig, patch_size: int) -> dict[str, Any]:

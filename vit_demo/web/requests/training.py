@@ -31,15 +31,12 @@ from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Cancelled, Job, owner, report
 from vit_demo.trace import Trace, TracedViT
 from vit_demo.training.small import NUM_TRAIN, Choices, History, predictions, quick_digits, train_small
+from vit_demo.web.catalog.menu import TRAINING_LIMITS
 from vit_demo.web.requests import parse
 from vit_demo.weights.limits import num_operations, num_tokens
 from vit_demo.weights.trained import keep, save_digits, trained_network
 
 MAX_SECONDS = 60
-MAX_PARAMETERS = 1_000_000
-MAX_TOKENS = 200
-MAX_OPERATIONS = 25_000_000
-"""Multiply-accumulates of one pass of one digit: a step of 64 digits then takes about a second of one core."""
 MAX_RUNS = 32
 """Runs that are remembered."""
 SHOWN_LOSSES = 200
@@ -156,8 +153,13 @@ def _config(fields: Any) -> ViTConfig:
             f"{error}" if isinstance(error, ValueError) else "This is no network: reload the page."
         ) from error
     tokens = num_tokens(config, config.patch_size)
-    is_large = config.num_parameters > MAX_PARAMETERS or tokens > MAX_TOKENS
-    if is_large or num_operations(config, config.patch_size, tokens) > MAX_OPERATIONS or config.depth > 16:
+    counts = {
+        "parameters": config.num_parameters,
+        "tokens": tokens,
+        "operations": num_operations(config, config.patch_size, tokens),
+        "depth": config.depth,
+    }
+    if any(counts[name] > most for name, most in TRAINING_LIMITS.items()):
         raise InputError(TOO_LARGE)
     return config
 

@@ -169,6 +169,21 @@ export function totalsOf(config, patchSize) {
   return { parameters: sum("parameters"), operations: sum("operations"), tokens, attentionBytes };
 }
 
+/** Why a valid network cannot be trained here, as one sentence; empty if it can. */
+export function trainingProblemOf(config, patchSize, limits) {
+  if (config.image_size !== 28 || config.in_channels !== 1 || config.num_classes !== 10) {
+    return translate("Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes.");
+  }
+  const counts = { ...totalsOf(config, patchSize), depth: config.depth };
+  if (Object.entries(limits).every(([name, most]) => counts[name] <= most)) return "";
+  const { depth, tokens } = limits;
+  const [parameters, operations] = [limits.parameters, limits.operations].map(formatInteger);
+  return translate(
+    "Too large to be trained here: at most {parameters} parameters, {operations} operations, {tokens} tokens and {depth} blocks.",
+    { parameters, operations, tokens, depth },
+  );
+}
+
 export const formatShape = (shape) => `[${shape.join(", ")}]`;
 
 // A network as Python code.

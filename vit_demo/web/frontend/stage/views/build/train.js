@@ -7,7 +7,7 @@ import { percent } from "../../format.js";
 import { heatCanvas, inkOnPaper } from "../../heatmapColours.js";
 import { FIRST_SECTION } from "../../sections.js";
 import { lineChart } from "../faithfulness/findings.js";
-import { configCode } from "./network.js";
+import { configCode, trainingProblemOf } from "./network.js";
 
 export const html = `
   <div class="train">
@@ -49,18 +49,21 @@ export const html = `
     </div>
   </div>`;
 
-const ONLY_DIGITS = english("Only networks for digits can be trained here: 28 pixels, 1 channel, 10 classes.");
 const SECONDS = [10, 30, 60];
 const NUM_DIGITS = [5000, 1000, 100];
 const RATES = [0.002, 0.0005, 0.01, 0];
+const GUESSING = 0.1;
 const OVER = new Set(["done", "ended"]);
 
 /** `show(config, patchSize, problem)` tells which network there is. */
-export function createTraining(host, { change, request, defaults }) {
+export function createTraining(host, { change, request, startingPoints }) {
   const find = (selector) => host.querySelector(selector);
+  const { defaults, limits } = startingPoints;
   const chosen = { seconds: 30 };
   let network = /** @type {any} */ (null); // the configuration that can be trained, or null
+  let hindrance = ""; // why it cannot be
   let current = null; // the run that is shown: {name, network, fields, last}
+  let before = /** @type {any} */ (null); // the run before it
 
   const seconds = choice(
     find(".seconds"),
@@ -86,6 +89,7 @@ export function createTraining(host, { change, request, defaults }) {
       ...(from && { from }),
     };
     const run = { name: null, network, fields, last: null, picture: null };
+    if (current?.last?.step) before = current;
     current = run;
     setText(find(".note"), english("Waiting for a free core …"));
     draw();
@@ -124,7 +128,8 @@ export function createTraining(host, { change, request, defaults }) {
     find(".cancel").hidden = isOver;
     setProgress(find(".progress"), !isOver, last?.steps ? last.step / last.steps : null);
     find(".live").hidden = !last?.step;
-    if (last) setText(find(".note"), noteOf(last));
+    if (isOver && hindrance) setText(find(".note"), hindrance);
+    else if (last) setText(find(".note"), noteOf(last));
     if (!last?.step) return;
     const right = last.accuracy.at(-1);
     find("[data-train=accuracy]").textContent = right ? percent(100 * right[1], 1) : "–";
@@ -149,19 +154,32 @@ export function createTraining(host, { change, request, defaults }) {
   }
 
   function drawCharts({ loss, accuracy, step, steps }) {
-    const all = steps || step;
+    const all = Math.max(steps || step, before?.last.steps || before?.last.step || 0);
     const ends = [translate("0 steps"), translate("{number} steps", { number: formatInteger(all) })];
-    const chart = (title, points, format, randoms = [], legend = [title]) => {
-      const places = points.map(([at]) => at / all);
-      return lineChart({ title, places, curve: points.map(([, value]) => value), randoms, ends, legend, format });
+    const line = (points) => ({
+      places: points.map(([at]) => at / all),
+      curve: points.map(([, value]) => value),
+    });
+    const words = before && [translate("the run before"), ...differences(before, current)].join(", ");
+    const chart = (title, points, earlier, format, randoms = [], legend = [translate("this network")]) => {
+      const other = before && { ...line(earlier(before.last)), words };
+      return lineChart({ title, ...line(points), other, randoms, ends, legend, format });
     };
-    const charts = [chart(translate("Loss"), loss, (value) => value.toFixed(1))];
-    const points = [[0, 0.1], ...accuracy];
-    const guesses = [points.map(() => 0.1)];
+    const withStart = (points) => [[0, GUESSING], ...points];
+    const points = withStart(accuracy);
+    const guesses = [points.map(() => GUESSING)];
     const title = translate("Right of 1,000 new digits");
     const asShare = (value) => percent(100 * value);
-    charts.push(chart(title, points, asShare, guesses, [translate("this network"), translate("guessing")]));
-    find(".charts").replaceChildren(...charts);
+    const legend = [translate("this network"), translate("guessing")];
+    find(".charts").replaceChildren(
+      chart(
+        translate("Loss"),
+        loss,
+        (last) => last.loss,
+        (value) => value.toFixed(1),
+      ),
+      chart(title, points, (last) => withStart(last.accuracy), asShare, guesses, legend),
+    );
   }
 
   function drawMistakes(mistakes) {
@@ -206,10 +224,10 @@ export function createTraining(host, { change, request, defaults }) {
   languageChange.subscribe(host, draw);
 
   function show(config, patchSize, problem) {
-    const isForDigits = config.image_size === 28 && config.in_channels === 1 && config.num_classes === 10;
-    const canTrain = !problem && isForDigits;
-    network = canTrain ? { ...config, patch_size: patchSize, pos_embed_grid: null } : null;
-    if (!current) setText(find(".note"), problem || canTrain ? "" : ONLY_DIGITS);
+    const wanted = { ...config, patch_size: patchSize, pos_embed_grid: null };
+    hindrance = problem ? "" : trainingProblemOf(wanted, patchSize, limits);
+    network = problem || hindrance ? null : wanted;
+    if (!current) setText(find(".note"), hindrance);
     draw();
   }
 
@@ -222,6 +240,13 @@ function noteOf({ state, steps, seconds, seed }) {
   if (state === "ended") return english("Cancelled.");
   const values = { steps: formatInteger(steps), seconds, seed };
   return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
+}
+
+/** What was different about a run, as fields of Python. */
+function differences(run, other) {
+  const [fields, others] = [run, other].map(({ network, fields: { config, ...rest } }) => ({ ...network, ...rest }));
+  const changed = Object.keys(fields).filter((name) => fields[name] !== others[name]);
+  return changed.map((name) => `${name}=${fields[name]}`);
 }
 
 /** The program that trains the same network. */

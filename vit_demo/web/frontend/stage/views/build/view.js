@@ -45,7 +45,7 @@ export function create(card, { change, request, startingPoints }) {
   const find = (selector) => card.querySelector(selector);
   const { defaults, networks } = startingPoints;
   const first = { start: networks[0].title, fields: {} };
-  const training = createTraining(find(".train"), { change, request, defaults });
+  const training = createTraining(find(".train"), { change, request, startingPoints });
   const form = createForm(find(".fields"), networks, choose);
   const totals = TOTALS.map(([name, title, format]) => {
     const value = make("dd");

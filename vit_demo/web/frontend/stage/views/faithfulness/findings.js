@@ -82,17 +82,18 @@ function svg(tag, attributes, ...children) {
 
 /**
  * A figure with its own title, legend and scale.
- * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `ends` label the horizontal axis,
- * and `format` writes the values at the ends of the vertical one.
+ * `curve` is the heatmap's, `randoms` those of random orders, over `places` from 0 to 1; `other`, {places, curve, words}, is
+ * one to compare with. `ends` label the horizontal axis, and `format` writes the values at the ends of the vertical one.
  */
-export function lineChart({ title, places, curve, randoms, ends, legend, format = asPercentage }) {
-  const values = [...curve, ...randoms.flat()];
+export function lineChart({ title, places, curve, randoms, ends, legend, other = null, format = asPercentage }) {
+  const values = [...curve, ...randoms.flat(), ...(other?.curve ?? [])];
   const top = axisTop(Math.max(...values));
   const bottom = Math.min(...values) < 0 ? -axisTop(-Math.min(...values)) : 0;
   const heightOf = (value) => (HEIGHT * (top - value)) / (top - bottom);
   const point = (place, value) => [place * WIDTH, heightOf(value)].map((number) => number.toFixed(1));
-  const path = (values) => `M${values.map((value, i) => point(places[i], value).join(" ")).join("L")}`;
-  const label = `${title}: ${legend.join(", ")}`;
+  const path = (values, at = places) => `M${values.map((value, i) => point(at[i], value).join(" ")).join("L")}`;
+  const names = other ? [...legend, other.words] : legend;
+  const label = `${title}: ${names.join(", ")}`;
   const viewBox = `-2 -2 ${WIDTH + 4} ${HEIGHT + 4}`;
   const drawing = svg("svg", { viewBox, role: "img", "aria-label": label });
   for (const value of bottom ? [top, 0, bottom] : [top, top / 2, 0]) {
@@ -107,8 +108,10 @@ export function lineChart({ title, places, curve, randoms, ends, legend, format 
     const points = [...highest, ...lowest.reverse()].map((pair) => pair.join(",")).join(" ");
     drawing.append(svg("polygon", { class: "band", points }), svg("path", { class: "random", d: path(means) }));
   }
+  if (other) drawing.append(svg("path", { class: "other", d: path(other.curve, other.places) }));
   drawing.append(svg("path", { class: "curve", d: path(curve) }));
-  const key = legend.map((words, i) => make("span", { className: i ? "random" : "curve" }, make("i"), words));
+  const classOf = (i) => (i === legend.length ? "other" : i ? "random" : "curve");
+  const key = names.map((words, i) => make("span", { className: classOf(i) }, make("i"), words));
   const [highest, lowest] = [format(top), bottom ? format(bottom) : "0"].map((textContent) =>
     make("small", { textContent }),
   );
