@@ -79,7 +79,9 @@ def test_nothing_that_a_workflow_or_a_test_installs_can_change_by_itself():
 def test_the_workflows_run_what_ci_runs_and_then_sync_the_space(tmp_path):
     test = yaml.safe_load(read(".github/workflows/test.yml"))
     steps = test["jobs"]["test"]["steps"]
-    assert steps[-1]["run"] == "bash .ci/run"
+    runs = [step["run"] for step in steps if "run" in step]
+    assert runs[0] == "bash .ci/run" and all(run.startswith(".venv/bin/python -m vit_demo ") for run in runs[1:])
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", step["uses"]) for step in steps if "uses" in step)
     assert test["permissions"] == {"contents": "read"}
     space = yaml.safe_load(read(".github/workflows/space.yml"))
     assert space[True]["workflow_run"]["workflows"] == [test["name"]]  # YAML reads the key `on` as true

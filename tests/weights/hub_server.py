@@ -14,6 +14,9 @@ from typing import Any
 import huggingface_hub
 import pytest
 
+from vit_demo.inference import explainer
+from vit_demo.inference.cache import ByteCache
+
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 """The commit of ``main``; any other commit exists as well."""
 LARGE = 5000
@@ -140,5 +143,7 @@ def served(cache: Path) -> Iterator[HubServer]:
         patch.setenv("HF_HUB_CACHE", str(cache))
         patch.setenv("NO_PROXY", "127.0.0.1,localhost")
         patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a test of the page may have set it
+        patch.setattr(explainer, "_presets", {})  # what other tests had under the same names
+        patch.setattr(explainer, "_networks", ByteCache(1 << 30, lambda network: network.num_bytes))
         yield server
     server.close()
