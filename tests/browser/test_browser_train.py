@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -138,3 +139,52 @@ def test_a_network_that_is_too_large_is_named_before_one_clicks(opened: Page) ->
         note = box.locator(".note").inner_text()
         most = "1,000,000 parameters, 25,000,000 operations, 200 tokens and 16 blocks"
         assert note == ("" if is_allowed else f"Too large to be trained here: at most {most}.")
+
+
+def test_a_digit_that_it_gets_wrong_is_looked_into_beside_the_network_before_training(opened: Page) -> None:
+    train(opened)
+    mistake = opened.locator(".train .mistake").nth(2)
+    _, predicted = mistake.inner_text().split(" taken for ")
+    mistake.click()
+    opened.wait_for_function("location.hash.includes('digit=test-')")
+    opened.wait_for_function(
+        "label => document.querySelector('.stage').__stage.current()?.predictions[0].label === label", arg=predicted
+    )
+    assert opened.locator(".predictions .label").first.inner_text() == predicted
+    titles = opened.locator("#preset option").all_inner_texts()
+    assert any(title.startswith("Yours before training (") for title in titles)
+    number = re.search(r"digit=(test-\d+)", opened.url)
+    assert number
+    again = opened.context.new_page()
+    again.goto(opened.url)
+    again.wait_for_function(
+        "label => document.querySelector('.stage')?.__stage?.current()?.predictions[0].label === label", arg=predicted
+    )
+    assert number[0] in again.url
+    again.close()
+
+
+def test_a_link_to_a_network_that_is_gone_offers_to_train_it_again(opened: Page) -> None:
+    from vit_demo.weights import trained
+
+    opened.locator(".sections").get_by_text("Build").click()
+    opened.locator(".build [name=pos_embed]").select_option(label="none")
+    opened.locator(".train [name=num_digits]").select_option(label="1,000")
+    train(opened)
+    opened.locator(".train").get_by_role("button", name="Look into it").click()
+    opened.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
+    link, name = opened.url, opened.evaluate("document.querySelector('.stage').__stage.current().source.preset")
+    assert "training=40,0,1000,0.002" in link and "pos_embed:none" in link
+    first = trained.trained_network(name).model
+    trained._networks().clear()
+    again = opened.context.new_page()
+    again.goto(link)
+    box = again.locator(".train")
+    box.get_by_text("This one was trained in 40 steps with seed 0").wait_for()
+    box.get_by_role("button", name="Train it again").click()
+    box.get_by_role("button", name="Look into it").click(timeout=60_000)
+    again.wait_for_function("document.querySelector('.stage').__stage.current()?.source.preset.startsWith('yours-')")
+    name = again.evaluate("document.querySelector('.stage').__stage.current().source.preset")
+    second = trained.trained_network(name).model
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
+    again.close()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vit_demo.checks import whole_number
@@ -216,6 +217,12 @@ def predictions(model: ViT) -> Tensor:
     """Its class of each of the ``NUM_TEST`` digits, int64 ``[NUM_TEST]``."""
     model.eval()
     return torch.cat([model(part).argmax(1) for part in quick_digits()[0][NUM_TRAIN:].split(250)])
+
+
+def test_digit(number: int) -> NDArray[np.uint8]:
+    """One of the ``NUM_TEST`` digits, ``[28, 28]``, white on black."""
+    digit = quick_digits()[0][NUM_TRAIN + number, 0]
+    return (255 * (digit * MNIST_STD + MNIST_MEAN)).round().byte().numpy()
 
 
 @cache

@@ -35,10 +35,11 @@ KEPT_BYTES, KEPT_SECONDS = 64 << 20, 3600.0
 
 
 class Trained(NamedTuple):
-    """A network and the share of test digits that it got right, in [0, 1]."""
+    """A network, the share of test digits that it gets right, in [0, 1], and whether it is the one before the run."""
 
     model: ViT
     accuracy: float
+    is_before: bool
 
 
 _lock = Lock()
@@ -52,11 +53,11 @@ def _networks() -> TTLCache[str, Trained]:
     return TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda one: 4 * one.model.config.num_parameters)
 
 
-def keep(model: ViT, accuracy: float) -> str:
-    """Keeps a network in memory; the name under which it is found."""
+def keep(model: ViT, accuracy: float, *, is_before: bool = False) -> str:
+    """Keeps a network in memory, trained or as it was before; the name under which it is found."""
     name = f"yours-{secrets.token_urlsafe(16)}"
     with _lock:
-        _networks()[name] = Trained(model, accuracy)
+        _networks()[name] = Trained(model, accuracy, is_before)
     return name
 
 
@@ -76,8 +77,9 @@ def trained_network(name: str) -> Trained:
 
 def trained_preset(name: str) -> Preset:
     """The preset of a network in memory; ``PresetError`` if it is gone."""
-    model, accuracy = trained_network(name)
-    return digits_preset(name, f"Yours ({100 * accuracy:.0f} %)", model.config, "trained")
+    model, accuracy, is_before = trained_network(name)
+    title = "Yours before training" if is_before else "Yours"
+    return digits_preset(name, f"{title} ({100 * accuracy:.0f} %)", model.config, "trained")
 
 
 def digits_preset(name: str, title: str, config: ViTConfig, source: str, **fields: Any) -> Preset:

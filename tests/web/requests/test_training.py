@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import vit_demo
 from vit_demo.errors import InputError, PresetError
@@ -96,6 +97,26 @@ def test_mistakes_are_digits_that_it_gets_wrong(done):
         found = model(digits).argmax(1)
     wrong = [(int(a), int(b)) for a, b in zip(labels, found, strict=True) if a != b]
     assert [(one["label"], one["predicted"]) for one in done["mistakes"]] == wrong[:12]
+    for mistake in done["mistakes"][:3]:
+        source = {"example": mistake["example"], "preset": done["model"], "patch_size": 7, "fit": "crop"}
+        shown = asked({"kind": "result", "source": source})["result"]
+        assert shown["predictions"]["labels"][0] == str(mistake["predicted"])
+        picture = Image.open(io.BytesIO(base64.b64decode(mistake["digit"].partition(",")[2])))
+        seen = Image.open(io.BytesIO(base64.b64decode(shown["source"]["digit"].partition(",")[2])))
+        np.testing.assert_allclose(255 - np.asarray(picture, int), np.asarray(seen, int), atol=2)
+
+
+def test_the_network_before_the_training_is_there_to_compare_with(done):
+    before = trained.trained_network(done["before"])
+    expected = training.random_network(TINY, seed=4)
+    assert all(torch.equal(a, b) for a, b in zip(before.model.parameters(), expected.parameters(), strict=True))
+    title = asked({"kind": "model", "name": done["before"]})["result"]["title"]
+    assert title == f"Yours before training ({100 * before.accuracy:.0f} %)" and before.accuracy < 0.3
+    again = finished({**BEGIN, "from": done["model"], "steps": 3})
+    kept = trained.trained_network(done["model"]).model
+    assert again["before"] != done["before"]
+    of_again = trained.trained_network(again["before"]).model
+    assert all(torch.equal(a, b) for a, b in zip(of_again.parameters(), kept.parameters(), strict=True))
 
 
 def test_every_section_takes_the_network_by_its_name(done):
@@ -113,6 +134,18 @@ def test_a_name_cannot_be_guessed_and_says_when_it_is_gone(done):
     for request in ({"run": "x"}, {"run": 3}, {"run": done["model"]}, {"download": other}, {"download": "../x"}):
         with pytest.raises(InputError):
             run(request)
+
+
+def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):
+    done = finished({**BEGIN, "steps": 2})
+    source = {"example": "digit-3", "preset": done["model"], "patch_size": 7, "fit": "crop"}
+    assert "result" in asked({"kind": "result", "source": source})
+    monkeypatch.delitem(trained._networks(), done["model"])
+    for request in (
+        {"kind": "model", "name": done["model"]},
+        {"kind": "result", "source": {**source, "example": "test-3"}},
+    ):
+        assert asked(request)["error"] == trained.GONE
 
 
 def test_one_visitor_has_one_run_and_does_not_touch_anothers():

@@ -11,7 +11,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Job
 from vit_demo.web import settings
 from vit_demo.weights import PRESETS, Preset
-from vit_demo.weights.trained import is_trained_name
+from vit_demo.weights.trained import is_trained_name, trained_preset
 
 MAX_NAME_LENGTH = 200
 """Characters of the name of a preset, method or class in a request."""
@@ -37,7 +37,9 @@ def prepare(name: str) -> Job[Preset]:
 
 
 def ready(name: str) -> Preset | None:
-    """A preset for a visitor, or None if it must be downloaded."""
+    """A preset for a visitor, or None if it must be downloaded; ``PresetError`` for a trained network that is gone."""
+    if is_trained_name(name):
+        return trained_preset(name)
     return get_engine().ready(name, trusted=name in PRESETS)
 
 

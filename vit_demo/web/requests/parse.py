@@ -22,6 +22,7 @@ from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, check_fit
 from vit_demo.service.source import Source
+from vit_demo.training.small import NUM_TEST, test_digit
 from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
@@ -32,6 +33,9 @@ from vit_demo.weights.trained import is_trained_name
 
 EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
 """The names of the example digits."""
+
+TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]
+"""The names of the digits that ``train_small`` does not train on."""
 
 PICTURE_CACHE_BYTES = 48 << 20
 """Size of the cache of decoded photos, for the next patch size or fit."""
@@ -97,10 +101,12 @@ def upload_source(payload: Any) -> Source:
 
 
 def example_source(value: Any) -> Source:
-    """An example of the page: the name of a photo, or ``digit-0`` to ``digit-9``."""
+    """An example of the page: the name of a photo, ``digit-0`` to ``digit-9``, or one of ``TEST_DIGITS``."""
     name = value if isinstance(value, str) else ""
     if name in EXAMPLE_DIGITS:
         return Source(("example", name), lambda: example_picture(EXAMPLE_DIGITS[name]))
+    if name in TEST_DIGITS:
+        return Source(("example", name), lambda: test_digit(TEST_DIGITS.index(name)))
     photo = EXAMPLE_PHOTOS.get(name)
     if photo is None:
         raise ImageError(f"There is no such example: choose one of {', '.join([*EXAMPLE_DIGITS, *EXAMPLE_PHOTOS])}.")

@@ -30,7 +30,16 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Cancelled, Job, owner, report
 from vit_demo.trace import Trace, TracedViT
-from vit_demo.training.small import NUM_TRAIN, Choices, History, predictions, quick_digits, train_small
+from vit_demo.training.small import (
+    NUM_TRAIN,
+    Choices,
+    History,
+    accuracy,
+    predictions,
+    quick_digits,
+    random_network,
+    train_small,
+)
 from vit_demo.web.catalog.menu import TRAINING_LIMITS
 from vit_demo.web.requests import parse
 from vit_demo.weights.limits import num_operations, num_tokens
@@ -59,6 +68,7 @@ class Run:
         history: What was seen so far.
         look: The network's view of the digit.
         model: The name of the trained network; empty until it is done.
+        before: The name of the network before the training.
         mistakes: Test digits that it gets wrong.
         job: The work.
     """
@@ -68,6 +78,7 @@ class Run:
     history: History
     look: dict[str, Any] | None = None
     model: str = ""
+    before: str = ""
     mistakes: list[dict[str, Any]] = field(default_factory=list)
     job: Job[None] | None = None
     looked: float = 0.0
@@ -87,7 +98,7 @@ async def handle_training(request: dict[str, Any]) -> dict[str, Any]:
     Returns:
         For a download ``zip``, base64 of an archive with a folder for ``vit_demo.explore``; else ``run``, ``state``
         ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``seconds``, ``seed``, ``loss``, ``accuracy``,
-        ``look``, ``model`` and ``mistakes``.
+        ``look``, ``model``, ``before`` and ``mistakes``.
     """
     if request.get("download") is not None:
         return {"zip": await asyncio.to_thread(_archive, parse.short_string(request["download"], "network"))}
@@ -138,6 +149,8 @@ def _begin(fields: Any, source: Any) -> str:
         model, run.history = train_small(config, start=start, on_step=on_step, **known)
         run.look = None if run.digit is None else _look(model, run.digit)
         run.mistakes = _mistakes(model)
+        before = start or random_network(config, chosen.seed).eval()
+        run.before = keep(before, accuracy(before), is_before=True)
         run.model = keep(model, run.history.accuracy[-1][1])
 
     run.job = get_engine().jobs.submit(("train", name), work, "training")
@@ -190,7 +203,15 @@ def _mistakes(model: ViT) -> list[dict[str, Any]]:
     digits, labels = (part[NUM_TRAIN:] for part in quick_digits())
     found = predictions(model)
     wrong = (found != labels).nonzero()[:SHOWN_MISTAKES, 0].tolist()
-    return [{"label": int(labels[i]), "predicted": int(found[i]), "digit": _as_png(digits[i, 0])} for i in wrong]
+    return [
+        {
+            "example": parse.TEST_DIGITS[i],
+            "label": int(labels[i]),
+            "predicted": int(found[i]),
+            "digit": _as_png(digits[i, 0]),
+        }
+        for i in wrong
+    ]
 
 
 def _as_png(digit: Tensor) -> str:
@@ -201,9 +222,9 @@ def _as_png(digit: Tensor) -> str:
 
 
 def _archive(name: str) -> str:
-    model, accuracy = trained_network(name)
+    model, share, _ = trained_network(name)
     with tempfile.TemporaryDirectory() as folder:
-        path = save_digits(Path(folder), model, History(0, accuracy=[(0, accuracy)]))
+        path = save_digits(Path(folder), model, History(0, accuracy=[(0, share)]))
         with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
             archive.write(path, f"vit_demo-digits/{path.name}")
     return base64.b64encode(buffer.getvalue()).decode("ascii")
@@ -226,5 +247,6 @@ def _shown(name: str, run: Run, is_done: bool) -> dict[str, Any]:
         "accuracy": [[step, value] for step, value in history.accuracy],
         "look": run.look,
         "model": run.model,
+        "before": run.before,
         "mistakes": run.mistakes,
     }

@@ -64,6 +64,11 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   }
 
   function showJob(current) {
+    if (current?.error && linkedView?.training) {
+      const view = { ...linkedView, section: "build" }; // where the network can be trained again
+      linkedView = null;
+      pageState.restore({ ...pageState.get(), view });
+    }
     job.hidden = !current;
     custom.classList.toggle("busy", Boolean(current && !current.error));
     if (!current) return;

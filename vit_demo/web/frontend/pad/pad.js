@@ -7,9 +7,12 @@ import { modelInput } from "../shared/pageState.js";
 import { createPadCanvas, extendStroke, listenToKeys, listenToPointer, listenToUndo } from "./canvas.js";
 import { drawStrokes, exampleStrokes, PENS, rounded } from "./strokes.js";
 
+/** The name of a picture that is no strokes, but a file of the visitor's or one of the digits for tests. */
+const fileOf = (picture) => picture?.upload ?? picture?.example;
+
 /**
  * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
- * undo and clear; the picture is {strokes}, {digit}, {upload} or null. `onPhoto(file)` gets a photo of a digit, and `photos`
+ * undo and clear; the picture is {strokes}, {digit}, {upload}, {example} or null. `onPhoto(file)` gets a photo of a digit, and `photos`
  * has those of uploads. `show(picture)` puts another picture on the paper, `say(sentence)` is about a photo.
  */
 export function createPad(element, { digits, photos, onPhoto, onChange }) {
@@ -25,9 +28,9 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
   const strokesOf = ({ digit, strokes: drawn }) => drawn ?? (digit === undefined ? [] : exampleStrokes(digits, digit));
 
   function refresh() {
-    const isEmpty = !strokes.length && !picture?.upload;
+    const isEmpty = !strokes.length && !fileOf(picture);
     // What the browser cannot show, such as HEIC, and a photo of before a reload: as the model saw it.
-    const address = !live && picture?.upload && (photos.get(picture.upload) ?? modelInput.latest().digit);
+    const address = !live && fileOf(picture) && (photos.get(fileOf(picture)) ?? modelInput.latest().digit);
     photo.hidden = !address;
     if (address && photo.src !== address) photo.src = address;
     find(".hint").classList.toggle("faded", !isEmpty);
@@ -64,7 +67,7 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
   }
 
   function clear() {
-    if (strokes.length || picture?.upload) replace(null, false);
+    if (strokes.length || fileOf(picture)) replace(null, false);
   }
 
   function writeExample(digit) {

@@ -13,6 +13,7 @@ const NOT_IN_IT = english(
 const WIDTHS = Object.values(PENS);
 const REPOSITORY = /^[A-Za-z0-9_][\w.-]{0,95}\/[A-Za-z0-9_][\w.-]{0,95}(@[\w.-]{1,100})?$/;
 
+const TEST_DIGIT = /^test-\d{1,3}$/; // one that the networks trained here have not seen
 const TRAINED = /^yours-[\w-]{22}$/; // a network that a visitor has trained
 
 /** The state of a page that was opened without a link. */
@@ -56,7 +57,9 @@ function pictureFields(picture) {
   const strokes = picture.strokes && encodeStrokes(picture.strokes, WIDTHS);
   if (picture.upload || strokes === null) return { picture: "own" };
   if (strokes) return { strokes };
-  return { digit: picture.digit, photo: picture.example };
+  return TEST_DIGIT.test(picture.example)
+    ? { digit: picture.example }
+    : { digit: picture.digit, photo: picture.example };
 }
 
 /**
@@ -112,6 +115,7 @@ function decodePicture(fields, task, { examples }) {
   }
   const digit = integer(fields.get("digit"), 0, 9);
   if (digit !== null) return { picture: { digit } };
+  if (TEST_DIGIT.test(fields.get("digit") ?? "")) return { picture: { example: fields.get("digit") } };
   const strokes = decodeStrokes(fields.get("strokes") ?? "", WIDTHS);
   return strokes ? { picture: { strokes } } : {};
 }
@@ -157,7 +161,7 @@ const NETWORK_FIELDS = {
   num_heads: anyNumber,
   pool: oneOf("cls", "mean", "all", "cls+mean", "cls+next"),
   class_token: { read: (text) => (["true", "false"].includes(text) ? text === "true" : null) },
-  pos_embed: oneOf("learned", "sincos"),
+  pos_embed: oneOf("learned", "sincos", "none"),
 };
 
 /**
@@ -192,6 +196,7 @@ const FIELDS = [
   ["step_token", "tour", "fromClassToken", false, flag("class")],
   ["columns", "", "compare", null, { write: encodeColumns, read: decodeColumns }],
   ["network", "", "network", null, { write: encodeNetwork, read: decodeNetwork }],
+  ["training", "", "training", null, { write: encodeTraining, read: decodeTraining }],
 ];
 
 /** The names of which one is enough to tell a link: #section=steps is easy to remember. */
@@ -291,6 +296,19 @@ function decodeNetwork(text) {
   const given = changes.map((change) => change.split(":", 2)).filter(([field]) => Object.hasOwn(NETWORK_FIELDS, field));
   const read = given.map(([field, value]) => [field, NETWORK_FIELDS[field].read(value)]);
   return { start, fields: Object.fromEntries(read.filter(([, value]) => value !== null)) };
+}
+
+/** What makes a training again: 366 steps, seed 0, of 5,000 digits, a learning rate, "shuffled" or nothing. */
+function encodeTraining({ steps, seed, num_digits: digits, learning_rate: rate, shuffle_labels: shuffled }) {
+  return [steps, seed, digits, rate, ...(shuffled ? ["shuffled"] : [])].join();
+}
+
+function decodeTraining(text) {
+  const [steps, seed, digits, rate, shuffled] = text.split(",", 5);
+  const [numSteps, number, numDigits] = [steps, seed, digits].map((one) => integer(one, 0, LARGEST));
+  if (!numSteps || number === null || numDigits === null || !/^0(\.\d{1,6})?$/.test(rate ?? "")) return null;
+  const numbers = { steps: numSteps, seed: number, num_digits: numDigits, learning_rate: Number(rate) };
+  return { ...numbers, shuffle_labels: shuffled === "shuffled" };
 }
 
 /** A whole number in a range that was written with digits alone, else null. */

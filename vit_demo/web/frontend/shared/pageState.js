@@ -23,13 +23,14 @@
  * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour
  * @property {Column[] | null} compare
  * @property {{start: string, fields: Record<string, any>} | null} network what the visitor builds, as in views/build/view.js
+ * @property {Record<string, any> | null} training how the network was trained that is looked into, as `begin` takes it
  */
 
 /**
  * @typedef {"digits" | "photos"} Task
  * @typedef {{width: number, points: number[][]}} Stroke
  * @typedef {{digit?: number, strokes?: Stroke[], example?: string, upload?: string, name?: string, refused?: string}} Picture
- *   A drawing is {digit} (an example) or {strokes}, a photo {example}, {upload, name} (also one of a digit) or {refused},
+ *   A drawing is {digit} (an example), {example} (a digit for tests) or {strokes}, a photo {example}, {upload, name} (also one of a digit) or {refused},
  *   which is a sentence about a file that cannot be used.
  * @typedef {{picture: Picture | null, preset: string, patchSize: number, fit?: string}} Tab
  * @typedef {{task: Task, digits: Tab, photos: Tab, view: View}} State The open tab, what each holds, and the view.

@@ -1,6 +1,15 @@
 // Training the network that is built: what is chosen, what is seen while it learns, and what can be done with it then.
 
-import { choice, copyText, loadImage, make, makeOptions, setProgress, setText } from "../../../shared/dom.js";
+import {
+  choice,
+  copyText,
+  loadImage,
+  make,
+  makeButton,
+  makeOptions,
+  setProgress,
+  setText,
+} from "../../../shared/dom.js";
 import { english, formatInteger, languageChange, translate } from "../../../shared/language.js";
 import { menuModels, pageState } from "../../../shared/pageState.js";
 import { percent } from "../../format.js";
@@ -24,6 +33,10 @@ export const html = `
       <button type="button" class="primary begin">Train it</button>
       <button type="button" class="quiet cancel" hidden>Cancel</button>
       <span class="note" role="status"></span>
+    </div>
+    <div class="actions linked" hidden>
+      <button type="button" class="quiet again">Train it again</button>
+      <span class="hint"></span>
     </div>
     <div class="progress" hidden><i></i></div>
     <div class="live" hidden>
@@ -53,16 +66,24 @@ const SECONDS = [10, 30, 60];
 const NUM_DIGITS = [5000, 1000, 100];
 const RATES = [0.002, 0.0005, 0.01, 0];
 const GUESSING = 0.1;
+const LINKED = english(
+  "The server keeps a network for an hour. This one was trained in {steps} steps with seed {seed}, which on the same machine gives the same network again.",
+);
 const OVER = new Set(["done", "ended"]);
 
-/** `show(config, patchSize, problem)` tells which network there is. */
+/**
+ * `show(config, patchSize, problem, choices, training)` tells which network there is, what was chosen for it, and how that of
+ * a link was trained.
+ */
 export function createTraining(host, { change, request, startingPoints }) {
   const find = (selector) => host.querySelector(selector);
   const { defaults, limits } = startingPoints;
   const chosen = { seconds: 30 };
   let network = /** @type {any} */ (null); // the configuration that can be trained, or null
   let hindrance = ""; // why it cannot be
-  let current = null; // the run that is shown: {name, network, fields, last}
+  let choices = null; // what the visitor chose for it in Build
+  let linked = /** @type {any} */ (null); // how the network of a link was trained: {steps, seed, ...}
+  let current = null; // the run that is shown: {name, network, choices, fields, last}
   let before = /** @type {any} */ (null); // the run before it
 
   const seconds = choice(
@@ -78,17 +99,17 @@ export function createTraining(host, { change, request, startingPoints }) {
   find("[name=num_digits]").append(...makeOptions(NUM_DIGITS.map((value) => [value, formatInteger(value)])));
   find("[name=learning_rate]").append(...makeOptions(RATES.map((value) => [value, String(value)])));
 
-  /** Begins a run, from random weights or from those of a trained network, and shows it until it is over. */
-  async function begin(from = null) {
+  /** Begins a run with what is chosen and `more`, such as {from}, a trained network, and shows it until it is over. */
+  async function begin(more = {}) {
     const fields = {
       config: network,
       seconds: chosen.seconds,
       num_digits: Number(find("[name=num_digits]").value),
       learning_rate: Number(find("[name=learning_rate]").value),
       shuffle_labels: find("[name=shuffle_labels]").checked,
-      ...(from && { from }),
+      ...more,
     };
-    const run = { name: null, network, fields, last: null, picture: null };
+    const run = { name: null, network, choices, fields, last: null, picture: null };
     if (current?.last?.step) before = current;
     current = run;
     setText(find(".note"), english("Waiting for a free core …"));
@@ -126,6 +147,9 @@ export function createTraining(host, { change, request, startingPoints }) {
     const isOver = !current || (last && OVER.has(last.state));
     find(".begin").disabled = !network || !isOver;
     find(".cancel").hidden = isOver;
+    find(".linked").hidden = !linked || Boolean(current) || !network;
+    if (linked)
+      setText(find(".linked .hint"), translate(LINKED, { steps: formatInteger(linked.steps), seed: linked.seed }));
     setProgress(find(".progress"), !isOver, last?.steps ? last.step / last.steps : null);
     find(".live").hidden = !last?.step;
     if (isOver && hindrance) setText(find(".note"), hindrance);
@@ -183,23 +207,37 @@ export function createTraining(host, { change, request, startingPoints }) {
   }
 
   function drawMistakes(mistakes) {
-    const pictures = mistakes.map(({ label, predicted, digit }) => {
+    const pictures = mistakes.map(({ example, label, predicted, digit }) => {
       const words = translate("{label} taken for {predicted}", { label, predicted });
-      return make("figure", {}, make("img", { src: digit, alt: words }), make("figcaption", { textContent: words }));
+      const picture = make("img", { src: digit, alt: "" });
+      return makeButton(
+        () => lookInto({ example }),
+        { className: "mistake" },
+        picture,
+        make("span", { textContent: words }),
+      );
     });
-    const heading = make("b", { textContent: translate("Digits that it gets wrong") });
+    const heading = make("b", { textContent: translate("Digits that it gets wrong: click one to look into it") });
     find(".mistakes").replaceChildren(...(pictures.length ? [heading, make("div", {}, ...pictures)] : []));
   }
 
-  /** Puts the trained network into the menu of models, and shows it on the stage. */
-  async function lookInto() {
-    const reply = await request({ kind: "model", name: current.last.model });
-    if (reply.error) return setText(find(".note"), reply.error);
-    const entry = { ...reply.result, on_machine: true };
-    menuModels.latest().set(entry.name, entry);
-    pageState.chooseTask("digits", { preset: entry.name, patchSize: entry.default_patch_size });
+  /**
+   * Puts the trained network, and the one before the training, into the menu of models, and shows the first on the stage,
+   * with a picture if one is given.
+   */
+  async function lookInto(picture = null) {
+    const { choices: built, fields, last } = current;
+    const names = [last.model, last.before];
+    const replies = await Promise.all(names.map((name) => request({ kind: "model", name })));
+    const failed = replies.find(({ error }) => error);
+    if (failed) return setText(find(".note"), failed.error);
+    for (const { result } of replies) menuModels.latest().set(result.name, { ...result, on_machine: true });
+    const { name, default_patch_size: patchSize } = replies[0].result;
+    pageState.chooseTask("digits", { preset: name, patchSize, ...(picture && { picture }) });
     menuModels.publish(menuModels.latest());
-    change({ section: FIRST_SECTION });
+    const { num_digits, learning_rate, shuffle_labels } = fields;
+    const training = { steps: last.steps, seed: last.seed, num_digits, learning_rate, shuffle_labels };
+    change({ section: FIRST_SECTION, network: built, training: fields.from ? null : training });
   }
 
   async function download() {
@@ -211,11 +249,12 @@ export function createTraining(host, { change, request, startingPoints }) {
   }
 
   find(".begin").addEventListener("click", () => begin());
-  find(".continue").addEventListener("click", () => begin(current.last.model));
+  find(".again").addEventListener("click", () => begin(linked));
+  find(".continue").addEventListener("click", () => begin({ from: current.last.model }));
   find(".cancel").addEventListener("click", () => {
     current.isCancelled = true;
   });
-  find(".look-into").addEventListener("click", lookInto);
+  find(".look-into").addEventListener("click", () => lookInto());
   find(".download").addEventListener("click", download);
   find(".copy-training").addEventListener("click", async () => {
     const copied = await copyText(trainingCode(current, defaults));
@@ -223,7 +262,9 @@ export function createTraining(host, { change, request, startingPoints }) {
   });
   languageChange.subscribe(host, draw);
 
-  function show(config, patchSize, problem) {
+  function show(config, patchSize, problem, ofBuild, training) {
+    linked = training;
+    choices = ofBuild;
     const wanted = { ...config, patch_size: patchSize, pos_embed_grid: null };
     hindrance = problem ? "" : trainingProblemOf(wanted, patchSize, limits);
     network = problem || hindrance ? null : wanted;
@@ -245,7 +286,7 @@ function noteOf({ state, steps, seconds, seed }) {
 /** What was different about a run, as fields of Python. */
 function differences(run, other) {
   const [fields, others] = [run, other].map(({ network, fields: { config, ...rest } }) => ({ ...network, ...rest }));
-  const changed = Object.keys(fields).filter((name) => fields[name] !== others[name]);
+  const changed = Object.keys(fields).filter((name) => name !== "from" && fields[name] !== others[name]);
   return changed.map((name) => `${name}=${fields[name]}`);
 }
 

@@ -45,7 +45,7 @@ export function create(card, { change, request, startingPoints }) {
   const find = (selector) => card.querySelector(selector);
   const { defaults, networks } = startingPoints;
   const first = { start: networks[0].title, fields: {} };
-  const training = createTraining(find(".train"), { change, request, startingPoints });
+  const trainer = createTraining(find(".train"), { change, request, startingPoints });
   const form = createForm(find(".fields"), networks, choose);
   const totals = TOTALS.map(([name, title, format]) => {
     const value = make("dd");
@@ -53,27 +53,29 @@ export function create(card, { change, request, startingPoints }) {
     return { name, value, format };
   });
   let shown = null;
+  let training = null; // how the network of a link was trained
 
   /** Shows a visitor's choice at once: there may be no picture, and then no frame is drawn. */
   function choose(network) {
     show(network);
-    change({ network });
+    change({ network, training: null });
   }
 
   function draw({ choices }) {
     const network = networks.some(({ title }) => title === choices.network?.start) ? choices.network : first;
-    if (network !== shown) show(network);
+    if (network !== shown || choices.training !== training) show(network, choices.training);
   }
 
-  function show(network) {
+  function show(network, linked = null) {
     shown = network;
+    training = linked;
     const { config, patchSize } = networkOf(network, startingPoints);
     const problem = problemOf(config, patchSize);
     form.show(network, { config, patchSize }, problem);
     card.classList.toggle("invalid", Boolean(problem));
     find(".copy").disabled = Boolean(problem);
     setText(find(".code .news"), "");
-    training.show(config, patchSize, problem);
+    trainer.show(config, patchSize, problem, network, training);
     if (problem) return;
     const found = totalsOf(config, patchSize);
     for (const { name, value, format } of totals) {
@@ -92,7 +94,7 @@ export function create(card, { change, request, startingPoints }) {
   });
   find(".fields").addEventListener("submit", (event) => event.preventDefault());
   show(first);
-  languageChange.subscribe(card, () => show(shown));
+  languageChange.subscribe(card, () => show(shown, training));
 
   return { draw, drawEmpty: draw };
 }
