@@ -8,7 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MAX_LINES = 310
-EXAMPLES = sorted(map(str, (ROOT / "docs" / "examples").glob("*.py")))
 MAX_CHECKPOINT_BYTES = 10_000_000
 
 
@@ -18,7 +17,6 @@ MAX_CHECKPOINT_BYTES = 10_000_000
         pytest.param(("-m", "ruff", "check", "."), id="lint"),
         pytest.param(("-m", "ruff", "format", "--check", "."), id="format"),
         pytest.param(("-m", "mypy"), id="types"),
-        pytest.param(("-m", "mypy", "--strict", "--follow-imports=silent", *EXAMPLES), id="types-of-a-user"),
         pytest.param(
             ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"), id="imports-go-one-way"
         ),

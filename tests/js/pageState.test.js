@@ -116,8 +116,9 @@ test("a link gives back its state", () => {
     ],
     network: {
       start: "MNIST from scratch",
-      fields: { image_size: 28, num_classes: 0, pool: "cls+mean", class_token: false, pos_embed: "sincos" },
+      fields: { image_size: 28, num_classes: 0, pool: "cls+mean", class_token: false, pos_embed: "none" },
     },
+    training: { steps: 366, seed: 7, num_digits: 1000, learning_rate: 0.0005, shuffle_labels: true },
   };
   const drawing = [rounded(stroke(20, 5))];
   for (const state of [
@@ -125,6 +126,7 @@ test("a link gives back its state", () => {
     { ...page.first, view },
     { ...page.first, digits: { picture: { strokes: drawing }, preset: "digits-small", patchSize: 7 } },
     { ...page.first, digits: { ...page.first.digits, picture: null } },
+    { ...page.first, digits: { ...page.first.digits, picture: { example: "test-999" } } },
     {
       ...page.first,
       task: "photos",
@@ -218,6 +220,8 @@ test("of a view, what makes no sense is as at first, and the rest counts", () =>
   const sent = [
     "features=mean&features_block=0&segments=13&background=1&features_opacity=101&features_patch=3:3&second=../x&opacity=-1",
     "step=0&step_patch=x&step_block=1e9&step_head=0&step_filter=-1&step_token=1&columns=,:,a:b:c,a:1:&network=<b>,depth:3",
+    "digit=test-1000&training=3,0,5000,9e9&network=",
+    "digit=test-&training=0,0,5000,0.1",
   ];
   assert.deepEqual(decodeLink(`tab=digits&${sent.join("&")}`, page).state, page.first);
   const column = "digits-small:4:rollout:3";

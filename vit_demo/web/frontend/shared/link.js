@@ -3,6 +3,20 @@
 
 import { decodeStrokes, encodeStrokes, PENS } from "../pad/strokes.js";
 import { english } from "./language.js";
+import {
+  anyNumber,
+  block,
+  flag,
+  integer,
+  LARGEST,
+  NAME,
+  name,
+  number,
+  oneOf,
+  patch,
+  percent,
+  place,
+} from "./linkFields.js";
 import { TASKS } from "./pageState.js";
 
 export const FITS = ["crop", "squash", "keep"];
@@ -130,25 +144,8 @@ export const FEATURE_MODES = ["similarity", "pca", "segments", "norms", "classes
 export const MOST_COLUMNS = 4;
 const MOST_RANGES = 500;
 
-const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
 const MODEL = /^[\w.-]{1,96}(\/[\w.-]{1,96}(@[\w.-]{1,100})?)?$/;
 const TITLE = /^[\w .-]{1,60}$/;
-const LARGEST = 100_000;
-
-// Kinds of fields: how a value is written, and read: null for a text that makes no sense.
-
-const number = (lowest, highest) => ({ write: Number, read: (text) => integer(text, lowest, highest) });
-const oneOf = (...words) => ({ write: String, read: (text) => (words.includes(text) ? text : null) });
-const flag = (word) => ({ write: () => word, read: (text) => text === word || null });
-const name = { write: String, read: (text) => (NAME.test(text) ? text : null) };
-const percent = { write: (share) => Math.round(100 * share), read: (text) => over(100, integer(text, 0, 100)) };
-const over = (most, value) => (value === null ? null : value / most);
-/** Counted from 0 on the page, from 1 in an address. */
-const place = (highest) => ({ write: (index) => index + 1, read: (text) => lessOne(integer(text, 1, highest)) });
-const lessOne = (value) => (value === null ? null : value - 1);
-const block = place(1000);
-const patch = place(10_000);
-const anyNumber = number(0, LARGEST);
 
 /** The fields of a network that a visitor may change. */
 const NETWORK_FIELDS = {
@@ -309,11 +306,4 @@ function decodeTraining(text) {
   if (!numSteps || number === null || numDigits === null || !/^0(\.\d{1,6})?$/.test(rate ?? "")) return null;
   const numbers = { steps: numSteps, seed: number, num_digits: numDigits, learning_rate: Number(rate) };
   return { ...numbers, shuffle_labels: shuffled === "shuffled" };
-}
-
-/** A whole number in a range that was written with digits alone, else null. */
-function integer(text, lowest, highest) {
-  if (!/^\d{1,6}$/.test(text ?? "")) return null;
-  const value = Number(text);
-  return lowest <= value && value <= highest ? value : null;
 }

@@ -210,6 +210,31 @@ export function pythonCode(config, patchSize, defaults) {
   ].join("\n");
 }
 
+/** What may be chosen of training digits and learning rates; Python's defaults first. */
+export const NUM_DIGITS = [5000, 1000, 100];
+export const RATES = [0.002, 0.0005, 0.01, 0];
+
+/** The program that trains the same network. */
+export function trainingCode({ network, fields, last }, defaults) {
+  const { num_digits: digits, learning_rate: rate, shuffle_labels: shuffled } = fields;
+  const options = [
+    `steps=${last.steps}`,
+    `seed=${last.seed}`,
+    ...(digits === NUM_DIGITS[0] ? [] : [`num_digits=${digits}`]),
+    ...(rate === RATES[0] ? [] : [`learning_rate=${rate}`]),
+    ...(shuffled ? ["shuffle_labels=True"] : []),
+  ];
+  return [
+    "import vit_demo",
+    "from vit_demo.model import ViTConfig",
+    "",
+    `config = ${configCode(network, defaults)}`,
+    `model, history = vit_demo.train_small(config, ${options.join(", ")})`,
+    "print(history.accuracy[-1])",
+    "",
+  ].join("\n");
+}
+
 const LITERALS = new Map([
   [null, "None"],
   [true, "True"],

@@ -16,7 +16,7 @@ import { percent } from "../../format.js";
 import { heatCanvas, inkOnPaper } from "../../heatmapColours.js";
 import { FIRST_SECTION } from "../../sections.js";
 import { lineChart } from "../faithfulness/findings.js";
-import { configCode, trainingProblemOf } from "./network.js";
+import { NUM_DIGITS, RATES, trainingCode, trainingProblemOf } from "./network.js";
 
 export const html = `
   <div class="train">
@@ -63,8 +63,6 @@ export const html = `
   </div>`;
 
 const SECONDS = [10, 30, 60];
-const NUM_DIGITS = [5000, 1000, 100];
-const RATES = [0.002, 0.0005, 0.01, 0];
 const GUESSING = 0.1;
 const LINKED = english(
   "The server keeps a network for an hour. This one was trained in {steps} steps with seed {seed}, which on the same machine gives the same network again.",
@@ -288,25 +286,4 @@ function differences(run, other) {
   const [fields, others] = [run, other].map(({ network, fields: { config, ...rest } }) => ({ ...network, ...rest }));
   const changed = Object.keys(fields).filter((name) => name !== "from" && fields[name] !== others[name]);
   return changed.map((name) => `${name}=${fields[name]}`);
-}
-
-/** The program that trains the same network. */
-function trainingCode({ network, fields, last }, defaults) {
-  const { num_digits: digits, learning_rate: rate, shuffle_labels: shuffled } = fields;
-  const options = [
-    `steps=${last.steps}`,
-    `seed=${last.seed}`,
-    ...(digits === NUM_DIGITS[0] ? [] : [`num_digits=${digits}`]),
-    ...(rate === RATES[0] ? [] : [`learning_rate=${rate}`]),
-    ...(shuffled ? ["shuffle_labels=True"] : []),
-  ];
-  return [
-    "import vit_demo",
-    "from vit_demo.model import ViTConfig",
-    "",
-    `config = ${configCode(network, defaults)}`,
-    `model, history = vit_demo.train_small(config, ${options.join(", ")})`,
-    "print(history.accuracy[-1])",
-    "",
-  ].join("\n");
 }

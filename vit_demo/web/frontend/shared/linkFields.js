@@ -1,0 +1,25 @@
+// @ts-check
+// Kinds of fields of a link: how a value is written, and read: null for a text that makes no sense.
+
+export const NAME = /^[a-z][a-z0-9_-]{0,39}$/;
+export const LARGEST = 100_000;
+
+export const number = (lowest, highest) => ({ write: Number, read: (text) => integer(text, lowest, highest) });
+export const oneOf = (...words) => ({ write: String, read: (text) => (words.includes(text) ? text : null) });
+export const flag = (word) => ({ write: () => word, read: (text) => text === word || null });
+export const name = { write: String, read: (text) => (NAME.test(text) ? text : null) };
+export const percent = { write: (share) => Math.round(100 * share), read: (text) => over(100, integer(text, 0, 100)) };
+const over = (most, value) => (value === null ? null : value / most);
+/** Counted from 0 on the page, from 1 in an address. */
+export const place = (highest) => ({ write: (index) => index + 1, read: (text) => lessOne(integer(text, 1, highest)) });
+const lessOne = (value) => (value === null ? null : value - 1);
+export const block = place(1000);
+export const patch = place(10_000);
+export const anyNumber = number(0, LARGEST);
+
+/** A whole number in a range that was written with digits alone, else null. */
+export function integer(text, lowest, highest) {
+  if (!/^\d{1,6}$/.test(text ?? "")) return null;
+  const value = Number(text);
+  return lowest <= value && value <= highest ? value : null;
+}
