@@ -127,7 +127,8 @@ class RayBackend:
     """An engine's backend that sends calls to the pool of model replicas."""
 
     def __init__(self, models: DeploymentHandle) -> None:
-        self.pools = {name: replace(pool, workers=PAGE_THREADS, threads=1) for name, pool in POOLS.items()}
+        waiting = {name: replace(pool, workers=PAGE_THREADS, threads=1) for name, pool in POOLS.items()}
+        self.pools = waiting | {"training": POOLS["training"]}  # networks are trained in the page's own process
         self._models = models
         self._device = ""
 

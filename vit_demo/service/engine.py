@@ -196,7 +196,8 @@ class Engine:
         reports what ``progress`` is called with.
         """
         forks = network is None and needs_zero_gpu(preset.num_parameters_at(patch_size))
-        backend = self._backend if network is None else None
+        is_here = network is not None or preset.source == "trained"  # in the memory of this process alone
+        backend = None if is_here else self._backend
         if "progress" in options:
             options["progress"] = None if forks or backend else partial(report_to, options["progress"])
 
