@@ -2,6 +2,7 @@
 
 import base64
 
+import huggingface_hub
 import numpy as np
 import pytest
 from PIL import Image
@@ -188,7 +189,8 @@ def test_an_example_digit_is_drawn_alike_on_every_server():
     assert shares(send(sent, "result"))[0] == pytest.approx(wanted.top(1)[0][1])
 
 
-def test_the_menu_gets_a_model_and_what_it_costs():
+def test_the_menu_gets_a_model_and_what_it_costs(monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a page of another test may have set it
     assert complete({"kind": "models"})["result"] == {"models": [model_entry(preset) for preset in PRESETS.values()]}
     entry = complete({"kind": "model", "name": "digits-notebook"})["result"]
     assert entry == model_entry(PRESETS["digits-notebook"]) and entry["on_machine"]
