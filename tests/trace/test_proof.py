@@ -239,6 +239,7 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
     "TNT": (timm_model("tnt_s_patch16_224", depth=2, img_size=64), 64, "hierarchical"),
     "CrossViT": (timm_model("crossvit_tiny_240"), 240, "hierarchical"),
     "Hiera": (timm_model("hiera_tiny_224"), 224, "hierarchical"),
+    "Swin": (timm_model("swin_tiny_patch4_window7_224"), 224, "hierarchical"),
     "a block that runs three times": (Repeats, 32, "more than once"),
     "a convolution between tokens": (Mixes, 32, "something else mixes"),
     "patches column by column": (Columns, 32, "row by row"),

@@ -122,7 +122,7 @@ def _probe(
     logits = logits_of(output)
     if not probe.paths:
         raise PresetError(HIERARCHICAL if probe.others else NOT_FOLLOWED if probe.saw_softmax else NOT_SEEN)
-    if probe.others or len({shape[2] for shape in probe.shapes}) > 1:
+    if probe.others or len({(shape[0], shape[2]) for shape in probe.shapes}) > 1:  # windows are a batch
         raise PresetError(HIERARCHICAL)
     parts = find_blocks(probe)
     num_tokens, tokens = probe.shapes[0][2], _tokens(probe, parts[2])

@@ -25,8 +25,8 @@ NOT_FOLLOWED = (
     "einsum, or call torch's scaled_dot_product_attention."
 )
 HIERARCHICAL = (
-    "This network is hierarchical: its blocks differ in their numbers of tokens, or have fewer keys than queries. "
-    "Choose a plain Vision Transformer."
+    "This network is hierarchical: its blocks differ in their numbers of tokens or windows, or have fewer keys than "
+    "queries. Choose a plain Vision Transformer."
 )
 LISTS = (nn.ModuleList, nn.Sequential)
 NO_PATCHES = "The patches of this network were not found: pass patch_size= with their side in pixels."
