@@ -194,7 +194,7 @@ def check_features(page: Page, result: Exploration) -> None:
         no_class_token(page, result)
     if result.labels:
         reads = "what attention pooling reads of" if result.trace.pooling is not None else "the mean of"
-        assert f"The head was trained on {reads} all tokens" in page.locator("#stage").inner_text()
+        page.locator("#stage").get_by_text(f"The head was trained on {reads} all tokens").first.wait_for()
 
 
 def check_compare(page: Page, result: Exploration) -> None:
