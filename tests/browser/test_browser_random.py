@@ -19,7 +19,7 @@ from vit_demo.weights import PRESETS
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SEQUENCES = int(os.environ.get("VIT_DEMO_CLICK_SEQUENCES", "2"))
+SEQUENCES = int(os.environ.get("VIT_DEMO_CLICK_SEQUENCES", "3"))
 CLICKS = 30
 DELAYS = (0, 50, 150)  # milliseconds, for each reply in turn
 

@@ -118,7 +118,7 @@ test("a link gives back its state", () => {
       start: "MNIST from scratch",
       fields: { image_size: 28, num_classes: 0, pool: "cls+mean", class_token: false, pos_embed: "none" },
     },
-    training: { steps: 366, seed: 7, num_digits: 1000, learning_rate: 0.0005, shuffle_labels: true },
+    training: null,
   };
   const drawing = [rounded(stroke(20, 5))];
   for (const state of [
@@ -229,6 +229,19 @@ test("of a view, what makes no sense is as at first, and the rest counts", () =>
   const { compare, network } = decodeLink(`tab=digits&${some}`, page).state.view;
   assert.deepEqual(compare, Array(4).fill({ preset: "digits-small", patchSize: 4, method: "rollout", label: 3 }));
   assert.deepEqual(network, { start: "ViT-Tiny", fields: { depth: 2 } });
+});
+
+test("how a network was trained is in the link to it, and in no other", () => {
+  const name = `yours-${"a".repeat(22)}`;
+  const training = { steps: 366, seed: 7, num_digits: 1000, learning_rate: 0.0005, shuffle_labels: true };
+  const linkTo = (preset) =>
+    encodeLink(
+      { ...page.first, digits: { ...page.first.digits, preset }, view: { ...page.first.view, training } },
+      page,
+    );
+  const { state, model } = decodeLink(linkTo(name), page);
+  assert.deepEqual([model.name, state.view.training], [name, training]);
+  assert.doesNotMatch(linkTo("digits-tiny"), /training/);
 });
 
 test("a model that must be downloaded is named beside the state", () => {

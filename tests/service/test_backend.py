@@ -67,7 +67,7 @@ def test_a_network_that_a_visitor_trained_runs_where_it_is(elsewhere):
     there = Engine("cpu", elsewhere).explore(example_picture(3), name, 7)
     here = Engine("cpu").explore(example_picture(3), name, 7)
     np.testing.assert_array_equal(there.relevance("5"), here.relevance("5"))
-    assert not elsewhere.sent
+    assert not elsewhere.sent and there.device == here.device != elsewhere.device
 
 
 def test_errors_of_the_input_come_back_as_themselves(elsewhere):

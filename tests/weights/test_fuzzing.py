@@ -42,7 +42,7 @@ def test_any_value_in_any_field_is_read_or_refused(tmp_path, published, transfor
         fields += [("config.json", ("pretrained_cfg", key)) for key in ("crop_mode", "num_classes", "label_names")]
     photo = Image.fromarray(np.zeros((40, 50, 3), np.uint8))
     read = 0
-    for _ in range(120):
+    for _ in range(250):
         write_files(tmp_path, files)
         for name, path in rng.sample(fields, rng.choice((1, 1, 2))):
             set_field(tmp_path / name, *path, value=rng.choice(ANYTHING))
@@ -56,7 +56,7 @@ def test_any_value_in_any_field_is_read_or_refused(tmp_path, published, transfor
         with torch.inference_mode():  # not by an engine, which reads the folder again and collects garbage each time
             assert load_model(preset)(given.pixels).isfinite().all()
         assert all(label.isprintable() for label in preset.labels)
-    assert 10 < read < 110, "both must be seen"
+    assert 20 < read < 230, "both must be seen"
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_any_tensors_are_read_or_refused(tmp_path, published, transformers_files
         "blocks.1.norm1.weight",
         "x",
     ]
-    for _ in range(75):
+    for _ in range(150):
         tensors = dict(original)
         for _ in range(rng.choice((1, 1, 2, 3))):
             name = rng.choice([*tensors, *others])
@@ -102,7 +102,7 @@ def test_any_tensors_are_read_or_refused(tmp_path, published, transformers_files
 def test_any_damage_to_the_weights_is_refused(timm_folder, outlined_once):
     content = (timm_folder / WEIGHTS_FILE).read_bytes()
     rng = random.Random(2)
-    for _ in range(60):
+    for _ in range(100):
         damaged = bytearray(content)
         for _ in range(rng.choice((1, 3, 10))):
             damaged[rng.randrange(3000)] = rng.randrange(256)

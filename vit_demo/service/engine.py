@@ -196,8 +196,7 @@ class Engine:
         reports what ``progress`` is called with.
         """
         forks = network is None and needs_zero_gpu(preset.num_parameters_at(patch_size))
-        is_here = network is not None or preset.source == "trained"  # in the memory of this process alone
-        backend = None if is_here else self._backend
+        backend = self._backend_of(preset) if network is None else None
         if "progress" in options:
             options["progress"] = None if forks or backend else partial(report_to, options["progress"])
 
@@ -233,9 +232,13 @@ class Engine:
         forked = needs_zero_gpu(preset.num_parameters_at(patch_size))
         return forward.retry_with_less_memory(attempt, best_device(forked=True) if forked else self.device)
 
+    def _backend_of(self, preset: Preset) -> Backend | None:
+        """Where a preset's network runs; None for this process, whose memory alone has those that visitors trained."""
+        return None if preset.source == "trained" else self._backend
+
     def _where(self, preset: Preset, patch_size: int, device: torch.device) -> str:
         """Where a pass ran, in words, and why if it is not the engine's device."""
-        if self._backend is not None:
+        if self._backend_of(preset) is not None:
             return self.device_name
         if needs_zero_gpu(preset.num_parameters_at(patch_size)):
             return "ZeroGPU"

@@ -219,7 +219,7 @@ def predictions(model: ViT) -> Tensor:
     return torch.cat([model(part).argmax(1) for part in quick_digits()[0][NUM_TRAIN:].split(250)])
 
 
-def test_digit(number: int) -> NDArray[np.uint8]:
+def held_out_digit(number: int) -> NDArray[np.uint8]:
     """One of the ``NUM_TEST`` digits, ``[28, 28]``, white on black."""
     digit = quick_digits()[0][NUM_TRAIN + number, 0]
     return (255 * (digit * MNIST_STD + MNIST_MEAN)).round().byte().numpy()

@@ -32,14 +32,22 @@ GONE = "This network is gone, because the server keeps it for an hour: train it 
 
 KEPT_BYTES, KEPT_SECONDS = 64 << 20, 3600.0
 """What all networks in memory may take together, and for how long they stay."""
+BYTES_OF_ONE = KEPT_BYTES // 4
+"""What those of one visitor may take, so that nobody drives out everyone else's; the visitor's oldest go first."""
 
 
 class Trained(NamedTuple):
-    """A network, the share of test digits that it gets right, in [0, 1], and whether it is the one before the run."""
+    """A network, the share of test digits that it gets right, in [0, 1], its owner, and whether it is untrained."""
 
     model: ViT
     accuracy: float
+    owner: str
     is_before: bool
+
+    @property
+    def num_bytes(self) -> int:
+        """Of its weights."""
+        return 4 * self.model.config.num_parameters
 
 
 _lock = Lock()
@@ -50,14 +58,21 @@ def _networks() -> TTLCache[str, Trained]:
     require("cachetools", "A network in memory")
     from cachetools import TTLCache  # here, because only the app installs it
 
-    return TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda one: 4 * one.model.config.num_parameters)
+    return TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda one: one.num_bytes)
 
 
-def keep(model: ViT, accuracy: float, *, is_before: bool = False) -> str:
-    """Keeps a network in memory, trained or as it was before; the name under which it is found."""
-    name = f"yours-{secrets.token_urlsafe(16)}"
+def keep(model: ViT, accuracy: float, owner: str = "", *, is_before: bool = False) -> str:
+    """Keeps a network of a visitor in memory, trained or as it was before; the name under which it is found."""
+    name, new = f"yours-{secrets.token_urlsafe(16)}", Trained(model, accuracy, owner, is_before)
     with _lock:
-        _networks()[name] = Trained(model, accuracy, is_before)
+        networks = _networks()
+        kept = [
+            (old, networks.get(old)) for old in list(networks)
+        ]  # the oldest first; None for one that has just expired
+        theirs = [(old, one.num_bytes) for old, one in kept if one is not None and one.owner == owner]
+        while theirs and sum(size for _, size in theirs) + new.num_bytes > BYTES_OF_ONE:
+            networks.pop(theirs.pop(0)[0], None)
+        networks[name] = new
     return name
 
 
@@ -77,7 +92,7 @@ def trained_network(name: str) -> Trained:
 
 def trained_preset(name: str) -> Preset:
     """The preset of a network in memory; ``PresetError`` if it is gone."""
-    model, accuracy, is_before = trained_network(name)
+    model, accuracy, _, is_before = trained_network(name)
     title = "Yours before training" if is_before else "Yours"
     return digits_preset(name, f"{title} ({100 * accuracy:.0f} %)", model.config, "trained")
 

@@ -22,7 +22,7 @@ from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, check_fit
 from vit_demo.service.source import Source
-from vit_demo.training.small import NUM_TEST, test_digit
+from vit_demo.training.small import NUM_TEST, held_out_digit
 from vit_demo.web import settings
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS, ExamplePhoto
@@ -106,7 +106,7 @@ def example_source(value: Any) -> Source:
     if name in EXAMPLE_DIGITS:
         return Source(("example", name), lambda: example_picture(EXAMPLE_DIGITS[name]))
     if name in TEST_DIGITS:
-        return Source(("example", name), lambda: test_digit(TEST_DIGITS.index(name)))
+        return Source(("example", name), lambda: held_out_digit(TEST_DIGITS.index(name)))
     photo = EXAMPLE_PHOTOS.get(name)
     if photo is None:
         raise ImageError(f"There is no such example: choose one of {', '.join([*EXAMPLE_DIGITS, *EXAMPLE_PHOTOS])}.")

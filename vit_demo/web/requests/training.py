@@ -131,7 +131,7 @@ def _begin(fields: Any, source: Any) -> str:
     for other in list(_runs.values()):
         if other.owner == who and other.job is not None:
             other.job.cancel()
-    run, name = Run(who, None, History(chosen.seed)), secrets.token_urlsafe(16)
+    run, name = Run(who, None, History(chosen.seed), before=fields.get("from") or ""), secrets.token_urlsafe(16)
     read = _digit_source(source)
 
     def work() -> None:
@@ -149,9 +149,10 @@ def _begin(fields: Any, source: Any) -> str:
         model, run.history = train_small(config, start=start, on_step=on_step, **known)
         run.look = None if run.digit is None else _look(model, run.digit)
         run.mistakes = _mistakes(model)
-        before = start or random_network(config, chosen.seed).eval()
-        run.before = keep(before, accuracy(before), is_before=True)
-        run.model = keep(model, run.history.accuracy[-1][1])
+        if start is None:
+            before = random_network(config, chosen.seed).eval()
+            run.before = keep(before, accuracy(before), who, is_before=True)
+        run.model = keep(model, run.history.accuracy[-1][1], who)
 
     run.job = get_engine().jobs.submit(("train", name), work, "training")
     _runs[name] = run
@@ -222,7 +223,7 @@ def _as_png(digit: Tensor) -> str:
 
 
 def _archive(name: str) -> str:
-    model, share, _ = trained_network(name)
+    model, share, *_ = trained_network(name)
     with tempfile.TemporaryDirectory() as folder:
         path = save_digits(Path(folder), model, History(0, accuracy=[(0, share)]))
         with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:

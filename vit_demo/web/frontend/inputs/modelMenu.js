@@ -2,7 +2,7 @@
 
 import { createRadios, isNew, make, makeOptions, setText } from "../shared/dom.js";
 import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
-import { sizeOf } from "../shared/link.js";
+import { isTrained, sizeOf } from "../shared/link.js";
 import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
 
@@ -64,7 +64,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   }
 
   function showJob(current) {
-    if (current?.error && linkedView?.training) {
+    if (current?.error && isTrained(current.model.name) && linkedView?.training) {
       const view = { ...linkedView, section: "build" }; // where the network can be trained again
       linkedView = null;
       pageState.restore({ ...pageState.get(), view });

@@ -12,8 +12,8 @@ const fileOf = (picture) => picture?.upload ?? picture?.example;
 
 /**
  * Starts the pad in its element. `onChange(picture, isStep)` is called when a stroke ends, an example is written, and for
- * undo and clear; the picture is {strokes}, {digit}, {upload}, {example} or null. `onPhoto(file)` gets a photo of a digit, and `photos`
- * has those of uploads. `show(picture)` puts another picture on the paper, `say(sentence)` is about a photo.
+ * undo and clear; the picture is {strokes}, {digit}, {upload}, {example} or null. `onPhoto(file)` gets a photo of a digit,
+ * and `photos` has those of uploads. `show(picture)` puts another picture on the paper, `say(sentence)` is about a photo.
  */
 export function createPad(element, { digits, photos, onPhoto, onChange }) {
   const find = (selector) => element.querySelector(selector);

@@ -16,6 +16,7 @@ import {
   patch,
   percent,
   place,
+  training,
 } from "./linkFields.js";
 import { TASKS } from "./pageState.js";
 
@@ -28,7 +29,8 @@ const WIDTHS = Object.values(PENS);
 const REPOSITORY = /^[A-Za-z0-9_][\w.-]{0,95}\/[A-Za-z0-9_][\w.-]{0,95}(@[\w.-]{1,100})?$/;
 
 const TEST_DIGIT = /^test-\d{1,3}$/; // one that the networks trained here have not seen
-const TRAINED = /^yours-[\w-]{22}$/; // a network that a visitor has trained
+/** Whether a model is a network that a visitor has trained. */
+export const isTrained = (name) => /^yours-[\w-]{22}$/.test(name);
 
 /** The state of a page that was opened without a link. */
 export function firstState({ models, defaults, examples }) {
@@ -58,6 +60,7 @@ export function encodeLink(state, { models, start }) {
     fit: fit === first.fit ? null : fit,
     ...(isFirst ? {} : pictureFields(picture)),
     ...encodeView(view, model?.num_blocks),
+    ...(!isTrained(preset) && { training: null }),
   };
   const given = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
   return given.map(([name, value]) => `${name}=${readable(value)}`).join("&");
@@ -118,7 +121,7 @@ export function decodeLink(fragment, page) {
 
 /** Whether a name that is not on the menu may be that of a model: a trained network, or a repository of the Hub. */
 const isOwnModel = (task, name, { customModels }) =>
-  task === "digits" ? TRAINED.test(name) : customModels && REPOSITORY.test(name);
+  task === "digits" ? isTrained(name) : customModels && REPOSITORY.test(name);
 
 function decodePicture(fields, task, { examples }) {
   if (fields.get("picture") === "none") return { picture: null };
@@ -193,7 +196,7 @@ const FIELDS = [
   ["step_token", "tour", "fromClassToken", false, flag("class")],
   ["columns", "", "compare", null, { write: encodeColumns, read: decodeColumns }],
   ["network", "", "network", null, { write: encodeNetwork, read: decodeNetwork }],
-  ["training", "", "training", null, { write: encodeTraining, read: decodeTraining }],
+  ["training", "", "training", null, training],
 ];
 
 /** The names of which one is enough to tell a link: #section=steps is easy to remember. */
@@ -293,17 +296,4 @@ function decodeNetwork(text) {
   const given = changes.map((change) => change.split(":", 2)).filter(([field]) => Object.hasOwn(NETWORK_FIELDS, field));
   const read = given.map(([field, value]) => [field, NETWORK_FIELDS[field].read(value)]);
   return { start, fields: Object.fromEntries(read.filter(([, value]) => value !== null)) };
-}
-
-/** What makes a training again: 366 steps, seed 0, of 5,000 digits, a learning rate, "shuffled" or nothing. */
-function encodeTraining({ steps, seed, num_digits: digits, learning_rate: rate, shuffle_labels: shuffled }) {
-  return [steps, seed, digits, rate, ...(shuffled ? ["shuffled"] : [])].join();
-}
-
-function decodeTraining(text) {
-  const [steps, seed, digits, rate, shuffled] = text.split(",", 5);
-  const [numSteps, number, numDigits] = [steps, seed, digits].map((one) => integer(one, 0, LARGEST));
-  if (!numSteps || number === null || numDigits === null || !/^0(\.\d{1,6})?$/.test(rate ?? "")) return null;
-  const numbers = { steps: numSteps, seed: number, num_digits: numDigits, learning_rate: Number(rate) };
-  return { ...numbers, shuffle_labels: shuffled === "shuffled" };
 }

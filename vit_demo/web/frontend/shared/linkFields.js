@@ -17,6 +17,19 @@ export const block = place(1000);
 export const patch = place(10_000);
 export const anyNumber = number(0, LARGEST);
 
+/** What makes a training again: 366 steps, seed 0, of 5,000 digits, a learning rate, "shuffled" or nothing. */
+export const training = {
+  write: ({ steps, seed, num_digits: digits, learning_rate: rate, shuffle_labels: shuffled }) =>
+    [steps, seed, digits, rate, ...(shuffled ? ["shuffled"] : [])].join(),
+  read(text) {
+    const [steps, seed, digits, rate, shuffled] = text.split(",", 5);
+    const [numSteps, number, numDigits] = [steps, seed, digits].map((one) => integer(one, 0, LARGEST));
+    if (!numSteps || number === null || numDigits === null || !/^0(\.\d{1,6})?$/.test(rate ?? "")) return null;
+    const numbers = { steps: numSteps, seed: number, num_digits: numDigits, learning_rate: Number(rate) };
+    return { ...numbers, shuffle_labels: shuffled === "shuffled" };
+  },
+};
+
 /** A whole number in a range that was written with digits alone, else null. */
 export function integer(text, lowest, highest) {
   if (!/^\d{1,6}$/.test(text ?? "")) return null;

@@ -175,32 +175,27 @@ export function createTraining(host, { change, request, startingPoints }) {
     setText(find(".digit figcaption"), translate("*{label}*, {probability}: where it looks in its last block", values));
   }
 
-  function drawCharts({ loss, accuracy, step, steps }) {
-    const all = Math.max(steps || step, before?.last.steps || before?.last.step || 0);
+  function drawCharts(last) {
+    const runs = before ? [last, before.last] : [last];
+    const all = Math.max(...runs.map(({ step, steps }) => steps || step));
     const ends = [translate("0 steps"), translate("{number} steps", { number: formatInteger(all) })];
-    const line = (points) => ({
-      places: points.map(([at]) => at / all),
-      curve: points.map(([, value]) => value),
-    });
     const words = before && [translate("the run before"), ...differences(before, current)].join(", ");
-    const chart = (title, points, earlier, format, randoms = [], legend = [translate("this network")]) => {
-      const other = before && { ...line(earlier(before.last)), words };
-      return lineChart({ title, ...line(points), other, randoms, ends, legend, format });
+    const chart = (title, pointsOf, format, guesses = []) => {
+      const lines = runs.map(pointsOf).map((points) => ({
+        places: points.map(([at]) => at / all),
+        curve: points.map(([, value]) => value),
+      }));
+      const other = before && { ...lines[1], words };
+      const randoms = guesses.map((value) => lines[0].places.map(() => value));
+      const legend = [translate("this network"), ...guesses.map(() => translate("guessing"))];
+      return lineChart({ title, ...lines[0], other, randoms, ends, legend, format });
     };
-    const withStart = (points) => [[0, GUESSING], ...points];
-    const points = withStart(accuracy);
-    const guesses = [points.map(() => GUESSING)];
-    const title = translate("Right of 1,000 new digits");
+    const lossOf = ({ loss }) => loss;
+    const accuracyOf = ({ accuracy }) => [[0, GUESSING], ...accuracy];
     const asShare = (value) => percent(100 * value);
-    const legend = [translate("this network"), translate("guessing")];
     find(".charts").replaceChildren(
-      chart(
-        translate("Loss"),
-        loss,
-        (last) => last.loss,
-        (value) => value.toFixed(1),
-      ),
-      chart(title, points, (last) => withStart(last.accuracy), asShare, guesses, legend),
+      chart(translate("Loss"), lossOf, (value) => value.toFixed(1)),
+      chart(translate("Right of 1,000 new digits"), accuracyOf, asShare, [GUESSING]),
     );
   }
 
@@ -220,16 +215,16 @@ export function createTraining(host, { change, request, startingPoints }) {
   }
 
   /**
-   * Puts the trained network, and the one before the training, into the menu of models, and shows the first on the stage,
-   * with a picture if one is given.
+   * Puts the trained network, and the one before the training if the server still has it, into the menu of models, and shows
+   * the first on the stage, with a picture if one is given.
    */
   async function lookInto(picture = null) {
     const { choices: built, fields, last } = current;
     const names = [last.model, last.before];
     const replies = await Promise.all(names.map((name) => request({ kind: "model", name })));
-    const failed = replies.find(({ error }) => error);
-    if (failed) return setText(find(".note"), failed.error);
-    for (const { result } of replies) menuModels.latest().set(result.name, { ...result, on_machine: true });
+    if (replies[0].error) return setText(find(".note"), replies[0].error);
+    const here = replies.flatMap(({ result }) => result ?? []);
+    for (const entry of here) menuModels.latest().set(entry.name, { ...entry, on_machine: true });
     const { name, default_patch_size: patchSize } = replies[0].result;
     pageState.chooseTask("digits", { preset: name, patchSize, ...(picture && { picture }) });
     menuModels.publish(menuModels.latest());
