@@ -30,8 +30,10 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
   function refresh() {
     const isEmpty = !strokes.length && !fileOf(picture);
     // What the browser cannot show, such as HEIC, and a photo of before a reload: as the model saw it.
-    const address = !live && fileOf(picture) && (photos.get(fileOf(picture)) ?? modelInput.latest().digit);
+    const own = photos.get(fileOf(picture));
+    const address = !live && fileOf(picture) && (own ?? modelInput.latest().digit);
     photo.hidden = !address;
+    photo.classList.toggle("seen", !own);
     if (address && photo.src !== address) photo.src = address;
     find(".hint").classList.toggle("faded", !isEmpty);
     find("[data-action=undo]").disabled = !history.length;

@@ -231,6 +231,7 @@ export function createTraining(host, { change, request, startingPoints }) {
     const { num_digits, learning_rate, shuffle_labels } = fields;
     const training = { steps: last.steps, seed: last.seed, num_digits, learning_rate, shuffle_labels };
     change({ section: FIRST_SECTION, network: built, training: fields.from ? null : training });
+    scrollTo({ top: 0 }); // this button is far below what it shows
   }
 
   async function download() {
