@@ -133,14 +133,12 @@ async def draw(
     """
     load, digits = Load(), iter(drawings(int(seconds * 120)))
     async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=2 * visitors)) as client:
-        config = (await client.get(f"{url}/config")).json()
-        stage = next(c["id"] for c in config["components"] if c["props"].get("elem_id") == "stage")
         end = time.perf_counter() + seconds
 
         async def send(headers: dict[str, str], body: dict[str, Any]) -> dict[str, Any]:
             while True:
                 try:
-                    reply = await client.post(f"{url}/gradio_api/component_server", json=body, headers=headers)
+                    reply = await client.post(f"{url}/gradio_api/vit_demo/request", json=body, headers=headers)
                     if reply.status_code == 200:
                         found = reply.json()
                         if "done" not in found:
@@ -156,8 +154,7 @@ async def draw(
             while time.perf_counter() < end:
                 digit, drawing = next(digits)
                 source = {"drawing": drawing, "preset": "digits-small", "patch_size": 4, "fit": "crop"}
-                data = {"kind": "result", "source": source}
-                body = {"data": data, "component_id": stage, "fn_name": "request", "session_hash": f"visitor{number}"}
+                body = {"kind": "result", "source": source}
                 started = time.perf_counter()
                 found = await send(headers, body)
                 load.seconds.append(time.perf_counter() - started)

@@ -74,19 +74,18 @@ async def post(path: str, body: Callable[[int], str], client: httpx.AsyncClient,
     return await client.post(path, content=body(n), headers={"content-type": "application/json"})
 
 
-async def upload(file: bytes, stage: int, client: httpx.AsyncClient, n: int) -> httpx.Response:
+async def upload(file: bytes, client: httpx.AsyncClient, n: int) -> httpx.Response:
     """Uploads a photo that no other is equal to, and requests its result."""
-    sent = await client.post("/gradio_api/upload", files={"files": ("a.jpg", file + secrets.token_bytes(8))})
+    sent = await client.post("/gradio_api/vit_demo/photo", content=file + secrets.token_bytes(8))
     if sent.is_error:
         return sent
-    source = {"upload": sent.json()[0], "preset": "photos-tiny", "patch_size": 10, "fit": "crop"}
-    return await request(lambda _: {"kind": "result", "source": source}, stage, client, n)
+    source = {"upload": sent.json()["path"], "preset": "photos-tiny", "patch_size": 10, "fit": "crop"}
+    return await request(lambda _: {"kind": "result", "source": source}, client, n)
 
 
-async def request(data: Callable[[int], Any], stage: int, client: httpx.AsyncClient, n: int) -> httpx.Response:
+async def request(data: Callable[[int], Any], client: httpx.AsyncClient, n: int) -> httpx.Response:
     """A request of the page."""
-    body = {"data": data(n), "component_id": stage, "fn_name": "request", "session_hash": secrets.token_hex(6)}
-    return await client.post("/gradio_api/component_server", json=body)
+    return await client.post("/gradio_api/vit_demo/request", json=data(n))
 
 
 async def send_raw(text: Callable[[int], bytes], seconds: float, client: httpx.AsyncClient, n: int) -> httpx.Response:
@@ -116,7 +115,7 @@ async def open_page(client: httpx.AsyncClient, _: int) -> httpx.Response:
     return await client.get("/")
 
 
-def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
+def ways(digits: Sequence[str]) -> dict[str, tuple[Send, int, float]]:
     """What is sent, by how many connections, and the pause of each in seconds."""
 
     def drawn(n: int) -> dict[str, Any]:
@@ -156,24 +155,24 @@ def ways(stage: int, digits: Sequence[str]) -> dict[str, tuple[Send, int, float]
 
     return {
         "calls that nobody collects": (partial(call, "faithfulness", drawn), 8, 0.05),
-        "photos that are slow to decode": (partial(upload, slow_jpeg(), stage), 6, 1.0),
-        "large drawings": (partial(request, drawing, stage), 8, 0.02),
+        "photos that are slow to decode": (partial(upload, slow_jpeg()), 6, 1.0),
+        "large drawings": (partial(request, drawing), 8, 0.02),
         "JSON of a million brackets": (partial(post, "/gradio_api/queue/join", lambda n: lists), 8, 0.0),
         "sessions": (partial(post, "/gradio_api/queue/join", session), 8, 0.0),
-        "downloads that are left": (partial(request, model, stage), 3, 0.3),
+        "downloads that are left": (partial(request, model), 3, 0.3),
         "the page": (open_page, 8, 0.0),
         "slow bodies": (partial(send_raw, lambda n: slow, 15), 64, 0.0),
         "chunks of one byte": (partial(send_raw, lambda n: chunks, 15), 8, 0.0),
         "pipelined requests": (partial(send_raw, lambda n: page * 3000, 5), 8, 0.0),
         "mapped addresses": (partial(post, "/gradio_api/queue/join", session), 64, 0.0),
         "names of tools": (partial(post, "/gradio_api/mcp/", tool), 4, 0.0),
-        "drawings of many chunks": (partial(request, many_chunks, stage), 8, 0.02),
+        "drawings of many chunks": (partial(request, many_chunks), 8, 0.02),
     }  # fmt: skip
 
 
-async def flood(url: str, stage: int, digits: Sequence[str], way: str, seconds: float, addresses: int = 4) -> list[int]:
+async def flood(url: str, digits: Sequence[str], way: str, seconds: float, addresses: int = 4) -> list[int]:
     """Floods a server; returns how many requests were sent and how many of them refused."""
-    send, connections, pause = ways(stage, digits)[way]
+    send, connections, pause = ways(digits)[way]
     counts, numbers, turns, until = [0, 0], itertools.count(), itertools.count(), time.monotonic() + seconds
 
     async def go_on(client: httpx.AsyncClient) -> None:
@@ -232,18 +231,18 @@ async def compare(
     options: argparse.Namespace,
 ) -> list[str]:
     """Prints a row for each way to flood; returns the errors that the other visitor got."""
-    stage, seconds = server.component("stage"), options.seconds
-    chosen = options.ways or list(ways(stage, digits))
+    seconds = options.seconds
+    chosen = options.ways or list(ways(digits))
     await waits(draw, slow, 5)
     for way in chosen:  # fills the caches, and starts the threads that stay
-        await flood(server.url, stage, digits, way, 2)
+        await flood(server.url, digits, way, 2)
     await asyncio.sleep(REST_SECONDS)
     before = resources(server)
     print(f"\nBefore: {before}\n\n{HEAD}")
     errors: list[str] = []
     for way in chosen:
         alone = await waits(draw, slow, seconds / 2)  # each time anew: the speed of a shared machine changes
-        arguments = [server.url, str(stage), way, str(seconds), str(options.addresses), *digits]
+        arguments = [server.url, way, str(seconds), str(options.addresses), *digits]
         command = ["nice", "-n", "19", sys.executable, "-m", "benchmarks.flood", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as process:
             await asyncio.sleep(3)  # until it has begun

@@ -108,7 +108,6 @@ class Visitor:
 
     def __init__(self, server: Server, client: httpx.AsyncClient, record: Record) -> None:
         self.server, self.client, self.record = server, client, record
-        self.stage = server.component("stage")
 
     async def draw(self, digit: int, drawing: str) -> None:
         """Draws a digit, points at the picture, and sometimes changes the patch size."""
@@ -130,9 +129,8 @@ class Visitor:
         """Uploads the photo, resized to a width; returns its path on the server."""
         file = io.BytesIO()
         Image.open(PHOTO).resize((width, 700)).save(file, "JPEG")
-        sent = await self.client.post("/gradio_api/upload", files={"files": (PHOTO.name, file.getvalue())})
-        sent.raise_for_status()
-        return sent.json()[0]
+        sent = await self.client.post("/gradio_api/vit_demo/photo", content=file.getvalue())
+        return sent.raise_for_status().json()["path"]
 
     async def explain(self, photo: str, size: int) -> dict[str, Any]:
         """Explains a photo; returns the stage's payload."""
@@ -144,9 +142,8 @@ class Visitor:
     async def timed(self, what: str, request: dict[str, Any]) -> dict[str, Any]:
         """The result of a request, sent until it is there; its time is recorded."""
         started = time.perf_counter()
-        body = {"data": request, "component_id": self.stage, "fn_name": "request", "session_hash": "x"}
         while True:
-            response = await self.client.post("/gradio_api/component_server", json=body)
+            response = await self.client.post("/gradio_api/vit_demo/request", json=request)
             reply = response.raise_for_status().json()
             self.record.calls += 1
             if "done" not in reply:

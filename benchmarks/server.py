@@ -120,10 +120,6 @@ class Server:
         """Processor time of the process."""
         return cpu_seconds_of(self.process.pid)
 
-    def component(self, elem_id: str) -> int:
-        """The id of a component."""
-        return next(c["id"] for c in self.config["components"] if c["props"].get("elem_id") == elem_id)
-
     def stop(self) -> None:
         """Stops the process."""
         self.process.terminate()

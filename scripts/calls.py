@@ -54,8 +54,6 @@ async def _measure() -> dict[str, list[str]]:
 
     app = asgi_app()
     get_engine().warm_up(default_photo_preset()).result()  # which would run beside the stroke
-    stage = next(block._id for block in app.state.page.blocks.values() if type(block).__name__ == "Stage")
-    call = {"component_id": stage, "fn_name": "request", "session_hash": "calls"}
 
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
 
@@ -64,8 +62,8 @@ async def _measure() -> dict[str, list[str]]:
             picture = example_picture(digit).rotate(3, fillcolor=255)
             model = {"preset": "digits-small", "patch_size": 4, "fit": "crop", "dropped": []}
             with _counting() as found:
-                body = {**call, "data": {"source": {"drawing": data_url(picture), **model}, **fields}}
-                (await client.post("/gradio_api/component_server", json=body)).raise_for_status()
+                body = {"source": {"drawing": data_url(picture), **model}, **fields}
+                (await client.post("/gradio_api/vit_demo/request", json=body)).raise_for_status()
             return list(found)
 
         stroke = {"kind": "result"}

@@ -53,7 +53,8 @@ export interface Reply {
 }
 
 export interface Server {
-  request(fields: Request): Promise<Reply | undefined>;
+  request(fields: Request): Promise<Reply>;
+  upload(file: Blob): Promise<{ path?: string; error?: string }>;
 }
 """
 

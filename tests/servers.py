@@ -8,8 +8,13 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
+
+if TYPE_CHECKING:
+    from starlette.routing import Route
 
 ROOT = Path(__file__).parent.parent
 
@@ -57,3 +62,17 @@ def wait_for(port: int, process: subprocess.Popen[str], log: Path | None = None)
             assert process.poll() is None, log.read_text() if log else process.stdout.read()
             time.sleep(0.1)
     raise AssertionError("it did not start")
+
+
+def page_routes(handle: Callable[[Any], Awaitable[bytes]]) -> list[Route]:
+    """The routes of the page's scripts, and that of its requests with another function behind it."""
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    from vit_demo.web.frontend import modules
+    from vit_demo.web.requests.packing import HEADERS
+
+    async def answer(request: Any) -> Response:
+        return Response(await handle(await request.json()), media_type="application/json", headers=HEADERS)
+
+    return [Route(f"{modules.PREFIX}/request", answer, methods=["POST"]), *modules.routes()]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ..servers import page_routes
 from .choosing import STAGE, launched, open_page
 from .stage_page import stage, stage_address
 
@@ -132,15 +133,13 @@ def quick(page: Page, address: str) -> Page:
 
 
 @pytest.fixture(scope="module")
-def launch() -> Iterator[Callable[[gr.Blocks], str]]:
-    """Starts a page on a free port and returns its address; it stops with the last test of the module."""
+def launch() -> Iterator[Callable[..., str]]:
+    """Starts a page, with what handles its requests, and returns its address; it stops with the module."""
     running: list[gr.Blocks] = []
 
-    def start(blocks: gr.Blocks) -> str:
+    def start(blocks: gr.Blocks, handle: Callable[[Any], Awaitable[bytes]]) -> str:
         running.append(blocks)
-        from vit_demo.web.frontend import modules
-
-        routes = {"routes": modules.routes()}
+        routes = {"routes": page_routes(handle)}
         options = {"quiet": True, "prevent_thread_lock": True, "ssr_mode": False, "app_kwargs": routes}
         return blocks.launch(server_name="127.0.0.1", **options)[1]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vit_demo.web.frontend.components import Stage
+from vit_demo.web.frontend.components import stage as stage_component
 from vit_demo.web.requests.packing import pack
 
 from .choosing import middle_of
@@ -94,7 +94,7 @@ def result(run: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
+def stage_address(launch: Callable[..., str]) -> str:
     async def handle(request: dict[str, Any]) -> bytes:
         return pack(await reply_to(request))
 
@@ -130,11 +130,11 @@ def stage_address(launch: Callable[[gr.Blocks], str]) -> str:
         return {"result": {"map": encode(signs * request.get("label", 1))}}
 
     with gr.Blocks() as blocks:
-        stage = Stage(result("first"), on_request=handle, elem_id="stage")
+        stage = stage_component(result("first"))
         gr.Button("next", elem_id="next").click(lambda: result("second"), None, stage, show_progress="hidden")
         empty = {"empty": True, "message": "Nothing here."}
         gr.Button("empty", elem_id="empty").click(lambda: empty, None, stage, show_progress="hidden")
-    return launch(blocks)
+    return launch(blocks, handle)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):
         else:
             route.continue_()
 
-    opened.route("**/component_server/", hold_maps)
+    opened.route("**/vit_demo/request", hold_maps)
     opened.get_by_role("button", name="Example 3").click()
     while not held:
         opened.wait_for_timeout(20)

@@ -14,10 +14,10 @@ from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
 from vit_demo.web.frontend import modules
-from vit_demo.web.frontend.components import Inputs
+from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
-from ..servers import free_port
+from ..servers import free_port, page_routes
 
 if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator, Page
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 received: list[Any] = []  # by Python
 
 
-def inputs_page() -> gr.Blocks:
-    async def remember(request: Any) -> bytes:
-        received.append(request)
-        return pack({"error": "There is no model here."})
+async def remember(request: Any) -> bytes:
+    received.append(request)
+    return pack({"error": "There is no model here."})
 
+
+def inputs_page() -> gr.Blocks:
     with gr.Blocks() as blocks:
-        inputs = Inputs(on_request=remember, digits_preset="digits-tiny")
-        gr.Button("hide", elem_id="hide").click(lambda: gr.update(visible=False), None, inputs, show_progress="hidden")
-        gr.Button("show", elem_id="show").click(lambda: gr.update(visible=True), None, inputs, show_progress="hidden")
+        pad = inputs(digits_preset="digits-tiny")
+        gr.Button("hide", elem_id="hide").click(lambda: gr.update(visible=False), None, pad, show_progress="hidden")
+        gr.Button("show", elem_id="show").click(lambda: gr.update(visible=True), None, pad, show_progress="hidden")
     return blocks
 
 
@@ -61,7 +62,7 @@ def mounted(path: str, **options: Any) -> FastAPI:
     """The page below a path of another application, which shows it in a frame at ``/host``."""
     app = FastAPI()
     app.add_route("/host", lambda _: HTMLResponse(f'<iframe src="{path}/" width=900 height=900></iframe>'))
-    kwargs = {"routes": modules.routes()}
+    kwargs = {"routes": page_routes(remember)}
     return gr.mount_gradio_app(app, inputs_page(), path, app_kwargs=kwargs, head=modules.script_tag(), **options)
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 from vit_demo.images import to_mnist
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.frontend.components import Inputs
+from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.packing import pack
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ received: list[str] = []  # the drawings, or names of examples, that the page ha
 
 
 @pytest.fixture(scope="module")
-def address(launch: Callable[[gr.Blocks], str]) -> str:
+def address(launch: Callable[..., str]) -> str:
     async def remember(request: dict[str, Any]) -> bytes:
         received.append(request["source"].get("drawing") or request["source"]["example"])
         return pack({"error": "There is no model here."})
 
     with gr.Blocks() as blocks:
-        Inputs(on_request=remember, digits_preset="digits-tiny")
-    return launch(blocks)
+        inputs(digits_preset="digits-tiny")
+    return launch(blocks, remember)
 
 
 def open_pad(page: Page, address: str) -> None:

@@ -38,7 +38,7 @@ def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page)
 
 
 def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage: Page) -> None:
-    stage.route("**/component_server/", lambda route: route.abort(), times=1)
+    stage.route("**/vit_demo/request", lambda route: route.abort(), times=1)
     method_button(stage, "Relevance").check()
     stage.locator(".value", has_text="The server did not respond").wait_for()
     assert subject(stage).startswith("class token") and other_requests == []
@@ -83,7 +83,7 @@ def test_the_docs_of_a_method_are_requested_again_after_a_failure(stage: Page) -
 
 
 def test_a_block_that_could_not_be_loaded_is_requested_again(stage: Page) -> None:
-    stage.route("**/component_server/", lambda route: route.abort(), times=1)
+    stage.route("**/vit_demo/request", lambda route: route.abort(), times=1)
     stage.get_by_label("Block", exact=True).fill("2")
     stage.mouse.click(*point_at(stage, 0, 0))
     stage.get_by_text("could not be loaded").wait_for()

@@ -164,7 +164,7 @@ def test_a_step_whose_numbers_are_late_does_not_take_answers_to_the_question_bef
     open_tour(page, address)
     held: list[Route] = []
     page.route(
-        "**/component_server/",
+        "**/vit_demo/request",
         lambda route: held.append(route) if "steps_block" in (route.request.post_data or "") else route.continue_(),
     )
     go_to(page, 4)

@@ -6,12 +6,10 @@ import gradio as gr
 import pytest
 
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.guard import session_queues
 from vit_demo.web.requests import poll
 from vit_demo.web.server import launch
 
 from ..replies import forget
-from .http_requests import wait_until_idle
 
 
 @pytest.fixture(scope="session")
@@ -20,21 +18,6 @@ def page() -> Iterator[gr.Blocks]:
     page = launch("127.0.0.1", wait=False)
     yield page
     page.close()
-
-
-@pytest.fixture
-def empty_session_queues(page: gr.Blocks) -> Iterator[None]:
-    """Drops what no test collected, before and after one that counts it or leaves something."""
-
-    def drop_all() -> None:
-        wait_until_idle(page)
-        queues = session_queues.of(page)
-        for session in list(queues):
-            queues._drop(session)
-
-    drop_all()
-    yield
-    drop_all()
 
 
 @pytest.fixture

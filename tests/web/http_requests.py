@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import io
 import json
@@ -63,9 +64,11 @@ def number_of(page, name: str) -> int:
     return next(number for number, function in page.fns.items() if function.api_name == name)
 
 
-def component(page, name: str = "Stage") -> int:
-    """The number of a component with a function that the browser calls."""
-    return next(block._id for block in page.blocks.values() if type(block).__name__ == name)
+def ask(page, fields: Any, **headers: str) -> tuple[int, bytes]:
+    """Sends a request of the page once."""
+    body, headers = json.dumps(fields).encode(), {"Content_Type": "application/json", **headers}
+    status, found, reply = request(page, "POST", "/gradio_api/vit_demo/request", body, **headers)
+    return status, gzip.decompress(reply) if found.get("content-encoding") == "gzip" else reply
 
 
 def wait_until_idle(page) -> None:

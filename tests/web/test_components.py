@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,15 +9,6 @@ import pytest
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.frontend import assets
 from vit_demo.web.frontend.assets import FOLDER
-from vit_demo.web.frontend.components import Inputs, Stage
-from vit_demo.web.requests.packing import pack
-
-from ..asynchronous import run
-from ..replies import unpack
-
-
-async def echo(request: object) -> bytes:
-    return pack({"result": request})
 
 
 @pytest.mark.parametrize("digit", range(10))
@@ -31,18 +21,6 @@ def test_example_is_black_ink_in_the_middle_of_white_paper(digit: int) -> None:
     if digit == 7:  # by its centre of mass
         rows, columns = (np.repeat(np.average(np.arange(280), weights=ink.sum(axis)), 2) for axis in (1, 0))
     assert abs(rows.min() + rows.max() - 279) < 30 and abs(columns.min() + columns.max() - 279) < 40
-
-
-def make_inputs(**options: Any) -> Inputs:
-    return Inputs(on_request=echo, digits_preset="digits-tiny", opening_digit=7, **options)
-
-
-@pytest.mark.parametrize("component", [lambda: Stage(on_request=echo), make_inputs])
-def test_the_browser_gets_the_name_of_the_components_function_and_python_the_request(component: Any) -> None:
-    config = component().get_config()
-    assert config["server_fns"] == ["request"] and "request" not in config
-    reply = run(component().request({"kind": "logit_lens"}))
-    assert unpack(reply.body) == {"result": {"kind": "logit_lens"}} and reply.headers["content-encoding"] == "gzip"
 
 
 @pytest.mark.parametrize("path", [*FOLDER.rglob("*/*.html"), *FOLDER.rglob("*/*.css")], ids=lambda path: path.name)

@@ -109,14 +109,13 @@ def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tm
     config = json.loads(get(port, "/config"))
     stage = next(c for c in config["components"] if c["props"].get("elem_id") == "stage")
     request = {"kind": "map", "method": "occlusion", "source": stage["props"]["value"]["source"]}
-    body = {"data": request, "component_id": stage["id"], "fn_name": "request", "session_hash": "x"}
-    assert "done" in post(port, "/gradio_api/component_server", body)
+    assert "done" in post(port, "/gradio_api/vit_demo/request", request)
     replies: list[dict] = []
 
     def send_until_done() -> None:
         reply: dict = {"done": 0}
         while "done" in reply:
-            reply = post(port, "/gradio_api/component_server", body)
+            reply = post(port, "/gradio_api/vit_demo/request", request)
         replies.append(reply)
 
     visitor = threading.Thread(target=send_until_done)
@@ -125,8 +124,8 @@ def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tm
     assert list(tmp_path.glob("vit_demo-*"))
     process.send_signal(signal.SIGTERM)
     time.sleep(0.5)
-    other = {**body, "data": {**request, "kind": "logit_lens"}}
-    assert "shutting down" in post(port, "/gradio_api/component_server", other)["error"]
+    other = {**request, "kind": "logit_lens"}
+    assert "shutting down" in post(port, "/gradio_api/vit_demo/request", other)["error"]
     visitor.join(60)
     assert replies == [{"error": "This took its time."}]
     assert process.wait(60) == 0

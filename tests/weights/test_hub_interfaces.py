@@ -17,8 +17,7 @@ from vit_demo.service.engine import Engine, _engines, get_engine
 from vit_demo.service.source import Source
 from vit_demo.web.api import endpoints as api
 from vit_demo.web.catalog import menu
-from vit_demo.web.frontend.components import Inputs
-from vit_demo.web.requests import poll
+from vit_demo.web.frontend.components import inputs
 from vit_demo.web.requests.parse import ResultRequest
 from vit_demo.web.requests.payload import payload
 from vit_demo.weights import PRESETS, find_preset
@@ -82,7 +81,7 @@ def test_custom_models_can_be_disabled(cats, photo, upload, monkeypatch, setting
         if value:
             monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    config = Inputs(on_request=poll.handle, digits_preset="digits-tiny").get_config()
+    config = inputs(digits_preset="digits-tiny").get_config()
     assert f'"customModels": {str(allowed).lower()}' in config["js_on_load"]
     assert ("result" in complete({"kind": "model", "name": cats})) is allowed
     if allowed:

@@ -1,4 +1,4 @@
-"""The layout of the page: inputs on the left, the result on the right; ``requests.poll`` handles its requests."""
+"""The layout of the page: inputs on the left, the result on the right. ``requests.routes`` answers its requests."""
 
 import logging
 from html import escape
@@ -13,12 +13,11 @@ from vit_demo.web import settings
 from vit_demo.web.api import ENDPOINTS
 from vit_demo.web.api.registration import add_endpoints
 from vit_demo.web.catalog.menu import default_photo_preset
-from vit_demo.web.frontend.components import Inputs, Stage
+from vit_demo.web.frontend.components import inputs, stage
 from vit_demo.web.frontend.head import TITLE
 from vit_demo.web.guard.security import SafeBlocks
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.payload import EmptyPayload, ResultPayload, empty, payload
-from vit_demo.web.requests.poll import handle
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
 OPENING_DIGIT = 7
@@ -49,9 +48,9 @@ def build_page() -> gr.Blocks:
         gr.HTML(HEADER.format(device=get_engine().device_name), elem_id="header")
         with gr.Row(elem_id="columns"):
             with gr.Column(elem_id="inputs", min_width=260):
-                Inputs(on_request=handle, digits_preset=preset.name, opening_digit=OPENING_DIGIT, elem_id="choices")
+                inputs(digits_preset=preset.name, opening_digit=OPENING_DIGIT)
             with gr.Column(elem_id="result", min_width=320):
-                Stage(example, on_request=handle, elem_id="stage")
+                stage(example)
         gr.HTML(footer(), elem_id="footer")
     return page
 

@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from gradio.http_server import Server
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
@@ -32,11 +32,13 @@ from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
 from vit_demo.web.frontend import head, modules
 from vit_demo.web.frontend.assets import read_styles
-from vit_demo.web.guard import log, replacements, session_queues, uploads
+from vit_demo.web.guard import log, replacements, uploads
 from vit_demo.web.guard.compression import Compression
+from vit_demo.web.guard.event_checks import forget_ended
 from vit_demo.web.guard.protocol import Protocol
 from vit_demo.web.guard.security import Guard
 from vit_demo.web.page import build_page
+from vit_demo.web.requests.routes import routes
 
 MAX_QUEUE_LENGTH = 64
 """Events waiting in Gradio's queue."""
@@ -109,6 +111,8 @@ def asgi_app() -> FastAPI:
     """
     uploads.folder()  # before any component reads Gradio's setting
     log.install()
+    # For each event Gradio recomputes statistics of the last 10,000, which only the closed /monitoring shows.
+    os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(sys.maxsize)}
     with suppress(OSError, AttributeError):  # other C libraries have no such function
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
@@ -116,9 +120,14 @@ def asgi_app() -> FastAPI:
     head.install()
     replacements.install(page)
     page.queue(default_concurrency_limit=None, max_size=MAX_QUEUE_LENGTH, api_open=False)
-    session_queues.install(page)
-    routes = [*head.routes(), *modules.routes(), *example_photos.routes(modules.PREFIX), *documents.routes(page)]
-    app = FastAPI(routes=[Route("/healthz", healthz), *routes], lifespan=lambda _: _cleaned(page), openapi_url=None)
+    own: list[BaseRoute] = [
+        *routes(modules.PREFIX),
+        *modules.routes(),
+        *example_photos.routes(modules.PREFIX),
+        *head.routes(),
+    ]
+    own += [*documents.routes(page), Route("/healthz", healthz)]
+    app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None)
     app.add_middleware(Compression)
     app.add_middleware(Guard, page=page)
     app.state.page = page
@@ -140,13 +149,13 @@ def asgi_app() -> FastAPI:
 
 @asynccontextmanager
 async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
-    """While the server runs, deletes old uploads and Gradio's records of finished requests."""
+    """While the server runs, deletes old uploads and results of the API that nobody collected."""
     cleaner = uploads.UploadCleaner()
 
     async def clean() -> None:
         while True:
             await asyncio.sleep(60.0)
-            forget_finished(page)
+            forget_ended(page)
             with suppress(OSError):  # for instance of a file that has been deleted meanwhile
                 await asyncio.to_thread(cleaner.clean, time.time())
 
@@ -156,12 +165,6 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
     finally:
         cleaning.cancel()
         uploads.clear()
-
-
-def forget_finished(page: gr.Blocks) -> None:
-    """Empties two collections of Gradio that otherwise grow with every upload and session; runs in the event loop."""
-    page.upload_file_set.clear()  # only read where ``delete_cache`` is set
-    session_queues.of(page).forget()
 
 
 def _serve_until_stopped(page: gr.Blocks) -> None:

@@ -2,9 +2,9 @@
 
 import errno
 import os
-from types import SimpleNamespace
+from pathlib import Path
 
-import gradio.route_utils
+import gradio.processing_utils
 import httpx
 import pytest
 from gradio_client import Client, handle_file
@@ -12,29 +12,25 @@ from gradio_client.exceptions import AppError
 
 from vit_demo.cli import main
 from vit_demo.web.guard import uploads
-from vit_demo.web.guard.security import NOT_STORED
+from vit_demo.web.requests.routes import NOT_STORED
 
 
-def test_an_upload_onto_a_full_disk_gets_a_sentence(page, monkeypatch):
-    def write(data: bytes) -> int:
+@pytest.mark.parametrize("sent", [{"files": {"files": ("photo.png", b"the bytes")}}, {"content": b"the bytes"}])
+def test_an_upload_onto_a_full_disk_gets_a_sentence(page, monkeypatch, sent):
+    path = "upload" if "files" in sent else "vit_demo/photo"
+
+    def full(*_: object) -> Path:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    real = gradio.route_utils.NamedTemporaryFile
-
-    def full(*arguments, **options):
-        file = real(*arguments, **options)
-        return SimpleNamespace(name=file.name, file=file.file, write=write, close=file.close, _rolled=True)
-
     def upload() -> httpx.Response:
-        address = f"{page.local_url}gradio_api/upload"
-        return httpx.post(address, files={"files": ("photo.png", b"the bytes of a photo")})
+        return httpx.post(f"{page.local_url}gradio_api/{path}", **sent)
 
     before = set(uploads.folder().iterdir())
     with monkeypatch.context() as context:
-        context.setattr(gradio.route_utils, "NamedTemporaryFile", full)
+        context.setattr(Path, "replace", full)
         response = upload()
-    assert set(uploads.folder().iterdir()) == before, "nothing of it is left"
-    assert response.status_code == 507 and response.json()["detail"] == NOT_STORED
+    assert {path for path in uploads.folder().iterdir() if not path.is_dir() or any(path.iterdir())} <= before
+    assert response.status_code == 507 and response.json()["error"] == NOT_STORED
     assert "content-security-policy" in response.headers
     assert upload().status_code == 200, "once there is room, uploads work again"
 

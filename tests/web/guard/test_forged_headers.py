@@ -8,16 +8,11 @@ import gradio as gr
 import gradio.routes
 import pytest
 
-from vit_demo.web.guard import session_queues
+from vit_demo.web.guard import event_checks
 
-from ..http_requests import component, connect, number_of, png, request, upload
+from ..http_requests import ask, connect, event, number_of, png, request, upload
 
-CALL = {"data": {"kind": "models"}, "fn_name": "request", "session_hash": "someone"}
-
-
-def component_call(page, **headers: str) -> tuple[int, bytes]:
-    body = json.dumps({**CALL, "component_id": component(page)}).encode()
-    return request(page, "POST", "/gradio_api/component_server", body, **headers)[::2]
+MENU = {"kind": "models"}
 
 
 @pytest.mark.parametrize("name", ["X_Forwarded_Host", "X_Gradio_Server", "Host"])
@@ -98,17 +93,16 @@ def test_an_upload_that_breaks_off_logs_no_traceback(page, capfd):
 
 def test_pages_of_other_sites_cannot_use_the_server(page, monkeypatch):
     foreign = {"Sec_Fetch_Site": "cross-site", "Origin": "https://evil.example", "Content_Type": "text/plain"}
-    status, reply = component_call(page, **foreign)
+    status, reply = ask(page, MENU, **foreign)
     assert status == 403 and b"Pages of other sites" in reply
-    assert component_call(page, Sec_Fetch_Site="same-origin")[0] == 200
+    assert ask(page, MENU, Sec_Fetch_Site="same-origin")[0] == 200
     monkeypatch.setenv("VIT_DEMO_ALLOWED_ORIGINS", "https://evil.example")
-    assert component_call(page, **foreign)[0] == 200
+    assert ask(page, MENU, **foreign)[0] == 200
 
 
 def test_a_new_session_costs_nothing(page):
-    for number in range(5):
-        status = component_call(page, Cookie=f"a={number}")[0]
-        assert status == 200
+    for _ in range(5):
+        assert "tabby cat" in event(page, number_of(page, "presets"), [])
     assert list(page.app.state_holder.session_data) in ([], [""])
 
 
@@ -127,11 +121,11 @@ def test_an_empty_host_is_none(page, headers):
         assert connection.recv(100).split()[1] == b"200"
 
 
-def test_cancelling_fills_no_session_queue(page, empty_session_queues, monkeypatch):
-    monkeypatch.setattr(session_queues, "MAX_SESSION_BYTES", 0)
+def test_cancelling_fills_no_session_queue(page, monkeypatch):
+    monkeypatch.setattr(event_checks, "MAX_MESSAGES", 0)
     body = {"session_hash": "canceller", "fn_index": 0, "event_id": "a"}
-    event = {"data": [], "fn_index": number_of(page, "presets"), "session_hash": "canceller"}
-    request(page, "POST", "/gradio_api/queue/join", event)
+    joined = {"data": [], "fn_index": number_of(page, "presets"), "session_hash": "canceller"}
+    assert request(page, "POST", "/gradio_api/queue/join", joined)[0] == 200
     status, _, reply = request(page, "POST", "/gradio_api/cancel", body)
     assert status == 429 and b"Collect the results" in reply
 

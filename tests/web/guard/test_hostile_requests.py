@@ -18,14 +18,14 @@ from PIL import Image
 
 from vit_demo.service.engine import get_engine
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.guard import session_queues
+from vit_demo.web.guard import event_checks, visitor
 from vit_demo.web.requests.parse import drawing_source, example_source, image_source
 from vit_demo.web.requests.payload import data_url
 from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 
 from ...asynchronous import until
-from ..http_requests import component, connect, event, number_of, request, wait_until_idle
+from ..http_requests import connect, event, number_of, request, wait_until_idle
 
 
 def join(page, **fields) -> tuple[int, bytes]:
@@ -52,37 +52,78 @@ def test_no_url_is_fetched_in_the_place_of_a_file(page, route, url, monkeypatch)
 def test_a_session_has_a_short_plain_name(page, session):
     status, reply = join(page, session_hash=session)
     assert status == 400 and b"session_hash has up to 64" in reply
-    assert all(len(found) <= 64 for found in session_queues.of(page))
+    assert all(len(found) <= 64 for found in page._queue.pending_messages_per_session)
 
 
-def test_results_that_nobody_collects_are_bounded(page, empty_session_queues, monkeypatch):
-    monkeypatch.setattr(session_queues, "MAX_SESSION_BYTES", 10 * session_queues.MESSAGE_BYTES)
-    monkeypatch.setattr(session_queues, "MAX_UNCOLLECTED_BYTES", 40 * session_queues.MESSAGE_BYTES)
+def left_by(page, session: str) -> list[Any]:
+    """The messages of a session that nobody has collected."""
+    return list(page._queue.pending_messages_per_session[session]._queue)
 
-    def held() -> int:
-        return sum(messages.qsize() for messages in session_queues.of(page).values())
 
-    for _ in range(20):
-        status, reply = join(page, session_hash="one")
+def test_a_result_that_nobody_collects_is_dropped(page, monkeypatch):
+    monkeypatch.setattr(visitor, "UNHEARD_SECONDS", 0.3)
+    assert join(page, session_hash="nobody")[0] == 200
+    wait_until_idle(page)
+    *_, last = left_by(page, "nobody")
+    assert last.success is False and "Nobody waited" in last.output["error"]
+    event_checks.forget_ended(page)
+    assert "nobody" not in page._queue.pending_messages_per_session
+    assert "nobody" not in page._queue.pending_event_ids_session
+
+
+def test_a_result_waits_for_its_stream(page):
+    assert join(page, session_hash="late")[0] == 200
+    time.sleep(0.3)
+    event_checks.forget_ended(page)
+    assert b"tabby cat" in request(page, "GET", "/gradio_api/queue/data?session_hash=late")[2]
+
+
+def test_few_results_wait_for_their_streams_and_the_oldest_goes_first(page, monkeypatch):
+    monkeypatch.setattr(visitor, "MAX_UNHEARD", 2)
+    for session in ("first", "second", "third"):
+        assert join(page, session_hash=session)[0] == 200
+        until(lambda session=session: len(visitor._unheard) == min(2, ["first", "second", "third"].index(session) + 1))
+    until(lambda: left_by(page, "first")[-1].msg == "process_completed")
+    for session in ("second", "third"):
+        assert b"tabby cat" in request(page, "GET", f"/gradio_api/queue/data?session_hash={session}")[2]
+
+
+def test_a_session_leaves_few_messages(page, monkeypatch):
+    monkeypatch.setattr(visitor, "UNHEARD_SECONDS", 0.0)
+    monkeypatch.setattr(event_checks, "MAX_MESSAGES", 10)
+    found = []
+    for _ in range(8):
+        found.append(join(page, session_hash="one"))
         wait_until_idle(page)
-    assert status == 429 and b"Collect the results" in reply and held() <= 10 + 4
+    assert found[0][0] == 200 and found[-1][0] == 429 and b"Collect the results" in found[-1][1]
+    assert len(left_by(page, "one")) <= 10 + 4
+    monkeypatch.undo()
+    assert "tabby cat" in event(page, number_of(page, "presets"), []), "others are not refused"
+
+
+def test_sessions_that_have_ended_are_forgotten_before_gradio_drops_those_under_way(page, monkeypatch):
+    event_checks.forget_ended(page)
+    monkeypatch.setattr(event_checks, "MAX_SESSIONS", 5)
+    assert join(page, session_hash="waits")[0] == 200
+    bad = {"data": [1, 2, 3]}  # fails before its function is called
     for _ in range(20):
-        assert join(page)[0] == 200, "others are not refused"
-        wait_until_idle(page)
-    assert held() <= 40 + 4 and "one" not in session_queues.of(page), "the oldest were dropped"
-    assert "tabby cat" in event(page, number_of(page, "presets"), []), "who collects its results gets them"
+        assert join(page, **bad)[0] == 200
+        wait_for = {"waits"}
+        until(lambda kept=wait_for: {each.session_hash for each in page._queue.event_ids_to_events.values()} <= kept)
+    assert len(page._queue.pending_messages_per_session) <= 5 + 2
+    assert b"tabby cat" in request(page, "GET", "/gradio_api/queue/data?session_hash=waits")[2]
 
 
 def test_streams_that_break_off_leave_nothing_running(page, monkeypatch, capfd):
     monkeypatch.setattr(Queue, "get_events", lambda queue: None)  # so that the event stays in the queue
     assert join(page, session_hash="stuck")[0] == 200
     streams, before = [], len(heartbeats())
-    for _ in range(3):
+    for status in (b"200", b"404", b"404"):
         stream = connect(page)
         stream.sendall(b"GET /gradio_api/queue/data?session_hash=stuck HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert stream.recv(12) == b"HTTP/1.1 200"
+        assert stream.recv(12) == b"HTTP/1.1 " + status, "one stream collects the results of a session"
         streams.append(stream)
-    until(lambda: len(heartbeats()) == before + 3)
+    until(lambda: len(heartbeats()) == before + 1)
     for stream in streams:
         stream.close()
     until(lambda: len(heartbeats()) <= before)
@@ -107,8 +148,8 @@ def test_events_do_not_change_the_components_of_the_page(page):
 @pytest.mark.parametrize(
     ("method", "path", "body", "words"),
     [
-        ("POST", "component_server", '{"component_id": STAGE, "fn_name": "request", "session_hash": "a", "data": '
-         '{"kind": "model", "name": "\\ud800/x"}}', b"not valid Unicode"),
+        ("POST", "vit_demo/request", '{"kind": "model", "name": "\\ud800/x"}', b"not valid Unicode"),
+        ("POST", "vit_demo/photo", None, b"needs a Content-Length"),
         ("POST", "queue/join", '{"data": [], "session_hash": "a", "fn_index": 0, "\\udfff": 1}', b"not valid Unicode"),
         ("POST", "run/presets", '{"data": [], "fn_index": 9999}', b"Not found"),
         ("POST", "call/v2/predict", "{}", b"/predict takes an object with image"),
@@ -118,17 +159,16 @@ def test_events_do_not_change_the_components_of_the_page(page):
     ],
 )  # fmt: skip
 def test_what_gradio_cannot_handle_is_refused_in_words(page, method, path, body, words, capfd):
-    if body is not None:
-        body = body.replace("STAGE", str(component(page))).encode()
+    body = body and body.encode()
     status, _, reply = request(page, method, f"/gradio_api/{path}", body, Content_Type="application/json")
     assert 400 <= status < 500 and words in reply
     assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["queue/data?session_hash=nobody", "call/predict/nothing"])
-def test_the_stream_of_an_unknown_session_ends_with_a_message(page, path, capfd):
+def test_the_stream_of_an_unknown_session_is_refused_in_words(page, path, capfd):
     status, _, reply = request(page, "GET", f"/gradio_api/{path}")
-    assert status == 200 and b"404: Not Found" in reply and reply.endswith(b"\n\n")
+    assert status == 404 and b"There are no results to collect" in reply
     time.sleep(0.2)  # the server logs after the reply
     assert "Traceback" not in capfd.readouterr().err
 

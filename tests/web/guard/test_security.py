@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import secrets
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from vit_demo.web.requests.kinds import KINDS
 from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import run as run_coroutine
-from ..http_requests import component, event, number_of, request, upload
+from ..http_requests import ask, event, number_of, request, upload
 
 DRAWING = data_url(example_picture(3))
 
@@ -103,13 +102,6 @@ def test_no_event_reads_a_file_of_the_server_or_reveals_whether_it_exists(page, 
     assert '"label": "3"' in event(page, number_of(page, "predict"), [DRAWING, "digits-tiny", 4]), "valid inputs work"
 
 
-def call(page, sent: Any, name: str = "Stage") -> tuple[int, bytes]:
-    """Sends a request of a component of the page once."""
-    body = {"data": sent, "component_id": component(page, name), "fn_name": "request", "session_hash": "x"}
-    status, headers, reply = request(page, "POST", "/gradio_api/component_server", body)
-    return status, gzip.decompress(reply) if headers.get("content-encoding") == "gzip" else reply
-
-
 def with_field(kind: str, field: str, value: Any) -> dict[str, Any]:
     """A valid request, but for one field."""
     source = {"drawing": DRAWING, "preset": "digits-tiny", "patch_size": 4, "fit": "crop", "dropped": []}
@@ -126,18 +118,13 @@ ATTACKED = {
 }
 
 
-def test_every_component_has_the_same_kinds_of_requests(page):
-    for name in ("Inputs", "Stage"):
-        assert b'"error":"There is no request' in call(page, {"kind": "nothing"}, name)[1]
-        assert b"label" in call(page, with_field("result", "fit", "crop"), name)[1], "a valid one works"
-
-
 @pytest.mark.parametrize("wrap", range(11))
 def test_no_request_reads_a_file_of_the_server(page, not_uploaded, wrap):
-    for number, (kind, field) in enumerate((kind, field) for kind, fields in ATTACKED.items() for field in fields):
+    assert b"label" in ask(page, with_field("result", "fit", "crop"))[1], "a valid one works"
+    for kind, field in ((kind, field) for kind, fields in ATTACKED.items() for field in fields):
         replies = []
         for path in not_uploaded:
-            status, reply = call(page, with_field(kind, field, wrapped(path)[wrap]), ("Inputs", "Stage")[number % 2])
+            status, reply = ask(page, with_field(kind, field, wrapped(path)[wrap]))
             assert b'"result"' not in reply and b"done" not in reply, (kind, field)
             replies.append(f"{status} {without_paths(reply.decode(), *not_uploaded)}")
         assert replies[0] == replies[1], (kind, field)
@@ -164,9 +151,18 @@ def test_guessed_paths_in_the_upload_folder_reveal_nothing(page):
 
 
 def test_the_queue_cannot_be_bypassed(page):
-    for path in ("run", "api"):
-        status, _, reply = request(page, "POST", f"/gradio_api/{path}/predict", {"data": [None, "digits-tiny", 4]})
+    for path in ("run/predict", "api/predict", "component_server", "component_server/"):
+        status, _, reply = request(page, "POST", f"/gradio_api/{path}", {"data": [None, "digits-tiny", 4]})
         assert status == 404 and b"label" not in reply
+
+
+@pytest.mark.parametrize(
+    "path", ["/upload", "/gradio_api/upload/", "/gradio_api//upload", "/gradio_api/vit_demo/photo/"]
+)
+def test_an_upload_has_one_address(page, path):
+    body = b'--b\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\nwords\r\n--b--\r\n'
+    status, _, reply = request(page, "POST", path, body, Content_Type="multipart/form-data; boundary=b")
+    assert status in (404, 405), reply
 
 
 @pytest.mark.parametrize(
@@ -227,24 +223,8 @@ def test_invalid_arguments_get_a_message(page, data, capsys):
 def test_only_pngs_are_accepted_as_drawings(page):
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (4000, 40), np.uint8))
     for sent in (data_url(noise), DRAWING.replace("png", "gif"), DRAWING[:-40], "data:image/png;base64,"):
-        _, reply = call(page, with_field("result", "drawing", sent))
+        _, reply = ask(page, with_field("result", "drawing", sent))
         assert "The drawing" in json.loads(reply)["error"]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [None, 3, [], {}, {"component_id": 10**9, "fn_name": "request", "session_hash": "x", "data": 1},
-     {"component_id": "STAGE", "fn_name": "get_config", "session_hash": "x", "data": 1},
-     {"component_id": "STAGE", "fn_name": ["ask"], "session_hash": "x", "data": 1},
-     {"component_id": "STAGE", "fn_name": "request", "data": 1},
-     {"component_id": "STAGE", "fn_name": "block_trace", "session_hash": "x", "data": ["k", 1]}],
-)  # fmt: skip
-def test_calls_of_unknown_functions_get_a_message(page, call):
-    if isinstance(call, dict) and call.get("component_id") == "STAGE":
-        call = {**call, "component_id": component(page)}
-    body = json.dumps(call).encode()
-    status, _, reply = request(page, "POST", "/gradio_api/component_server", body, Content_Type="application/json")
-    assert status == 400 and b"no such function" in reply
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from vit_demo.web.guard.quota import Pace
 from vit_demo.web.requests.payload import data_url
 
 from ...asynchronous import until
-from ..http_requests import component, request
+from ..http_requests import ask, request
 
 DRAWING = data_url(example_picture(3))
 
@@ -85,14 +85,7 @@ def test_an_event_has_a_limit_of_time_although_its_stream_is_open(page, blocked,
 def test_a_request_of_the_page_counts_for_the_visitor_who_sends_it(page, blocked):
     owners, _ = blocked
     source = {"drawing": DRAWING, "preset": "digits-tiny", "patch_size": 2, "fit": "crop"}
-    call = {
-        "component_id": component(page),
-        "fn_name": "request",
-        "session_hash": "x",
-        "data": {"kind": "result", "source": source},
-    }
-    headers = {"Content_Type": "application/json", "X_Forwarded_For": "203.0.113.4"}
-    assert request(page, "POST", "/gradio_api/component_server", json.dumps(call).encode(), **headers)[0] == 200
+    assert ask(page, {"kind": "result", "source": source}, X_Forwarded_For="203.0.113.4")[0] == 200
     assert owners == [{"203.0.113.4"}]
 
 

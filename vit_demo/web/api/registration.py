@@ -28,11 +28,12 @@ from vit_demo.service.source import Source
 from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
 from vit_demo.web.api.schemas import json_schema
 from vit_demo.web.catalog.visitor_presets import get_preset
-from vit_demo.web.guard.visitor import ask_for, is_heard
+from vit_demo.web.guard.visitor import ask_for, is_collected, is_heard
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.packing import message_of
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 
+NOBODY = "Nobody waited for this result: open its stream, and keep it open."
 EVENT_SECONDS = 900.0
 """Longest time of an event."""
 
@@ -84,9 +85,11 @@ async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
     try:
         while not (await asyncio.wait([task], timeout=1.0))[0]:
             if not is_heard(started):
-                raise InputError("Nobody waited for this result: open its stream, and keep it open.")
+                raise InputError(NOBODY)
             if time.monotonic() - started > EVENT_SECONDS:
                 raise InputError(f"This took more than {EVENT_SECONDS:.0f} seconds: choose a smaller model or picture.")
+        if not await is_collected():
+            raise InputError(NOBODY)
         return task.result()
     finally:
         task.cancel()

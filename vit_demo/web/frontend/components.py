@@ -1,17 +1,15 @@
-"""The page's two components in `gr.HTML`: everything a visitor chooses, and the stage.
+"""The page's two components, each a `gr.HTML`: everything a visitor chooses, and the stage.
 
 The page gets a result once and draws from it; it requests only the traces of blocks and the maps that need the model.
 `COMPONENT/main.js` starts a component. The inputs have no value: `shared/pageState.js` owns the state of the page, and
 whenever picture, model, patch size or fit change, `inputs/results.js` requests one result and gives it to the stage.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
-from starlette.responses import Response
 
-import vit_demo.web.guard.replacements  # noqa: F401
 from vit_demo.defaults import LARGE_PHOTO_PRESET
 from vit_demo.methods import METHODS
 from vit_demo.web import settings
@@ -21,94 +19,60 @@ from vit_demo.web.catalog.menu import default_photo_preset, menu_entries, starti
 from vit_demo.web.frontend.assets import read, read_styles, stage_styles, view_names
 from vit_demo.web.frontend.constants import constants, method_entries
 from vit_demo.web.frontend.modules import load_script
-from vit_demo.web.requests.packing import HEADERS
 from vit_demo.web.requests.tour import step_code
 
-OnRequest = Callable[[Any], Awaitable[bytes]]
-"""From the fields of a request to its reply, as ``packing.pack`` makes it. The page repeats a request about a result
-until the reply holds it or an error; see ``web/requests/poll.py``."""
 
-
-class RequestHTML(gr.HTML):
-    """``gr.HTML`` without Gradio's own style, with ``server.request(fields)`` in its JavaScript."""
-
-    def __init__(self, *, on_request: OnRequest, **kwargs: Any) -> None:
-        """Makes the component.
-
-        Args:
-            on_request: Handles a request of the component.
-            **kwargs: What `gr.HTML` takes besides.
-        """
-
-        # One function for each component, because Gradio marks the function it gets. Its name is that in JavaScript.
-        async def request(fields: Any) -> Response:
-            return Response(await on_request(fields), media_type="application/json", headers=HEADERS)
-
-        super().__init__(server_functions=[request], apply_default_css=False, **kwargs)
-
-    def get_config(self) -> dict[str, Any]:  # type: ignore[override]
-        """Returns the properties for the browser, without the server functions, which are not JSON."""
-        config = super().get_config()
-        for name in config["server_fns"]:
-            config.pop(name, None)
-        return config
-
-
-class Inputs(RequestHTML):
+def inputs(*, digits_preset: str, opening_digit: int = 7) -> gr.HTML:
     """Tabs, drawing pad, photo input, model menu, patch size.
 
     Args:
         digits_preset: The model of the drawing tab when the page opens.
         opening_digit: The example digit on the paper when the page opens.
-        **kwargs: `on_request`, and what `gr.HTML` takes besides its templates, such as `elem_id`.
     """
+    template = read("inputs/inputs.html")
+    for part in ("pad/pad", "inputs/photo", "inputs/model"):
+        template = template.replace(f"<!-- {part} -->", read(f"{part}.html").strip())
+    styles = ("shared/palette", "shared/widgets", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad")
+    return gr.HTML(
+        elem_id="choices",
+        html_template=template,
+        css_template=read_styles(*(f"{name}.css" for name in styles)),
+        js_on_load=load_script(
+            "inputs",
+            constants=constants(),
+            models=menu_entries(),
+            defaults={"digits": digits_preset, "photos": default_photo_preset(), "digit": opening_digit},
+            offer=LARGE_PHOTO_PRESET,
+            customModels=settings.custom_models_allowed(),
+            digits=DIGITS,
+            examples=[
+                {name: getattr(photo, name) for name in ("name", "title", "source", "licence")}
+                for photo in EXAMPLE_PHOTOS.values()
+            ],
+        ),
+        apply_default_css=False,
+    )
 
-    def __init__(self, *, digits_preset: str, opening_digit: int = 7, **kwargs: Any) -> None:
-        template = read("inputs/inputs.html")
-        for part in ("pad/pad", "inputs/photo", "inputs/model"):
-            template = template.replace(f"<!-- {part} -->", read(f"{part}.html").strip())
-        styles = ("shared/palette", "shared/widgets", "inputs/inputs", "inputs/photo", "inputs/model", "pad/pad")
-        super().__init__(
-            html_template=template,
-            css_template=read_styles(*(f"{name}.css" for name in styles)),
-            js_on_load=load_script(
-                "inputs",
-                constants=constants(),
-                models=menu_entries(),
-                defaults={"digits": digits_preset, "photos": default_photo_preset(), "digit": opening_digit},
-                offer=LARGE_PHOTO_PRESET,
-                customModels=settings.custom_models_allowed(),
-                digits=DIGITS,
-                examples=[
-                    {name: getattr(photo, name) for name in ("name", "title", "source", "licence")}
-                    for photo in EXAMPLE_PHOTOS.values()
-                ],
-            ),
-            **kwargs,
-        )
 
-
-class Stage(RequestHTML):
+def stage(value: Mapping[str, Any] | None = None) -> gr.HTML:
     """The picture under its heatmap, the prediction, and every view of it.
 
     Args:
         value: What it shows when the page opens: a `ResultPayload`, an `EmptyPayload` or None.
-        **kwargs: As of `Inputs`.
     """
-
-    def __init__(self, value: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(
-            value=value,
-            html_template=read("stage/stage.html"),
-            css_template=stage_styles(view_names()),
-            js_on_load=load_script(
-                "stage",
-                constants=constants(),
-                registered=method_entries(METHODS.values()),
-                viewNames=view_names(),
-                stepCode=step_code(),
-                startingPoints=starting_points(),
-                examples=[{"name": photo.name, "title": photo.title} for photo in EXAMPLE_PHOTOS.values()],
-            ),
-            **kwargs,
-        )
+    return gr.HTML(
+        value,
+        elem_id="stage",
+        html_template=read("stage/stage.html"),
+        css_template=stage_styles(view_names()),
+        js_on_load=load_script(
+            "stage",
+            constants=constants(),
+            registered=method_entries(METHODS.values()),
+            viewNames=view_names(),
+            stepCode=step_code(),
+            startingPoints=starting_points(),
+            examples=[{"name": photo.name, "title": photo.title} for photo in EXAMPLE_PHOTOS.values()],
+        ),
+        apply_default_css=False,
+    )

@@ -31,9 +31,12 @@ LOAD = """\
 const constants = CONSTANTS;
 const root = new URL(window.gradio_config?.root || ".", document.baseURI);
 const origin = root.hostname === location.hostname ? location.origin : root.origin; // as Gradio does behind a proxy
-const url = origin + root.pathname.replace(/\\/$/, "") + "PATH";
-const start = ({ modules }) =>
-  modules["COMPONENT/main.js"].mount({ element, props, trigger, server, watch, upload, ...constants });
+const base = origin + root.pathname.replace(/\\/$/, "") + "PREFIX";
+const url = `${base}/PATH`;
+const start = ({ modules }) => {
+  const server = modules["shared/requests.js"].connect(base);
+  modules["COMPONENT/main.js"].mount({ element, props, watch, server, ...constants });
+};
 import(url).then(start, (error) => {
   console.error(error);
   element.textContent = `This part of the page could not be loaded from ${new URL(url).host}: reload the page.`;
@@ -66,7 +69,7 @@ def load_script(component: str, **constants: Any) -> str:
         **constants: JSON values for `mount`. They are not properties of the component, because the browser forgets
             those after an update from Python.
     """
-    load = LOAD.replace("PATH", f"{PREFIX}/{version()}/{SCRIPT}").replace("COMPONENT", component)
+    load = LOAD.replace("PREFIX", PREFIX).replace("PATH", f"{version()}/{SCRIPT}").replace("COMPONENT", component)
     return load.replace("CONSTANTS", json.dumps(constants))
 
 

@@ -1,17 +1,24 @@
-"""Checks of what a request asks of the page, before Gradio sees it."""
+"""Checks of what a request asks of Gradio's API, and the end of results that nobody collects."""
 
 import re
 from functools import cached_property
 from typing import Any
 
 import gradio as gr
+from gradio.queueing import Queue
 
-from vit_demo.web.guard import session_queues
 from vit_demo.web.guard.bodies import RequestRefused
 from vit_demo.web.guard.headers import client_address
+from vit_demo.web.guard.visitor import streams
 
 MAX_EVENTS_OF_ONE = 16
 """Unfinished events of one address."""
+
+MAX_MESSAGES = 64
+"""Messages that a session may leave uncollected; an event has three or four."""
+
+MAX_SESSIONS = 1000
+"""Sessions beyond which those that have ended are forgotten at once. Of more than 2,000, Gradio drops the oldest."""
 
 SESSION = re.compile(r"[\w-]{1,64}", re.ASCII)
 """The name of a session, which its client chooses."""
@@ -20,7 +27,7 @@ NO_ENDPOINT = "There is no such endpoint: see /gradio_api/info."
 
 
 class EventChecks:
-    """Refuses calls of events and functions that the page does not have; Gradio would log a traceback or worse.
+    """Refuses events that the API does not have; Gradio would log a traceback or worse.
 
     Each check takes the JSON body of a request as ``data`` and raises ``RequestRefused``.
     """
@@ -33,16 +40,6 @@ class EventChecks:
         session = _fields(data).get("session_hash")
         if session is not None and not (isinstance(session, str) and SESSION.fullmatch(session)):
             raise RequestRefused(400, "A session_hash has up to 64 letters, digits, hyphens and underscores.")
-
-    def check_call(self, data: Any) -> None:
-        """Refuses a call of a server function that does not exist."""
-        call = _fields(data)
-        component_id, name = call.get("component_id"), call.get("fn_name")
-        component = self._page.blocks.get(component_id) if isinstance(component_id, int) else None
-        function = getattr(component, name, None) if isinstance(name, str) else None
-        is_complete = isinstance(call.get("session_hash"), str) and "data" in call
-        if not is_complete or not getattr(function, "_is_server_fn", False):
-            raise RequestRefused(400, "There is no such function: reload the page.")
 
     def check_event(self, path: str, data: Any) -> bool:
         """Refuses an event that does not exist, or whose session has not collected earlier results.
@@ -63,8 +60,18 @@ class EventChecks:
 
     def check_room(self, data: Any) -> None:
         """Refuses to begin or cancel an event in a session that has not collected earlier results."""
-        if not session_queues.of(self._page).has_room(_fields(data).get("session_hash")):
+        messages = self._page._queue.pending_messages_per_session
+        session = _fields(data).get("session_hash") or ""
+        if session in messages and messages[session].qsize() >= MAX_MESSAGES:
             raise RequestRefused(429, "Collect the results of earlier requests first: GET /gradio_api/queue/data.")
+        if len(messages) > MAX_SESSIONS:
+            forget_ended(self._page)
+
+    def check_stream(self, name: str) -> None:
+        """Refuses a stream of results that do not exist, or that another stream collects."""
+        queue = self._page._queue
+        if streams.is_open(name) or not (name in queue.pending_messages_per_session or _is_pending(queue, name)):
+            raise RequestRefused(404, "There are no results to collect, or another stream collects them.")
 
     def check_share(self, address: str) -> None:
         """Refuses a further event of an address that has ``MAX_EVENTS_OF_ONE`` unfinished ones."""
@@ -101,3 +108,17 @@ class EventChecks:
 
 def _fields(data: Any) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
+
+
+def _is_pending(queue: Queue, event: str) -> bool:
+    return any(event in events for events in queue.pending_event_ids_session.values())
+
+
+def forget_ended(page: gr.Blocks) -> None:
+    """Forgets the sessions in which no event is under way and no stream is open; to be called in the event loop."""
+    queue = page._queue
+    under_way = {event.session_hash for event in queue.event_ids_to_events.values()}
+    for session in [*queue.pending_messages_per_session, *queue.pending_event_ids_session]:
+        if session not in under_way and not streams.is_open(session):
+            queue.pending_messages_per_session.pop(session, None)
+            queue.pending_event_ids_session.pop(session, None)

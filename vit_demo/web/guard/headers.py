@@ -28,7 +28,9 @@ OPEN_ROUTES = {
         r"|/(assets|static|vit_demo)/.+|/file[=/].+|/heartbeat/\w+|/queue/data|/call/(v2/)?\w+/\w+/?",
         re.ASCII | re.DOTALL,
     ),
-    "POST": re.compile(r"/(queue/join|upload|component_server|cancel|reset|mcp)/?|/call/(v2/)?\w+/?", re.ASCII),
+    "POST": re.compile(
+        r"/upload|/vit_demo/(request|photo)|/(queue/join|cancel|reset|mcp)/?|/call/(v2/)?\w+/?", re.ASCII
+    ),
     "DELETE": re.compile(r"/mcp/?"),
 }
 """The routes that the page, Gradio's clients and agents use, by method; all others are closed."""

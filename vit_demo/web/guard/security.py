@@ -11,7 +11,6 @@ from urllib.parse import parse_qs
 
 import gradio as gr
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,6 +25,9 @@ from vit_demo.web.guard.visitor import ask_for, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
 """Uploads of one address at once, and again per hour."""
+
+FORM_BYTES = 1000
+"""What a form may add to its file."""
 
 UPLOAD_FILE_BYTES = 50_000
 """What an upload counts besides its bytes, because each file has a folder of its own."""
@@ -46,7 +48,7 @@ EVENT_ROUTES = ("/queue/join", "/call/")
 """Routes of Gradio that begin an event."""
 
 UPLOAD_TYPE = re.compile(r"multipart/form-data; ?boundary=(\"?)[\w'()+,./:=? -]{1,70}\1", re.ASCII | re.IGNORECASE)
-"""No charset is allowed, because Gradio would decode names by it, with some charsets in quadratic time."""
+"""No charset is allowed, because names would be decoded by it, with some charsets in quadratic time."""
 
 FRAME_ANCESTORS = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
 """Sites that may show the page in a frame; huggingface.co shows a Space like this."""
@@ -64,8 +66,8 @@ PERMISSIONS = "camera=(self), microphone=(), geolocation=(), display-capture=(),
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """The policy of uploaded files: nothing in them may run."""
 
+UPLOAD_ROUTES = ("/upload", "/vit_demo/photo")
 UPLOAD_LIMIT = "You have reached the upload limit: try again later, or use smaller pictures."
-NOT_STORED = "The file could not be stored, because the server’s disk is full or cannot be written: try again later."
 
 
 class SafeBlocks(gr.Blocks):
@@ -93,7 +95,8 @@ class SafeBlocks(gr.Blocks):
         except Exception as error:
             if not isinstance(error.__cause__, OSError):
                 raise
-            raise gr.Error(NOT_STORED, print_exception=False) from error
+            message = "The picture could not be stored, because the server’s disk is full: try again later."
+            raise gr.Error(message, print_exception=False) from error
 
 
 class Guard:
@@ -116,16 +119,12 @@ class Guard:
             return
         path = scope["path"].removeprefix(scope.get("root_path", "")).removeprefix("/gradio_api")
         origin = Headers(scope=scope).get("origin")
-        is_upload = path.rstrip("/") == "/upload"
-        has_failed = False
+        is_upload = path in UPLOAD_ROUTES
 
         async def send_guarded(message: Message) -> None:
-            nonlocal has_failed
             if message["type"] == "http.response.start":
-                has_failed = is_upload and message["status"] == 500  # the error follows, and its message below
                 _set_headers(MutableHeaders(scope=message), scope, path, origin)
-            if not has_failed:
-                await send(message)
+            await send(message)
 
         try:
             check_address(scope, path)
@@ -136,25 +135,18 @@ class Guard:
             address = client_address(scope)
             with self._counted(address):
                 await self._wait_in_turn(address, has_body)
-                if is_upload and has_body:
-                    receive = self._upload(scope, receive, address)
+                if is_upload:
+                    receive = self._upload(scope, path, receive, address)
                 elif has_body:
                     receive = await self._event(scope, receive, path, address)
-                name = stream_name(scope, path)
+                if name := stream_name(scope, path):
+                    self._checks.check_stream(name)
                 with streams.listening(name) if name else nullcontext():
                     await self._app(scope, receive, send_guarded)
-        except (bodies.RequestRefused, OSError) as error:
-            if not isinstance(error, bodies.RequestRefused) and not has_failed:
-                raise
-            refusal = error if isinstance(error, bodies.RequestRefused) else bodies.RequestRefused(507, NOT_STORED)
+        except bodies.RequestRefused as refusal:
             headers = {"connection": "close"} if refusal.closes else {}
             response = JSONResponse({"detail": str(refusal), "error": str(refusal)}, refusal.status, headers)
             await response(scope, receive, send_guarded)
-        except RuntimeError as error:
-            # Gradio sent the client of an unknown session's stream a message, and then raised this.
-            if not isinstance(error.__cause__, HTTPException):
-                raise
-            await send({"type": "http.response.body"})
         except ClientDisconnect:
             pass  # the client has left during an upload
 
@@ -186,9 +178,7 @@ class Guard:
         body = await self._arrivals.read(address, receive)
         data = bodies.check_body(body)
         self._checks.check_session(data)
-        if path.startswith("/component_server"):
-            self._checks.check_call(data)
-        elif path.startswith("/cancel"):
+        if path.startswith("/cancel"):
             self._checks.check_room(data)
         elif path.startswith(EVENT_ROUTES):
             self._checks.check_share(address)
@@ -201,18 +191,17 @@ class Guard:
 
         return replay
 
-    def _upload(self, scope: Scope, receive: Receive, address: str) -> Receive:
+    def _upload(self, scope: Scope, path: str, receive: Receive, address: str) -> Receive:
         """Counts the length of an upload against the quota of its sender, and limits the time of its arrival."""
         length = bodies.content_length(scope)
         if not length:
             raise bodies.RequestRefused(411, "An upload needs a Content-Length: send it whole, not in chunks.")
-        if not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
+        if path == "/upload" and not UPLOAD_TYPE.fullmatch(Headers(scope=scope).get("content-type", "")):
             raise bodies.RequestRefused(415, "An upload is multipart/form-data with a boundary, and without a charset.")
-        if length > MAX_PICTURE_BYTES + bodies.MAX_EVENT_BYTES:
+        if length > MAX_PICTURE_BYTES + FORM_BYTES:
             too_large = f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: send a smaller copy."
             raise bodies.RequestRefused(413, too_large)
         self._uploads.wait(address, length + UPLOAD_FILE_BYTES)
-        scope["query_string"] = b""  # Gradio would remember an upload_id until somebody asks for its progress
         started, arrived = asyncio.get_running_loop().time(), 0
 
         async def receive_in_time() -> Message:

@@ -1,21 +1,21 @@
 """The folder of uploaded files: private to this process, bounded in size and age, deleted when the process ends.
 
-Gradio puts each file into a folder named by a keyed hash of its content, so that only the sender knows the path of an
-upload. Each process chooses a random key.
+Each file is in a folder named by a keyed hash of its content, so that only the sender knows the path of an upload, and
+who sends it again gets the same path. Each process chooses a random key.
 """
 
 import atexit
+import hashlib
 import os
 import re
 import secrets
 import shutil
 import tempfile
 import threading
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
-
-from gradio import processing_utils
 
 from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError, InputError
@@ -42,6 +42,7 @@ LOCK = ".lock"
 
 _locks: list[IO[str]] = []
 _HASH = re.compile(r"[0-9a-f]{64}")
+_KEY = secrets.token_bytes(32)
 _lock = threading.Lock()
 _folder: Path | None = None
 
@@ -67,7 +68,6 @@ def folder() -> Path:
                 fcntl.flock(_locks[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
             _sweep(_folder.parent)
             os.environ["GRADIO_TEMP_DIR"] = str(_folder)
-            processing_utils.hash_seed = secrets.token_bytes(32)
             atexit.register(remove)
     return _folder
 
@@ -96,6 +96,19 @@ def remove() -> None:
     """Deletes the folder."""
     if _folder is not None:
         shutil.rmtree(_folder, ignore_errors=True)
+
+
+async def store(pieces: AsyncIterator[bytes]) -> Path:
+    """Stores an upload as it arrives; ``OSError`` if the disk is full or cannot be written."""
+    digest = hashlib.sha256(_KEY)
+    with tempfile.TemporaryDirectory(dir=folder()) as arriving:
+        with Path(arriving, "photo").open("wb") as file:
+            async for piece in pieces:
+                digest.update(piece)
+                file.write(piece)
+        path = folder() / digest.hexdigest() / "photo"
+        path.parent.mkdir(exist_ok=True)
+        return Path(file.name).replace(path)
 
 
 def is_upload_path(path: Any) -> bool:
@@ -155,9 +168,8 @@ class UploadCleaner:
             if path in self._kept or not (is_old or total > most or count > UPLOAD_FOLDER_FILES):
                 continue
             path.unlink(missing_ok=True)
-            if path.parent != folder():  # the file of an incomplete upload is in the folder itself
-                with suppress(OSError):  # the parent holds other files
-                    path.parent.rmdir()
+            with suppress(OSError):  # the folder holds other files
+                path.parent.rmdir()
 
     def _files(self) -> list[Path]:
         return [path for path in folder().rglob("*") if path.is_file()]

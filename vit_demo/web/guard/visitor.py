@@ -1,5 +1,6 @@
 """The visitor who sends the request being handled, and whether that visitor still waits for its result."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from vit_demo.web.guard.headers import client_address, tool_call
 
 UNHEARD_SECONDS = 10.0
 """Time after which an event stops if nobody opens its stream, or opens it again."""
+
+MAX_UNHEARD = 16
+"""Results that wait for their stream to be opened, of all visitors; beyond that the oldest is dropped."""
 
 
 def ask_for(scope: Scope | None = None) -> None:
@@ -65,17 +69,43 @@ streams = Streams()
 """The streams of this process."""
 
 
+_unheard: list[object] = []
+
+
 def is_heard(since: float) -> bool:
     """Whether somebody still waits for the result of the event being handled.
 
     Args:
         since: When the event began, by ``time.monotonic``; its stream may be opened a little later.
     """
+    names, is_tool = _stream_names()
+    if not names or (not is_tool and time.monotonic() - since < UNHEARD_SECONDS):
+        return True
+    return any(streams.is_open(name) or (not is_tool and streams.was_open(name)) for name in names)
+
+
+async def is_collected() -> bool:
+    """Waits until the stream for the result of the event being handled is open; False if it is not opened in time.
+
+    Gradio would keep the result until somebody collects it.
+    """
+    names, _ = _stream_names()
+    deadline = time.monotonic() + UNHEARD_SECONDS
+    _unheard.append(place := object())
+    try:
+        while names and not any(map(streams.is_open, names)):
+            if time.monotonic() > deadline or place not in _unheard[-MAX_UNHEARD:]:
+                return False
+            await asyncio.sleep(0.01)
+        return True
+    finally:
+        _unheard.remove(place)
+
+
+def _stream_names() -> tuple[list[str], bool]:
+    """The names under which the result of the event being handled may be collected, and whether a tool was called."""
     scope = _scope_of_event()
     if scope is not None and (call := tool_call(scope)) is not None:
-        return streams.is_open(call[0])  # all tools share one session, whose stream stays open
+        return [call[0]], True  # all tools share one session, whose stream stays open
     event, request = LocalContext.event_id.get(None), LocalContext.request.get(None)
-    if event is None or time.monotonic() - since < UNHEARD_SECONDS:
-        return True
-    names = (event, getattr(request, "session_hash", None))
-    return any(streams.is_open(name) or streams.was_open(name) for name in names)
+    return [name for name in (event, getattr(request, "session_hash", None)) if name] if event else [], False

@@ -28,7 +28,7 @@
     const { modules } = await import(`data:text/javascript,${encodeURIComponent(script)}`);
     const request = async (fields) => replies[keyOf(fields)] ?? { error: NEEDS_SERVER };
     const { mount } = modules[start];
-    await mount({ element, props: { value }, server: { request }, trigger() {}, watch() {}, ...constants });
+    await mount({ element, props: { value }, server: { request }, watch() {}, ...constants });
   } catch (error) {
     console.error(error);
     element.textContent = "This result could not be shown: use a current version of Chrome, Edge, Firefox or Safari.";

@@ -18,7 +18,7 @@ import { createResults } from "./results.js";
 const FIT_NAMES = [english("Centre"), english("Stretch"), english("Keep aspect ratio")];
 
 /** Starts the inputs in their element; called by Gradio (see modules.py). */
-export function mount({ element, server, upload, ...given }) {
+export function mount({ element, server, ...given }) {
   const { defaults, examples, digits, offer, customModels, constants } = given;
   setConstants(constants);
   const find = (selector) => element.querySelector(selector);
@@ -48,7 +48,7 @@ export function mount({ element, server, upload, ...given }) {
   });
   const fits = createRadios(find("#fit"), (fit) => pageState.changeTab("photos", { fit }));
   const photo = createPhotoInput(find("#photo"), {
-    upload,
+    upload: server.upload,
     examples,
     exampleUrl: (name, size) => new URL(`../../examples/${size}/${name}.webp`, import.meta.url).href,
     onPicture: (picture) => pageState.chooseTask("photos", { picture }),

@@ -3,6 +3,18 @@
 
 import { english } from "./language.js";
 
+/**
+ * The server at an address. `request(fields)` resolves to its reply, `upload(file)` to {path} or {error: one sentence}; both
+ * reject where there is no answer.
+ *
+ * @param {string} address
+ * @returns {import("../types").Server}
+ */
+export function connect(address) {
+  const post = async (name, body) => (await fetch(`${address}/${name}`, { method: "POST", body })).json();
+  return { request: (fields) => post("request", JSON.stringify(fields)), upload: (file) => post("photo", file) };
+}
+
 /** Numbers requests: `start()` returns a function that is true until the next `start()`. */
 export function createRequestIds() {
   let latest = 0;
@@ -31,7 +43,6 @@ export async function sendRequest(server, fields, { isCurrent = () => true, onPr
     if (!isCurrent()) return null;
     const reply = await server.request(fields).catch(() => null);
     if (!isCurrent()) return null;
-    // Gradio resolves to undefined when the request failed.
     if (!reply) return { error: english("The server did not respond: try again."), lost: true };
     if (reply.error || reply.result) return reply;
     onProgress(reply.total ? (reply.done ?? 0) / reply.total : null, reply);

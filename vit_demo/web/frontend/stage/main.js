@@ -29,14 +29,14 @@ import {
 } from "./stage.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see modules.py). */
-export async function mount({ element, props, server, watch, upload, ...given }) {
+export async function mount({ element, props, server, watch, ...given }) {
   const { registered, viewNames, constants, ...data } = given;
   setConstants(constants);
   const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}/view.js`)));
   await languageReady; // so that nothing is shown in English first
   const stage = createState(element, describeMethods(registered));
   const request = (fields, options) => sendRequest(server, fields, options);
-  stage.parts = createParts(stage, request, viewModules, { ...data, upload });
+  stage.parts = createParts(stage, request, viewModules, { ...data, upload: server.upload });
   const { find, host, choices, methods, parts } = stage;
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
