@@ -293,5 +293,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":  # the flooder, in a process of its own
-    url, component, chosen, duration, count, *pictures = sys.argv[1:]
-    print(json.dumps(asyncio.run(flood(url, int(component), pictures, chosen, float(duration), int(count)))))
+    url, chosen, duration, count, *pictures = sys.argv[1:]
+    print(json.dumps(asyncio.run(flood(url, pictures, chosen, float(duration), int(count)))))
