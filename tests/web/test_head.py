@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from vit_demo.web.frontend.head import DESCRIPTION, TITLE
+from vit_demo.web.frontend.head import DESCRIPTION, NO_API_INFO, TITLE
 from vit_demo.web.page import footer
 
 
@@ -59,6 +59,12 @@ def test_previews_read_our_title_description_and_picture_and_nothing_of_gradios(
     assert fetch(address + script)[1].startswith("text/javascript"), "fetched while Gradio is still starting"
     icon, kind = fetch(address + head.links["icon"].removeprefix("./"))
     assert kind == "image/svg+xml" and ElementTree.fromstring(icon).tag.endswith("svg")
+
+
+def test_the_page_does_not_hold_the_description_of_the_api(address: str) -> None:
+    html = fetch(address)[0].decode()
+    assert "window.gradio_api_info" in html and NO_API_INFO in html and "parameter_has_default" not in html
+    assert b"parameter_has_default" in fetch(f"{address}gradio_api/info")[0]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import brotli
 import httpx
 import pytest
 from starlette.applications import Starlette
@@ -14,6 +15,9 @@ from starlette.testclient import TestClient
 
 from vit_demo.web.guard import compression
 from vit_demo.web.guard.compression import Compression
+
+from ...asynchronous import until
+from ..http_requests import request
 
 NAME = "index-DphvyggB.js"
 requests: list[str] = []
@@ -110,3 +114,12 @@ def test_the_page_loads_no_file_that_browsers_must_ask_for_again(page) -> None:
         first, second = client.get(name), client.get(name)
         assert first.headers["cache-control"] == second.headers["cache-control"] == compression.FOREVER
         assert first.content == second.content and "x-content-type-options" in second.headers
+
+
+def test_the_page_is_compressed_again_for_the_next_visitors(page) -> None:
+    def fetch() -> bytes:
+        return request(page, "GET", "/", Accept_Encoding="br", Host="localhost:7")[2]
+
+    first = fetch()
+    until(lambda: len(fetch()) < len(first))
+    assert brotli.decompress(fetch()) == brotli.decompress(first)

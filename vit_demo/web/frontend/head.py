@@ -29,6 +29,9 @@ TEMPLATE = "frontend/index.html"
 FILES = {"icon.svg": "image/svg+xml", "preview.jpg": "image/jpeg"}
 """Files of this package that the head refers to, with their media types."""
 
+API_INFO, NO_API_INFO = "{{ gradio_api_info | toorjson }}", '{"named_endpoints": {}, "unnamed_endpoints": {}}'
+"""The description of the API, 85 kB, which only Gradio's own page of the API reads; ours is at ``/api``."""
+
 _GRADIOS_OWN = re.compile(r"""<meta\s+(?:property="og:|name="twitter:)[^>]*?/>\s*""")
 
 _HEAD = """
@@ -60,7 +63,7 @@ FONTS = ["Inter", "system-ui", "-apple-system", "Segoe UI", "sans-serif"]
 
 
 def with_head(source: str) -> str:
-    """Gradio's template with this head in place of its own lines for previews; it fills in the page's address."""
+    """Gradio's template, which fills in the page's address, with this head in place of its own lines for previews."""
     head = _HEAD.format(
         title=TITLE,
         description=DESCRIPTION,
@@ -68,7 +71,8 @@ def with_head(source: str) -> str:
         prefix=modules.PREFIX,
         script=modules.script_tag(),
     )
-    return _GRADIOS_OWN.sub("", source).replace("<style>", f"{head}<style>", 1)
+    source = _GRADIOS_OWN.sub("", source).replace(API_INFO, NO_API_INFO)
+    return source.replace("<style>", f"{head}<style>", 1)
 
 
 class PageTemplates(BaseLoader):

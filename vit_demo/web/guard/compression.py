@@ -34,7 +34,10 @@ LEVELS = {"br": 8, "gzip": 6}
 """Compression levels, the preferred encoding first. They are moderate: the first visitor waits for dozens of files."""
 
 LATER_LEVEL = 11
-"""Level of brotli at which scripts and style sheets are compressed again, for the next visitors."""
+"""Level of brotli at which all of it is compressed again, for the next visitors."""
+
+MAX_LATER = 64
+"""How much may wait for that, since anyone can have something rendered anew."""
 
 HASHED_NAME = re.compile(r"/assets/[\w.-]+-[\w-]{8,9}\.(css|js|woff2?)|/gradio_api/vit_demo/[0-9a-f]{16}/.+")
 """Files of Gradio and of ``frontend.modules`` whose address contains a hash of their content."""
@@ -113,21 +116,21 @@ class Compression:
             reply = await self._fetch(scope, receive, encoding, is_asset)
             if _is_for_everyone(reply[0]):
                 cache.put(key, reply)
-                if is_asset and encoding == "br":
-                    self._tasks.add(task := asyncio.create_task(self._compress_again(key, reply)))
+                if encoding == "br" and len(self._tasks) < MAX_LATER:
+                    self._tasks.add(task := asyncio.create_task(self._compress_again(cache, key, reply)))
                     task.add_done_callback(self._tasks.discard)
         start, body = reply
         await send({**start, "headers": list(start["headers"])})
         await send({"type": "http.response.body", "body": body})
 
-    async def _compress_again(self, key: tuple[str | None, ...], reply: Reply) -> None:
-        """Puts a smaller reply into the cache in place of one that is compressed quickly."""
+    async def _compress_again(self, cache: ByteCache[Reply], key: tuple[str | None, ...], reply: Reply) -> None:
+        """Puts a smaller reply into its cache in place of one that is compressed quickly."""
         start, content = reply
         headers = MutableHeaders(raw=list(start["headers"]))
         if headers.get("content-encoding") == "br":
             work = asyncio.get_running_loop().run_in_executor(self._later, _smallest, content)
             headers["content-length"] = str(len(content := await work))
-            self._assets.put(key, ({**start, "headers": headers.raw}, content))
+            cache.put(key, ({**start, "headers": headers.raw}, content))
 
     async def _fetch(self, scope: Scope, receive: Receive, encoding: str | None, is_asset: bool) -> Reply:
         """The whole response of the application, compressed."""
