@@ -11,7 +11,7 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.service import engine as module
 from vit_demo.service.engine import Engine
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import Pool
+from vit_demo.service.limits import WorkerPool
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS
 
@@ -42,6 +42,6 @@ def tiny(request, monkeypatch):
 
 @pytest.fixture
 def runner():
-    runner = JobRunner({"quick": Pool(1, 4), "slow": Pool(1, 4), "wide": Pool(4, 4)}, nbytes=100)
+    runner = JobRunner({"quick": WorkerPool(1, 4), "slow": WorkerPool(1, 4), "wide": WorkerPool(4, 4)}, nbytes=100)
     yield runner
     runner.close()

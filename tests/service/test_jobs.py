@@ -15,7 +15,7 @@ from vit_demo.errors import BusyError, InputError
 from vit_demo.service import job as module
 from vit_demo.service.job import Cancelled, report
 from vit_demo.service.jobs import JobRunner
-from vit_demo.service.limits import POOLS, Pool
+from vit_demo.service.limits import POOLS, WorkerPool
 
 from ..asynchronous import run, until
 from .job_helpers import WAIT, held
@@ -84,7 +84,7 @@ def test_memory_is_counted_over_all_lanes_and_given_in_order(runner, all_count, 
 
 @pytest.mark.parametrize("large", [90, 1000])
 def test_no_visitor_holds_all_memory(all_count, large):
-    runner = JobRunner({"slow": Pool(2, 16), "wide": Pool(2, 16)}, nbytes=100)
+    runner = JobRunner({"slow": WorkerPool(2, 16), "wide": WorkerPool(2, 16)}, nbytes=100)
     go_on = threading.Event()
     running = ask(runner, "flood", "running", go_on.wait, "slow", large)
     until(lambda: running._claimed)
@@ -101,7 +101,7 @@ def test_no_visitor_holds_all_memory(all_count, large):
 @pytest.fixture
 def roomy():
     """Two pools with room for 16."""
-    runner = JobRunner({"slow": Pool(1, 16), "wide": Pool(2, 16)}, nbytes=100)
+    runner = JobRunner({"slow": WorkerPool(1, 16), "wide": WorkerPool(2, 16)}, nbytes=100)
     yield runner
     runner.close()
 
@@ -257,7 +257,7 @@ def test_awaiting_occupies_no_thread_and_leaving_cancels_nobody_else(runner):
 
 
 def test_closing_finishes_what_runs_and_refuses_what_comes():
-    runner = JobRunner({"quick": Pool(1, 4)}, nbytes=1)
+    runner = JobRunner({"quick": WorkerPool(1, 4)}, nbytes=1)
     job, go_on = held(runner, "running", "quick")
     waiting = runner.submit("waiting", lambda: "too", "quick")
     threading.Timer(0.05, go_on.set).start()
@@ -268,7 +268,7 @@ def test_closing_finishes_what_runs_and_refuses_what_comes():
 
 
 def test_closing_cancels_what_takes_too_long():
-    runner = JobRunner({"quick": Pool(1, 4)}, nbytes=1)
+    runner = JobRunner({"quick": WorkerPool(1, 4)}, nbytes=1)
 
     def work():
         for done in range(10_000):
@@ -286,7 +286,9 @@ def test_closing_cancels_what_takes_too_long():
 
 def test_each_lane_has_its_own_number_of_threads_and_priority_and_the_callers_stays():
     torch.set_num_threads(3)
-    runner = JobRunner({"one": Pool(1, 1, threads=1), "usual": Pool(1, 1), "low": Pool(1, 1, niceness=19)}, nbytes=1)
+    runner = JobRunner(
+        {"one": WorkerPool(1, 1, threads=1), "usual": WorkerPool(1, 1), "low": WorkerPool(1, 1, niceness=19)}, nbytes=1
+    )
     if sys.platform == "linux":
         assert runner.run(0, lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()), "low") == 19
     assert runner.run(1, torch.get_num_threads, "one") == 1

@@ -30,7 +30,7 @@ Cost = Literal["trace", "forward", "backward", "many passes"]
 
 _COSTS = get_args(Cost)
 
-Kind = Literal["block", "head", "query", "choice", "integer", "flag"]
+OptionKind = Literal["block", "head", "query", "choice", "integer", "flag"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Option:
     """
 
     name: str
-    kind: Kind
+    kind: OptionKind
     bounds: tuple[int, int] | None = None
     choices: tuple[str, ...] = ()
     default: int | str | bool | None = None

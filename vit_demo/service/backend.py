@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from vit_demo.service.limits import Pool
+from vit_demo.service.limits import WorkerPool
 from vit_demo.weights import Preset
 
 
@@ -27,7 +27,7 @@ class Backend(Protocol):
     """Runs functions on networks in other processes."""
 
     @property
-    def pools(self) -> Mapping[str, Pool]:
+    def pools(self) -> Mapping[str, WorkerPool]:
         """Worker pools like ``limits.POOLS``, for threads that only wait for other processes."""
 
     @property

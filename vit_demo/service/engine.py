@@ -35,7 +35,7 @@ from vit_demo.service.source import Source, pool_of
 from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.hub.repository import Progress, fetch_files, is_on_machine
+from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class Engine:
         preset: str | os.PathLike[str] | None = None,
         patch_size: int | None = None,
         fit: Fit = "crop",
-        progress: Progress | None = None,
+        progress: DownloadProgress | None = None,
         scores: Scores | None = None,
     ) -> Exploration:
         """As ``vit_demo.explore``, on this engine's device.
@@ -132,7 +132,7 @@ class Engine:
             return preset
         return preset if self._model_key(preset, preset.default_patch_size) in self._models else None
 
-    def prepare(self, name: str, progress: Progress | None = None, *, trusted: bool = True) -> Job[Preset]:
+    def prepare(self, name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Job[Preset]:
         """Starts a job that looks up a preset and downloads its weights if necessary, reporting as ``explore``.
 
         Its result is the preset, or it raises ``PresetError`` or ``CheckpointError``. Only a ``trusted`` name may refer

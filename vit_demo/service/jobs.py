@@ -22,7 +22,7 @@ import torch
 
 from vit_demo.errors import BusyError
 from vit_demo.service.job import Cancelled, Job, current_job, owner
-from vit_demo.service.limits import MEMORY, POOLS, SMALL_JOB, Pool
+from vit_demo.service.limits import MEMORY, POOLS, SMALL_JOB, WorkerPool
 from vit_demo.service.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class JobRunner:
         nbytes: Memory that all running jobs may need together, by the estimates with which they are submitted.
     """
 
-    def __init__(self, pools: Mapping[str, Pool] = POOLS, nbytes: int = MEMORY) -> None:
+    def __init__(self, pools: Mapping[str, WorkerPool] = POOLS, nbytes: int = MEMORY) -> None:
         self._pools = dict(pools)
         self._nbytes = nbytes
         self._closed = False

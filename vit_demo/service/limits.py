@@ -17,7 +17,7 @@ JOB_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
-class Pool:
+class WorkerPool:
     """The worker threads of one kind of work.
 
     Attributes:
@@ -35,13 +35,13 @@ class Pool:
 
 
 POOLS = {
-    "digits": Pool(workers=2, waiting=256, threads=1),
-    "photos": Pool(workers=2, waiting=64, niceness=10),
-    "files": Pool(workers=2, waiting=32, niceness=10),
-    "slow": Pool(workers=2, waiting=16, niceness=15),
-    "visitors": Pool(workers=2, waiting=32, niceness=15),
-    "training": Pool(workers=2, waiting=8, niceness=19, threads=1),
-    "downloads": Pool(workers=4, waiting=32, niceness=5),
+    "digits": WorkerPool(workers=2, waiting=256, threads=1),
+    "photos": WorkerPool(workers=2, waiting=64, niceness=10),
+    "files": WorkerPool(workers=2, waiting=32, niceness=10),
+    "slow": WorkerPool(workers=2, waiting=16, niceness=15),
+    "visitors": WorkerPool(workers=2, waiting=32, niceness=15),
+    "training": WorkerPool(workers=2, waiting=8, niceness=19, threads=1),
+    "downloads": WorkerPool(workers=4, waiting=32, niceness=5),
 }
 """One pass of a digits model, of a photo model, or on a picture file that must be decoded first; work of many
 passes, whatever needs a model that a visitor brought, training, and downloads."""

@@ -15,7 +15,7 @@ from vit_demo.weights.hub_presets import HUB_PRESETS
 from vit_demo.weights.preset import Preset, Task
 
 if TYPE_CHECKING:
-    from vit_demo.weights.hub.download import Progress
+    from vit_demo.weights.hub.download import DownloadProgress
 
 _DIGIT_LABELS = tuple("0123456789")
 _HALF = (0.5, 0.5, 0.5)
@@ -98,7 +98,7 @@ DEFAULT_PRESETS: dict[Task, str] = {"digits": DIGITS_PRESET, "photos": PHOTOS_PR
 """The preset of a drawing and that of a photo, where none is named."""
 
 
-def find_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
+def find_preset(name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Preset:
     """Returns a preset by its name, or makes one of a repository of the Hub (``org/name@revision``) or of a folder.
 
     A name from a visitor of the page is not ``trusted``: it never stands for a folder, its repository is downloaded

@@ -61,7 +61,7 @@ def left_by(page, session: str) -> list[Any]:
 
 
 def test_a_result_that_nobody_collects_is_dropped(page, monkeypatch):
-    monkeypatch.setattr(visitor, "UNHEARD_SECONDS", 0.3)
+    monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.3)
     assert join(page, session_hash="nobody")[0] == 200
     wait_until_idle(page)
     *_, last = left_by(page, "nobody")
@@ -79,17 +79,19 @@ def test_a_result_waits_for_its_stream(page):
 
 
 def test_few_results_wait_for_their_streams_and_the_oldest_goes_first(page, monkeypatch):
-    monkeypatch.setattr(visitor, "MAX_UNHEARD", 2)
+    monkeypatch.setattr(visitor, "MAX_UNCOLLECTED", 2)
     for session in ("first", "second", "third"):
         assert join(page, session_hash=session)[0] == 200
-        until(lambda session=session: len(visitor._unheard) == min(2, ["first", "second", "third"].index(session) + 1))
+        until(
+            lambda session=session: len(visitor._uncollected) == min(2, ["first", "second", "third"].index(session) + 1)
+        )
     until(lambda: left_by(page, "first")[-1].msg == "process_completed")
     for session in ("second", "third"):
         assert b"tabby cat" in request(page, "GET", f"/gradio_api/queue/data?session_hash={session}")[2]
 
 
 def test_a_session_leaves_few_messages(page, monkeypatch):
-    monkeypatch.setattr(visitor, "UNHEARD_SECONDS", 0.0)
+    monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.0)
     monkeypatch.setattr(event_checks, "MAX_MESSAGES", 10)
     found = []
     for _ in range(8):

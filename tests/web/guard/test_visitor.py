@@ -63,7 +63,7 @@ def blocked(monkeypatch):
 
 
 def test_a_job_ends_when_nobody_opens_the_stream_of_its_event(page, blocked, monkeypatch):
-    monkeypatch.setattr(visitor, "UNHEARD_SECONDS", 0.3)
+    monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.3)
     monkeypatch.setattr(job, "GRACE", 0.1)
     owners, stopped = blocked
     status, reply = begin(page, "203.0.113.1")
@@ -135,5 +135,5 @@ def test_streams_are_counted_while_they_are_open(monkeypatch):
     with streams.listening("one"), streams.listening("one"):
         assert streams.is_open("one") and not streams.is_open("other")
     assert not streams.is_open("one") and streams.was_open("one") and not streams.was_open(None)
-    monkeypatch.setattr(visitor, "UNHEARD_SECONDS", 0.0)
+    monkeypatch.setattr(visitor, "STREAM_SECONDS", 0.0)
     assert not streams.was_open("one")

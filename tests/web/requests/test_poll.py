@@ -13,7 +13,7 @@ from vit_demo.service.engine import get_engine
 from vit_demo.service.job import report
 from vit_demo.service.limits import forward_bytes
 from vit_demo.web.requests import poll
-from vit_demo.web.requests.kinds import KINDS, Kind
+from vit_demo.web.requests.kinds import KINDS, RequestKind
 from vit_demo.web.requests.packing import INTERNAL_ERROR
 from vit_demo.weights import PRESETS
 
@@ -69,7 +69,7 @@ def test_an_invalid_request_gets_a_message_and_the_next_one_works(source, change
 
 
 def test_a_bug_is_logged_and_its_details_are_not_sent(source, empty_replies, monkeypatch, caplog):
-    monkeypatch.setitem(KINDS, "logit_lens", Kind(lambda *_: {}["/secret/path"]))
+    monkeypatch.setitem(KINDS, "logit_lens", RequestKind(lambda *_: {}["/secret/path"]))
     assert complete({"kind": "logit_lens", "source": source}) == {"error": INTERNAL_ERROR}
     assert "/secret/path" in caplog.text
 

@@ -28,7 +28,7 @@ from vit_demo.service.source import Source
 from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
 from vit_demo.web.api.schemas import json_schema
 from vit_demo.web.catalog.visitor_presets import get_preset
-from vit_demo.web.guard.visitor import ask_for, is_collected, is_heard
+from vit_demo.web.guard.visitor import is_awaited, set_owner, wait_for_stream
 from vit_demo.web.requests import parse
 from vit_demo.web.requests.packing import message_of
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
@@ -68,9 +68,9 @@ def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
 
     @wraps(handler)
     async def wrapper(*arguments: P.args, **options: P.kwargs) -> Any:
-        ask_for()
+        set_owner()
         try:
-            return await _while_heard(handler(*arguments, **options))
+            return await _while_awaited(handler(*arguments, **options))
         except gr.Error:
             raise
         except Exception as error:
@@ -79,16 +79,16 @@ def with_gradio_errors(handler: Callable[P, Any]) -> Callable[P, Any]:
     return wrapper
 
 
-async def _while_heard(work: Coroutine[Any, Any, T]) -> T:
+async def _while_awaited(work: Coroutine[Any, Any, T]) -> T:
     """Awaits the result of an event; cancels it with ``InputError`` if nobody waits or it takes too long."""
     task, started = asyncio.ensure_future(work), time.monotonic()
     try:
         while not (await asyncio.wait([task], timeout=1.0))[0]:
-            if not is_heard(started):
+            if not is_awaited(started):
                 raise InputError(NOBODY)
             if time.monotonic() - started > EVENT_SECONDS:
                 raise InputError(f"This took more than {EVENT_SECONDS:.0f} seconds: choose a smaller model or picture.")
-        if not await is_collected():
+        if not await wait_for_stream():
             raise InputError(NOBODY)
         return task.result()
     finally:

@@ -21,7 +21,7 @@ from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
 from vit_demo.web.guard.headers import check_address, clean_headers, client_address
 from vit_demo.web.guard.quota import Pace
-from vit_demo.web.guard.visitor import ask_for, streams
+from vit_demo.web.guard.visitor import set_owner, streams
 
 UPLOAD_QUOTA_BYTES = 300_000_000
 """Uploads of one address at once, and again per hour."""
@@ -129,7 +129,7 @@ class Guard:
         try:
             check_address(scope, path)
             clean_headers(scope, path)
-            ask_for(scope)
+            set_owner(scope)
             has_body = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
             bodies.check_framing(scope, has_body)
             address = client_address(scope)

@@ -12,14 +12,14 @@ from starlette.types import Scope
 from vit_demo.service.job import owner
 from vit_demo.web.guard.headers import client_address, tool_call
 
-UNHEARD_SECONDS = 10.0
+STREAM_SECONDS = 10.0
 """Time after which an event stops if nobody opens its stream, or opens it again."""
 
-MAX_UNHEARD = 16
+MAX_UNCOLLECTED = 16
 """Results that wait for their stream to be opened, of all visitors; beyond that the oldest is dropped."""
 
 
-def ask_for(scope: Scope | None = None) -> None:
+def set_owner(scope: Scope | None = None) -> None:
     """Assigns the jobs of this context to the visitor who sends a request.
 
     Args:
@@ -53,7 +53,7 @@ class Streams:
             if not self._open[name]:
                 del self._open[name]
             now = time.monotonic()
-            self._left = {left: end for left, end in self._left.items() if now - end < UNHEARD_SECONDS}
+            self._left = {left: end for left, end in self._left.items() if now - end < STREAM_SECONDS}
             self._left[name] = now
 
     def is_open(self, name: str | None) -> bool:
@@ -61,45 +61,45 @@ class Streams:
         return name is not None and name in self._open
 
     def was_open(self, name: str | None) -> bool:
-        """Whether a stream was closed within the last ``UNHEARD_SECONDS``."""
-        return name is not None and time.monotonic() - self._left.get(name, float("-inf")) < UNHEARD_SECONDS
+        """Whether a stream was closed within the last ``STREAM_SECONDS``."""
+        return name is not None and time.monotonic() - self._left.get(name, float("-inf")) < STREAM_SECONDS
 
 
 streams = Streams()
 """The streams of this process."""
 
 
-_unheard: list[object] = []
+_uncollected: list[object] = []
 
 
-def is_heard(since: float) -> bool:
+def is_awaited(since: float) -> bool:
     """Whether somebody still waits for the result of the event being handled.
 
     Args:
         since: When the event began, by ``time.monotonic``; its stream may be opened a little later.
     """
     names, is_tool = _stream_names()
-    if not names or (not is_tool and time.monotonic() - since < UNHEARD_SECONDS):
+    if not names or (not is_tool and time.monotonic() - since < STREAM_SECONDS):
         return True
     return any(streams.is_open(name) or (not is_tool and streams.was_open(name)) for name in names)
 
 
-async def is_collected() -> bool:
+async def wait_for_stream() -> bool:
     """Waits until the stream for the result of the event being handled is open; False if it is not opened in time.
 
     Gradio would keep the result until somebody collects it.
     """
     names, _ = _stream_names()
-    deadline = time.monotonic() + UNHEARD_SECONDS
-    _unheard.append(place := object())
+    deadline = time.monotonic() + STREAM_SECONDS
+    _uncollected.append(place := object())
     try:
         while names and not any(map(streams.is_open, names)):
-            if time.monotonic() > deadline or place not in _unheard[-MAX_UNHEARD:]:
+            if time.monotonic() > deadline or place not in _uncollected[-MAX_UNCOLLECTED:]:
                 return False
             await asyncio.sleep(0.01)
         return True
     finally:
-        _unheard.remove(place)
+        _uncollected.remove(place)
 
 
 def _stream_names() -> tuple[list[str], bool]:

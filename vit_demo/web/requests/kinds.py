@@ -16,7 +16,8 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.heatmaps import delete_and_insert
 from vit_demo.inference.smallest_sets import is_predicted
 from vit_demo.web.requests import parse, tour
-from vit_demo.web.requests.maps import Json, MapRequest, RequestedResult
+from vit_demo.web.requests.maps import MapRequest, RequestedResult
+from vit_demo.web.requests.parse import Json
 from vit_demo.web.requests.payload import (
     EmptyPayload,
     ResultPayload,
@@ -91,7 +92,7 @@ class SetRequest:
 
 
 @dataclass(frozen=True)
-class Kind:
+class RequestKind:
     """A kind of request.
 
     Attributes:
@@ -197,20 +198,20 @@ def _map_and_curve(fields: Json) -> tuple[MapRequest, CurveRequest]:
     return MapRequest.parse(fields), CurveRequest.parse(fields)
 
 
-KINDS: dict[str, Kind] = {
-    "result": Kind(exploration_result),
-    "map": Kind(map_result, MapRequest.parse),
-    "block": Kind(_of_result(block_payload), _whole_number("block")),
-    "attention_maps": Kind(_of_result(attention_maps_result), _whole_number("query")),
-    "logit_lens": Kind(_of_result(logit_lens_result)),
-    "tokens": Kind(tokens_result, TokenRequest.parse),
-    "input": Kind(_of_result(input_result)),
-    "steps": Kind(_of_result(tour.network_steps)),
-    "steps_patch": Kind(_of_result(tour.patch_steps), tour.StepRequest.parse),
-    "steps_block": Kind(_of_result(tour.block_steps), tour.StepRequest.parse),
-    "faithfulness": Kind(faithfulness_result, _map_and_curve, many_passes=True),
-    "random_order": Kind(_of_result(random_order_result), CurveRequest.parse, many_passes=True),
-    "randomization": Kind(_of_result(randomization_result), MapRequest.parse, many_passes=True),
-    "smallest_set": Kind(_of_result(smallest_set), SetRequest.parse, many_passes=True),
+KINDS: dict[str, RequestKind] = {
+    "result": RequestKind(exploration_result),
+    "map": RequestKind(map_result, MapRequest.parse),
+    "block": RequestKind(_of_result(block_payload), _whole_number("block")),
+    "attention_maps": RequestKind(_of_result(attention_maps_result), _whole_number("query")),
+    "logit_lens": RequestKind(_of_result(logit_lens_result)),
+    "tokens": RequestKind(tokens_result, TokenRequest.parse),
+    "input": RequestKind(_of_result(input_result)),
+    "steps": RequestKind(_of_result(tour.network_steps)),
+    "steps_patch": RequestKind(_of_result(tour.patch_steps), tour.StepRequest.parse),
+    "steps_block": RequestKind(_of_result(tour.block_steps), tour.StepRequest.parse),
+    "faithfulness": RequestKind(faithfulness_result, _map_and_curve, many_passes=True),
+    "random_order": RequestKind(_of_result(random_order_result), CurveRequest.parse, many_passes=True),
+    "randomization": RequestKind(_of_result(randomization_result), MapRequest.parse, many_passes=True),
+    "smallest_set": RequestKind(_of_result(smallest_set), SetRequest.parse, many_passes=True),
 }
 """The kinds by the name that requests have in the field ``kind``."""

@@ -15,9 +15,8 @@ from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine
 from vit_demo.web.requests import parse
+from vit_demo.web.requests.parse import Json
 from vit_demo.weights import Preset
-
-Json = dict[str, Any]
 
 MAP_CACHE_BYTES = 16 << 20
 """Size of the cache of maps, which the tests of a heatmap read again."""

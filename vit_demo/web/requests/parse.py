@@ -31,6 +31,9 @@ from vit_demo.web.guard import uploads
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.trained import is_trained_name
 
+Json = dict[str, Any]
+"""A JSON object."""
+
 EXAMPLE_DIGITS = {f"digit-{digit}": digit for digit in range(10)}
 """The names of the example digits."""
 

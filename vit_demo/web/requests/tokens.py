@@ -20,7 +20,7 @@ K is 64, or more where cosine similarity needs it: 98 for photos-tiny, so that i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,12 +29,12 @@ from vit_demo.errors import InputError
 from vit_demo.inference import patch_features
 from vit_demo.inference.exploration import Exploration
 from vit_demo.web.requests import parse
+from vit_demo.web.requests.parse import Json
 from vit_demo.web.requests.payload import data_url, encode
 
 if TYPE_CHECKING:
     from vit_demo.web.requests.maps import RequestedResult
 
-Json = dict[str, Any]
 
 MAX_SENT_TOKENS = 4096
 """Number of patches, of both pictures together, whose tokens fit in a reply."""

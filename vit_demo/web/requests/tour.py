@@ -18,9 +18,8 @@ from vit_demo.inference.sequence import query_token
 from vit_demo.model.vit import MLP, Attention, Block, PatchEmbed, ScaledDotProduct, ViT
 from vit_demo.trace.attention_mode import attention_rows, attention_scores
 from vit_demo.web.requests import parse
+from vit_demo.web.requests.parse import Json
 from vit_demo.web.requests.payload import encode
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True)

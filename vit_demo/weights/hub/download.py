@@ -25,8 +25,8 @@ from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.untrusted_text import quote
 
 T = TypeVar("T")
-Progress = Callable[[str, int, int], None]
-"""Progress callback of a download: ``(filename, bytes_done, bytes_total)``."""
+DownloadProgress = Callable[[str, int, int], None]
+"""DownloadProgress callback of a download: ``(filename, bytes_done, bytes_total)``."""
 
 FALLBACK = "choose the bundled photos-tiny (Photos, 50 everyday things)"
 TIMEOUT = 10
@@ -48,7 +48,7 @@ def fetch(
     repo: str,
     filename: str,
     revision: str,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     *,
     trusted: bool = True,
     max_bytes: int | None = None,
@@ -113,7 +113,7 @@ def _download(
     filename: str,
     revision: str,
     cache: Path,
-    progress: Progress | None,
+    progress: DownloadProgress | None,
     trusted: bool,
     max_bytes: int,
 ) -> tuple[Path, str]:
@@ -234,7 +234,12 @@ def _in_time(function: Callable[[], T], heard: list[float] | None = None) -> T:
 
 
 def _progress_bar(
-    progress: Progress | None, repo: str, filename: str, max_bytes: int, heard: list[float], cancelled: threading.Event
+    progress: DownloadProgress | None,
+    repo: str,
+    filename: str,
+    max_bytes: int,
+    heard: list[float],
+    cancelled: threading.Event,
 ) -> type[tqdm]:
     """A tqdm class for ``huggingface_hub`` that aborts a download beyond ``max_bytes``.
 

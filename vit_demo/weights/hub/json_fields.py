@@ -14,40 +14,44 @@ from vit_demo.weights.hub.untrusted_text import quote
 REQUIRED: Any = object()
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """What a field may hold: in words, and as a check of its value."""
 
     wanted: str
     accepts: Callable[[Any], bool]
 
 
-BOOLEAN = Kind("true or false", lambda value: isinstance(value, bool))
-TEXT = Kind("text", lambda value: isinstance(value, str))
-TEXTS = Kind("a list of texts", lambda value: isinstance(value, list) and all(map(TEXT.accepts, value)))
-OBJECT = Kind("an object", lambda value: isinstance(value, dict))
+BOOLEAN = ValueKind("true or false", lambda value: isinstance(value, bool))
+TEXT = ValueKind("text", lambda value: isinstance(value, str))
+TEXTS = ValueKind("a list of texts", lambda value: isinstance(value, list) and all(map(TEXT.accepts, value)))
+OBJECT = ValueKind("an object", lambda value: isinstance(value, dict))
 
 
-def whole(low: int, high: int) -> Kind:
+def whole(low: int, high: int) -> ValueKind:
     """A whole number."""
-    return Kind(f"a whole number from {low:,} to {high:,}", lambda value: type(value) is int and low <= value <= high)
+    return ValueKind(
+        f"a whole number from {low:,} to {high:,}", lambda value: type(value) is int and low <= value <= high
+    )
 
 
-def number(low: float, high: float) -> Kind:
+def number(low: float, high: float) -> ValueKind:
     """A number, which is finite as its bounds are."""
     wanted = f"a number from {low:g} to {high:g}"
-    return Kind(wanted, lambda value: type(value) in (int, float) and low <= value <= high)
+    return ValueKind(wanted, lambda value: type(value) in (int, float) and low <= value <= high)
 
 
-def choice(*allowed: str | int) -> Kind:
+def choice(*allowed: str | int) -> ValueKind:
     """One of some texts or whole numbers."""
     wanted = f"one of {', '.join(map(str, allowed))}"
-    return Kind(wanted, lambda value: type(value) in (str, int) and value in allowed)
+    return ValueKind(wanted, lambda value: type(value) in (str, int) and value in allowed)
 
 
-def list_of(kind: Kind, count: int) -> Kind:
+def list_of(kind: ValueKind, count: int) -> ValueKind:
     """A list of so many values of a kind."""
     wanted = f"a list of {count}, each {kind.wanted}"
-    return Kind(wanted, lambda value: isinstance(value, list) and len(value) == count and all(map(kind.accepts, value)))
+    return ValueKind(
+        wanted, lambda value: isinstance(value, list) and len(value) == count and all(map(kind.accepts, value))
+    )
 
 
 class Fields:
@@ -60,7 +64,7 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
-    def get(self, key: str, kind: Kind, default: Any = REQUIRED) -> Any:
+    def get(self, key: str, kind: ValueKind, default: Any = REQUIRED) -> Any:
         """The value of a field, or the default of one that is missing.
 
         ``PresetError`` if it is of another kind, or missing without a default.

@@ -19,7 +19,7 @@ from vit_demo.scores import scores_for
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
-from vit_demo.weights.hub.download import REPOSITORY, REVISION, MissingFileError, Progress, fetch, is_cached
+from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress, MissingFileError, fetch, is_cached
 from vit_demo.weights.hub.json_fields import read_json_object
 from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
@@ -49,7 +49,7 @@ def is_custom_name(name: str, *, trusted: bool) -> bool:
     return bool(REPOSITORY.fullmatch(repo) and (not at or REVISION.fullmatch(revision)))
 
 
-def custom_preset(name: str, progress: Progress | None = None, *, trusted: bool = True) -> Preset:
+def custom_preset(name: str, progress: DownloadProgress | None = None, *, trusted: bool = True) -> Preset:
     """The preset of a repository of the Hub or, if trusted, a folder; its weights are loaded once.
 
     What the head reads cannot be known before.
@@ -80,7 +80,7 @@ def _is_folder(name: str) -> bool:
         return False
 
 
-def _known_repository(name: str, progress: Progress | None, trusted: bool) -> Preset:
+def _known_repository(name: str, progress: DownloadProgress | None, trusted: bool) -> Preset:
     """Kept, because it is asked for with every request while the preset is in use."""
     if (found := _repositories.get((name, trusted))) is None:
         found = _read_repository(name, progress, trusted)
@@ -91,7 +91,7 @@ def _known_repository(name: str, progress: Progress | None, trusted: bool) -> Pr
     return found
 
 
-def _read_repository(name: str, progress: Progress | None, trusted: bool) -> Preset:
+def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool) -> Preset:
     repo, _, revision = name.partition("@")
     most = limits.MAX_JSON_BYTES
     config = fetch(repo, CONFIG_FILE, revision or "main", progress, trusted=trusted, max_bytes=most)
@@ -212,7 +212,7 @@ def own_network(config: ViTConfig, tensors: dict[str, Tensor]) -> ViT:
     return model.eval().requires_grad_(False)
 
 
-def fetch_files(preset: Preset, progress: Progress | None = None) -> Path:
+def fetch_files(preset: Preset, progress: DownloadProgress | None = None) -> Path:
     """The folder with a preset's config and weights, downloaded if necessary."""
     if preset.source == "folder":
         return Path(preset.repo)
