@@ -29,7 +29,7 @@ def maps() -> dict[str, Map]:
     found |= {name: ours(method.compute) for name, method in METHODS.items()}
     found["relevance, heads averaged first"] = ours(partial(relevance, average_heads_first=True))
     found["libra_fullgrad, tokens alone"] = ours(partial(libra_fullgrad, with_values=False))
-    found |= {"AttCAT": attcat, "LeGrad": legrad}
+    found["AttCAT"] = attcat
     if find_spec("pytorch_grad_cam"):
         found["Grad-CAM (pytorch-grad-cam)"] = grad_cam
     if find_spec("captum"):
@@ -55,12 +55,6 @@ def attcat(model: TracedViT, images: Tensor, target: int) -> Tensor:
     parts = zip(attention, tokens, gradients, strict=True)
     values = [a[0].mean((0, 1)) * (x * slope)[0].sum(1) for a, x, slope in parts]
     return sum(values)[prefix:].reshape(_grid(model, images))
-
-
-def legrad(model: TracedViT, images: Tensor, target: int) -> Tensor:
-    """LeGrad (Bousselham et al., 2024, https://arxiv.org/abs/2404.03214), of the final score in every block."""
-    _, slopes, _, _, prefix = _with_matrices(model, images, target)
-    return sum(slope[0].relu().mean((0, 1)) for slope in slopes)[prefix:].reshape(_grid(model, images))
 
 
 def grad_cam(model: TracedViT, images: Tensor, target: int) -> Tensor:

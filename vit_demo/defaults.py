@@ -23,6 +23,7 @@ METHOD_NAMES = (
     "norm_attention",
     "attnlrp",
     "grad_cam",
+    "legrad",
     "libra_fullgrad",
     "relevance",
     "integrated_gradients",

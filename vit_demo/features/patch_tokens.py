@@ -7,7 +7,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_demo.errors import InputError
 from vit_demo.model import ViT
 from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import num_bytes
@@ -58,7 +57,7 @@ def patch_tokens(model: TracedViT, images: Tensor, *, count: int = 5, **options:
     """
     trace = Trace(record_tokens=True)
     model(images, trace, **options)
-    check_tokens(trace)
+    trace.check_tokens()
     found = [_read(model, x[0], count) for x in trace.tokens]
     return PatchTokens(*(torch.stack(values) for values in zip(*found, strict=True)))
 
@@ -72,7 +71,7 @@ def logit_lens(model: TracedViT, images: Tensor, **options: Unpack[PassOptions])
     """
     trace = Trace(record_tokens=True)
     model(images, trace, **options)
-    check_tokens(trace)
+    trace.check_tokens()
     return torch.stack([model.forward_head(x) for x in trace.tokens], dim=1).float()
 
 
@@ -91,7 +90,7 @@ def block_tokens(
     """
     trace = Trace(record_tokens=True)
     model(images, trace, **options)
-    check_tokens(trace)
+    trace.check_tokens()
     return (model.final_norm(trace.tokens[depth]) if norm else trace.tokens[depth]).float()
 
 
@@ -113,12 +112,6 @@ def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tens
         logits = torch.cat([model.forward_head(part.expand(-1, prefix + 1, -1)) for part in parts])
     likely = model.to_scores(logits.float()).topk(min(count, classes))
     return read, norms, likely.indices, likely.values
-
-
-def check_tokens(trace: Trace) -> None:
-    """Checks that the tokens of every depth were seen; ``InputError`` if they were not."""
-    if len(trace.tokens) <= trace.num_blocks:
-        raise InputError("The tokens between the blocks of this network cannot be seen: its blocks are not modules.")
 
 
 def norm_outliers(norms: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -26,6 +26,7 @@ from vit_demo.methods.attnlrp import attnlrp
 from vit_demo.methods.chunking import memory_budget
 from vit_demo.methods.grad_cam import grad_cam
 from vit_demo.methods.integrated_gradients import integrated_gradients
+from vit_demo.methods.legrad import legrad
 from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.local_surrogate import local_surrogate
 from vit_demo.methods.norm_attention import norm_attention
@@ -48,6 +49,7 @@ __all__ = [
     "find_method",
     "grad_cam",
     "integrated_gradients",
+    "legrad",
     "libra_fullgrad",
     "local_surrogate",
     "logsumexp",

@@ -13,7 +13,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vit_demo.errors import PresetError
+from vit_demo.errors import InputError, PresetError
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace.attention_mode import AttentionMode, attention_rows
 from vit_demo.trace.running import in_this_thread
@@ -112,6 +112,12 @@ class Trace:
         elif q.shape[2] == 1 and self.q:
             shares = attention_rows(q, k)[:, :, 0]
             self.pooling = F.pad(shares, (self.num_tokens - shares.shape[2], 0))  # prefix tokens that it leaves out
+
+    def check_tokens(self) -> None:
+        """Checks that the tokens of every depth were seen; ``InputError`` if they were not."""
+        if len(self.tokens) <= self.num_blocks:
+            message = "The tokens between the blocks of this network cannot be seen: its blocks are not modules."
+            raise InputError(message)
 
     def to(self, device: str) -> Trace:
         """A copy on another device."""
