@@ -123,6 +123,13 @@ const ENTRIES = {
     ),
     evidenceReading,
   ),
+  legrad: ofClass(
+    english("LeGrad, block by block"),
+    english(
+      "Where more attention would raise the score of *{name}*, as each block’s own tokens give it: the positive gradients at the attention, over all blocks and heads.",
+    ),
+    evidenceReading,
+  ),
   integrated_gradients: {
     ...ofClass(
       english("gradients while the picture fades in from the mean colour"),
