@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from vit_demo.errors import EmptyDrawingError
 from vit_demo.images import ImageSource, to_mnist
-from vit_demo.images.digit_preprocess import _stroke_width
+from vit_demo.images.digit_preprocess import INK_SIDE, _fit, _stroke_width
 
 SEVEN = [(0.1, 0.1), (0.8, 0.1), (0.3, 0.9)]
 FIVE = [(0.8, 0.0), (0.2, 0.0), (0.15, 0.45), (0.6, 0.4), (0.8, 0.65), (0.6, 0.95), (0.1, 0.9)]
@@ -112,6 +112,12 @@ def test_any_place(at: tuple[float, float]):
 def test_any_size(size: float, pad: int):
     result = to_mnist(draw(pad=pad, size=size, pen=size / 9, at=(22, 22), smooth=2))
     assert difference(result, to_mnist(draw(pen=160 / 9))) < (0.4 if size < 80 else 0.12)  # few pixels to go by
+
+
+@pytest.mark.parametrize("side", [18, 22])
+def test_a_digit_of_nearly_the_right_size_is_scaled_to_it(side: int):
+    fitted = _fit(np.ones((side, 3), np.float32))
+    assert max(fitted.shape) == INK_SIDE
 
 
 def test_proportions_are_kept():

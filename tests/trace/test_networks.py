@@ -56,6 +56,13 @@ def test_the_output_is_the_networks_own_and_attention_that_of_its_matrices(netwo
     torch.testing.assert_close(rollout(trace, 0), row, atol=1e-5, rtol=1e-4)
 
 
+def test_a_parameter_that_is_called_cls_makes_no_class_token():
+    module = own()
+    module.cls_scale = torch.nn.Parameter(torch.ones(1))
+    config = adapt(module, 32).config
+    assert (config.class_token, config.num_registers, config.num_prefix_tokens) == (False, 0, 0)
+
+
 def test_the_public_trace_holds_the_same(network, images):
     _, expected = traced(network, images)
     with torch.no_grad(), vit_demo.Trace() as trace:
