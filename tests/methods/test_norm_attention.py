@@ -30,3 +30,8 @@ def test_norm_attention_is_the_norm_of_what_is_added(network: Network, explicit,
         wanted = expected.mean(1) if query is None else expected[:, query]
         ours = norm_attention(model, images, index, query)
         torch.testing.assert_close(ours, wanted[:, first:].reshape(2, 2, 6), atol=1e-5, rtol=1e-5)
+
+
+def test_the_last_block_and_the_first_token_are_the_defaults(network: Network) -> None:
+    model, images = network(), torch.randn(1, 3, 16, 16)
+    torch.testing.assert_close(norm_attention(model, images), norm_attention(model, images, block=2, query=0))

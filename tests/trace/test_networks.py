@@ -63,6 +63,25 @@ def test_a_parameter_that_is_called_cls_makes_no_class_token():
     assert (config.class_token, config.num_registers, config.num_prefix_tokens) == (False, 0, 0)
 
 
+class Matrix(nn.Module):
+    """A head that is no ``nn.Linear`` and does not say how many numbers it gives."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.randn(width, 5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.matrix
+
+
+def test_a_head_is_found_whatever_its_class():
+    module = own()
+    module.head = Matrix(module.head.in_features)
+    assert adapt(module, 32).structure.has_head
+    module.head = nn.Identity()
+    assert not adapt(module, 32).structure.has_head
+
+
 def test_the_public_trace_holds_the_same(network, images):
     _, expected = traced(network, images)
     with torch.no_grad(), vit_demo.Trace() as trace:

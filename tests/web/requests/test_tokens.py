@@ -85,6 +85,12 @@ def test_the_second_picture_gets_the_model_of_the_first(three):
     assert reply["pictures"][1]["grid"] == [7, 7]
 
 
+def test_removed_patches_are_named_row_by_row(three):
+    result, source = three
+    reply = complete({"kind": "tokens", "source": {**source, "dropped": [0, 9, 23]}, "block": 0})["result"]
+    assert result.grid == (7, 7) and reply["pictures"][0]["dropped"] == [0, 9, 23]
+
+
 def test_equal_requests_are_cached_and_others_are_not_mixed_up(three, eight, empty_replies, monkeypatch):
     def count(requested, request):
         computed.append(request.block)
