@@ -51,7 +51,7 @@ def legrad(
         logits, trace = forward_with_grad(model, images, attention_fn, **options)
         trace.check_tokens()
         chosen = logits.argmax(1) if target is None else target
-        shares = torch.zeros(len(images), trace.num_tokens, device=logits.device)
+        shares = torch.zeros(len(images), trace.num_tokens, dtype=torch.float32, device=logits.device)
         together = model.calls_per_block  # of attention; more than one in parallel branches
         for i, tokens in enumerate(trace.tokens[1:]):
             block = slice(i * together, (i + 1) * together)
@@ -69,7 +69,7 @@ def _positive_gradient(d_o: Tensor, v: Tensor) -> Tensor:
         d_o: The gradient at what the attention gives, ``[B, H, N, e]``.
         v: The values, likewise.
     """
-    total = torch.zeros(v.shape[0], v.shape[2], device=v.device)
+    total = torch.zeros(v.shape[0], v.shape[2], dtype=torch.float32, device=v.device)
     for rows in d_o.split(queries_per_chunk(v), 2):
         total += (rows.float() @ v.float().mT).relu_().mean(1).sum(1)  # [B, H, c, N] -> [B, N]
     return total

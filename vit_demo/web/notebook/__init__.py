@@ -96,8 +96,13 @@ def _replies(result: Exploration) -> Iterator[tuple[str, dict[str, Any]]]:
             fields = [{"block": block} for block in range(result.trace.num_blocks)]
         for chosen in fields:
             options: dict[str, Any] = {"block": chosen["block"]} if "block" in chosen else {}
-            values = result.heatmap(method.name, chosen.get("label"), **options)
-            yield _key(kind="map", method=method.name, **chosen), {"result": {"map": encode(values)}}
+            try:
+                reply: dict[str, Any] = {
+                    "result": {"map": encode(result.heatmap(method.name, chosen.get("label"), **options))}
+                }
+            except InputError as error:  # not every method knows every network
+                reply = {"error": str(error)}
+            yield _key(kind="map", method=method.name, **chosen), reply
 
 
 def _key(**fields: Any) -> str:
