@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -29,6 +29,8 @@ from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
+from vit_demo.words.classifier import WordClassifier, with_words
+from vit_demo.words.texts import AS_TYPED
 
 T = TypeVar("T")
 
@@ -51,6 +53,7 @@ class Explainer:
         patch_size: In pixels.
         device: Where a named network runs.
         fit: How a photo becomes the input.
+        template: The text that stands for a word.
 
     Raises:
         PresetError: If there is no such preset, or it has no such patch size.
@@ -73,26 +76,30 @@ class Explainer:
         patch_size: int | None = None,
         device: str | None = None,
         fit: Fit = "crop",
+        template: str = AS_TYPED,
     ) -> None:
         check_fit(fit)
         if scores not in ("auto", *SCORES):
             raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
         self._place = find_device(device) if device else best_device()
         if isinstance(model, nn.Module) and words.has_two_towers(model):
-            model, labels, found = words.classifier_of(model, labels, transform)
-            scores = found if scores == "auto" else scores
+            model = words.classifier_of(model, labels, transform, template)
+            labels = model.words
+            scores = ("softmax" if model.is_softmax else "sigmoid") if scores == "auto" else scores
         self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
         self._module = model if isinstance(model, nn.Module) else None
         if self._module is not None:
             self._patch_size = None if patch_size is None else whole_number(patch_size, "The patch size", 1)
             self._known = preprocessing_of(self._module)
             return
-        if labels is not None or transform is not None:
-            raise InputError("labels= and transform= are for networks in memory: pass one as the model.")
+        if transform is not None:
+            raise InputError("transform= is for networks in memory: pass one as the model.")
         name = path_or_name(model)
         preset = _presets.get(name) or find_preset(name)
         if preset.source == "hub":  # its configuration is read once
             _presets[name] = preset
+        if labels is not None:
+            preset = preset.with_words(list(labels.values()) if isinstance(labels, Mapping) else labels, template)
         self._preset = preset if scores == "auto" else replace(preset, scores=scores)
         self._patch_size = preset.check_patch_size(patch_size)
 
@@ -253,7 +260,7 @@ class _Named:
         found = _networks.get(key)
         if found is None:
             _networks.put(key, found := load_model(preset, self.patch_size).to(device).keep_sizes())
-        return found
+        return with_words(found, preset.labels, preset.template)
 
     def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:
         """As ``RunOnModel``."""
@@ -280,6 +287,8 @@ def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels:
         parameters=sum(parameter.numel() for parameter in module.parameters()),
         **{name: getattr(known, name) for name in PREPARED},
         scores=network.scores,
+        takes_words=isinstance(module, WordClassifier),
+        template=module.template if isinstance(module, WordClassifier) else AS_TYPED,
         assumed="" if is_digit else known.note,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
     )

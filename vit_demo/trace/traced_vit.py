@@ -220,7 +220,8 @@ class TracedViT(nn.Module):
         vit, derived = self.module, list[Tensor]()
         if isinstance(vit, ViT):
             derived = [*vit.patch_embed.kernels.tensors, *vit.pos_embeds.tensors]
-        return num_bytes([*self.parameters(), *self.buffers(), *derived])
+        elsewhere: int = getattr(vit, "num_bytes_elsewhere", 0)
+        return num_bytes([*self.parameters(), *self.buffers(), *derived]) + elsewhere
 
     @property
     def calls_per_block(self) -> int:
