@@ -14,6 +14,7 @@ from vit_demo.errors import ImageError, InputError, LabelError
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
+from ..trace.networks import timm_vit
 from .test_modules import NAMES, own
 
 PHOTOS = [photo.path for photo in EXAMPLE_PHOTOS.values()][:3]
@@ -53,6 +54,48 @@ def test_a_function_of_the_logits_is_explained(module, batch, method):
     difference = explainer.maps(batch, method, lambda logits: logits[:, 1] - logits[:, 2], **FEW.get(method, {}))
     expected = explainer_of_logits.maps(batch, method, 1, against=2, **FEW.get(method, {}))
     torch.testing.assert_close(difference, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.class_specific])
+def test_without_classes_a_function_of_the_embedding_is_explained_and_nothing_else(batch, method):
+    explainer = vit_demo.Explainer(timm_vit(num_classes=0)())
+    shapes = set()
+
+    def first(embedding):
+        shapes.add(embedding.shape[1:])
+        return embedding[:, 0]
+
+    few = {"local_surrogate": {"budget": 12, "with_hint": False}}.get(method, FEW.get(method, {}))
+    for targets in (None, 0, torch.tensor([0, 1, 2])):
+        with pytest.raises(LabelError, match="no classes: pass targets= as a function of its output"):
+            explainer.maps(batch, method, targets, **few)
+    assert explainer.maps(batch, method, first, **few).abs().amax((1, 2)).all()
+    assert shapes == {(24,)}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_input_whose_gradient_is_wanted_has_the_same_maps(module, batch, method):
+    ex, few = vit_demo.Explainer(module, labels=NAMES)(batch[0]), FEW.get(method, {})
+    expected = ex.heatmap(method, **few)
+    ex.pixels.requires_grad_()
+    np.testing.assert_array_equal(ex.heatmap(method, **few), expected)
+
+
+def test_an_input_whose_gradient_is_wanted_has_the_same_everything_else(module, batch, tmp_path):
+    explainer = vit_demo.Explainer(module, labels=NAMES)
+    ex, wanted = explainer(batch[0]), explainer(batch[0])
+    wanted.pixels.requires_grad_()
+    for use in (
+        lambda ex: ex.gradient(),
+        lambda ex: ex.tokens(),
+        lambda ex: ex.similarity((0, 0)),
+        lambda ex: ex.faithfulness("relevance", steps=2, seeds=1).deletion,
+        lambda ex: ex.drop_patches([(0, 0)]).logits,
+        lambda ex: ex.randomization("relevance"),
+        lambda ex: ex.save(tmp_path / "result") or vit_demo.load_result(tmp_path / "result", module).relevance(),
+    ):
+        np.testing.assert_array_equal(use(wanted), use(ex))
+    assert wanted.pixels.requires_grad and wanted.pixels.grad is None
 
 
 def test_options_of_maps_are_those_of_a_result(module, batch):

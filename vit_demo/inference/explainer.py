@@ -151,8 +151,9 @@ class Explainer:
         Args:
             x: The network's own input, normalised, float ``[B, C, H, W]``.
             method: Its name; see ``vit_demo.methods()``.
-            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]`` to
-                the scalars ``[B]`` that are explained; each image's predicted class for None.
+            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
+                the embeddings ``[B, D]`` of a network without classes, to the scalars ``[B]`` that are explained; each
+                image's predicted class for None.
             against: The classes that the first are compared with, in the same forms but a function; None for none.
             **options: The method's own, such as ``block``, ``query`` as (row, col), ``window`` or ``budget``.
 
@@ -161,7 +162,7 @@ class Explainer:
 
         Raises:
             InputError: If ``x`` is no such batch, there is no such method, or it has no such option.
-            LabelError: If there is no such class.
+            LabelError: If there is no such class, or the network has none and ``targets`` is no function.
         """
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])

@@ -270,4 +270,5 @@ class Exploration:
 
     def run(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """Runs a function on the network and this result's input, without the dropped patches; see ``RunOnModel``."""
-        return self.run_on_model(function, self.pixels, *arguments, kept_patches=sequence.kept_patches(self), **options)
+        pixels, kept = self.pixels.detach(), sequence.kept_patches(self)  # a caller may want gradients of the input
+        return self.run_on_model(function, pixels, *arguments, kept_patches=kept, **options)
