@@ -200,7 +200,10 @@ class Explainer:
         channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
         preset, network = self._network((height, width), channels)
         if self._fit == "keep" and not network.structure.takes_any_size:
-            raise PresetError('This network takes square pictures only: choose fit="crop" or "squash".')
+            raise PresetError(
+                'This network takes square pictures only: choose fit="crop" or "squash", or make it with '
+                "dynamic_img_size=True if it is timm's."
+            )
         if pixels is not None:
             preset = replace(preset, assumed=GIVEN)
             given = ModelInput.of_tensor(pixels)
