@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from vit_demo.errors import InputError
 from vit_demo.images import ImageSource
 from vit_demo.inference.explainer import Explainer
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Fit, Transform, default_preset, read_picture
+from vit_demo.inference.inputs import Fit, Source, Transform, default_preset, read_each, read_picture, source_of
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
 from vit_demo.words.texts import AS_TYPED
@@ -79,7 +80,7 @@ def explore(
     """
     if model is not None and preset is not None:
         raise InputError("model= and preset= are the same: give only one of both.")
-    chosen = preset if model is None else model
+    source, chosen = source_of(image), preset if model is None else model
     if chosen is None:
         if isinstance(image, Tensor):
             raise InputError("Tensors are for networks in memory: pass one as the model.")
@@ -95,7 +96,7 @@ def explore(
         fit=fit,
         template=template,
     )
-    return explainer(image)
+    return replace(explainer(image), source=source)
 
 
 def explore_batch(
@@ -107,20 +108,24 @@ def explore_batch(
     """Runs many images through one model, sixteen at a time.
 
     Args:
-        images: As ``image`` of ``explore``, each.
+        images: A list, or what else gives one after the other, each as ``image`` of ``explore``.
         model: As in ``explore``.
         patch_size: As in ``explore``.
         **options: Further arguments of ``Explainer`` and ``Explainer.batch``.
 
     Yields:
-        The result of each image, in their order.
+        The result of each image, in their order; ``source`` is its path, or else its number.
 
     Raises:
         InputError: What ``Explainer.batch`` raises, when it comes to that image.
     """
     own = {name: options.pop(name) for name in ("batch_size", "on_error") if name in options}
     if model is None and "preset" not in options:  # each picture decides
-        yield from (explore(image, None, patch_size, **options) for image in images)
+
+        def read(image: ImageSource | Tensor, source: Source) -> Exploration:
+            return replace(explore(image, None, patch_size, **options), source=source)
+
+        yield from read_each(images, own.get("on_error", "raise"), read)
         return
     chosen = options.pop("preset", None) if model is None else model
     yield from Explainer(chosen, patch_size=patch_size, **options).batch(images, **own)
