@@ -24,6 +24,7 @@ METHOD_NAMES = (
     "attention",
     "rollout",
     "norm_attention",
+    "naclip",
     "attnlrp",
     "grad_cam",
     "legrad",

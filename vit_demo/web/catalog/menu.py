@@ -98,8 +98,9 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
 
     Returns:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
-        download), ``num_classes``, ``takes_words`` and ``words`` (its classes until others are chosen), ``num_blocks``, ``default_patch_size``, ``summary`` (a sentence), ``sizes`` (a list
-        of what ``describe_patch_size`` returns) and ``test_set`` (on which its accuracy was measured).
+        download), ``num_classes``, ``takes_words`` and ``words`` (its classes until others are chosen), ``num_blocks``,
+        ``default_patch_size``, ``summary`` (a sentence), ``sizes`` (a list of what ``describe_patch_size`` returns) and
+        ``test_set`` (on which its accuracy was measured).
     """
     test_set = "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
     if preset.source == "bundled":
