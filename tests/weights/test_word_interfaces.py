@@ -28,25 +28,28 @@ NAME = "someone/words"
 
 @pytest.fixture(params=["clip", "siglip"])
 def words_hub(request, hub):
-    hub.repositories[NAME] = word_files(request.param)
+    name = f"someone/{request.param}-words"  # replies are kept by name
+    hub.repositories[name] = word_files(request.param)
     _engines.clear()
-    yield request.param
+    yield name
     _engines.clear()
 
 
-def source(**fields):
-    return {"example": "lion", "preset": NAME, "patch_size": 8, "fit": "crop", "dropped": [], **fields}
+def source(name=NAME, **fields):
+    return {"example": "lion", "preset": name, "patch_size": 8, "fit": "crop", "dropped": [], **fields}
 
 
 def test_a_request_of_the_page_has_its_words(words_hub):
-    found = complete({"kind": "result", "source": source(words=["a cat", "lion"])})["result"]
-    expected = vit_demo.explore(LION, NAME, labels=["a cat", "lion"])
+    found = complete({"kind": "result", "source": source(words_hub, words=["a cat", "lion"])})["result"]
+    expected = vit_demo.explore(LION, words_hub, labels=["a cat", "lion"])
     assert sorted(found["predictions"]["labels"]) == sorted(expected.labels)
     assert found["source"]["words"] == ["a cat", "lion"] and "word" in found["note"]
-    values = complete({"kind": "map", "source": source(words=["a cat", "lion"]), "method": "legrad", "label": 1})
+    values = complete(
+        {"kind": "map", "source": source(words_hub, words=["a cat", "lion"]), "method": "legrad", "label": 1}
+    )
     shown = np.frombuffer(base64.b64decode(values["result"]["map"]), np.float32)
     np.testing.assert_allclose(shown, expected.heatmap("legrad", "lion").ravel(), atol=1e-6)
-    assert "words" not in complete({"kind": "result", "source": source()})["result"]["source"]
+    assert "words" not in complete({"kind": "result", "source": source(words_hub)})["result"]["source"]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,7 @@ def test_a_model_of_fixed_classes_refuses_words():
 
 def test_visitors_with_different_words_get_their_own(words_hub):
     engine = get_engine()
-    preset = engine.prepare(NAME).result()
+    preset = engine.prepare(words_hub).result()
     lists = [[f"word {i}", f"other {i}", "lion"] for i in range(8)]
     found: dict[int, np.ndarray] = {}
 
@@ -86,19 +89,19 @@ def test_visitors_with_different_words_get_their_own(words_hub):
     for thread in threads:
         thread.join()
     for i, words in enumerate(lists):
-        expected = vit_demo.explore(LION, NAME, labels=words).relevance("lion")
+        expected = vit_demo.explore(LION, words_hub, labels=words).relevance("lion")
         np.testing.assert_allclose(found[i], expected, atol=1e-6)
 
 
 def test_the_api_takes_words(words_hub, upload):
     sent = upload(Image.open(LION))
-    found = run(api.predict(sent, NAME, 0, "a cat, lion"))
-    expected = vit_demo.explore(LION, NAME, labels=["a cat", "lion"])
+    found = run(api.predict(sent, words_hub, 0, "a cat, lion"))
+    expected = vit_demo.explore(LION, words_hub, labels=["a cat", "lion"])
     assert {one["label"] for one in found["confidences"]} == {"a cat", "lion"} == set(found["labels"])
-    explained = run(api.explain(sent, NAME, 0, "naclip", -1, -1, -1, -1, "lion", "", "a cat, lion"))
+    explained = run(api.explain(sent, words_hub, 0, "naclip", -1, -1, -1, -1, "lion", "", "a cat, lion"))
     np.testing.assert_allclose(explained["map"], expected.heatmap("naclip", "lion"), rtol=0.3, atol=0.05)
     with pytest.raises(gr.Error, match="at most 50 words"):
-        run(api.predict(sent, NAME, 0, ",".join(f"w{i}" for i in range(51))))
+        run(api.predict(sent, words_hub, 0, ",".join(f"w{i}" for i in range(51))))
     with pytest.raises(gr.Error, match="photos-tiny knows 50 classes"):
         run(api.predict(sent, "photos-tiny", 0, "a dragon"))
 
@@ -112,10 +115,10 @@ def test_words_alone_choose_the_model(monkeypatch, upload):
 
 
 def test_the_command_line_takes_words(words_hub, capsys, tmp_path):
-    command = ["explain", LION, "--preset", NAME, "--labels", "a cat, lion", "--json", "--method", "legrad"]
+    command = ["explain", LION, "--preset", words_hub, "--labels", "a cat, lion", "--json", "--method", "legrad"]
     assert main([*command, "--label", "lion"]) == 0
     found = json.loads(capsys.readouterr().out)
-    expected = vit_demo.explore(LION, NAME, labels=["a cat", "lion"])
+    expected = vit_demo.explore(LION, words_hub, labels=["a cat", "lion"])
     np.testing.assert_allclose(found["maps"]["legrad"]["values"], expected.heatmap("legrad", "lion"), atol=1e-6)
     assert main([*command, "--template", "a {}"]) == 0
     found = json.loads(capsys.readouterr().out)
