@@ -93,6 +93,26 @@ def test_visitors_with_different_words_get_their_own(words_hub):
         np.testing.assert_allclose(found[i], expected, atol=1e-6)
 
 
+def test_other_words_ask_for_no_other_image_pass_whatever_their_number(words_hub):
+    engine = get_engine()
+    preset, source = engine.prepare(words_hub).result(), Source.of(LION)
+    first = engine.explore_source(source, preset, 8)
+    passes: list[int] = []
+    tower = engine.model(preset, 8).module.vision_model
+    handle = tower.register_forward_hook(lambda *_: passes.append(1))
+    for words in (["lion", "a cat"], ["lion"], [f"word {i}" for i in range(5)]):
+        found = engine.explore_source(source, preset.with_words(words), 8)
+        assert passes == [] and found.labels[: len(words)] == tuple(words)
+        expected = vit_demo.explore(LION, words_hub, labels=words)
+        np.testing.assert_allclose(found.logits, expected.logits, atol=1e-4)
+    assert first.labels == ("a lion", "a cat", "a rock")
+    dropped = engine.explore_source(source, preset.with_words(["lion", "a cat"]), 8, dropped=((0, 0),))
+    handle.remove()
+    expected = vit_demo.explore(LION, words_hub, labels=["lion", "a cat"]).drop_patches([(0, 0)])
+    np.testing.assert_allclose(dropped.logits, expected.logits, atol=1e-4)
+    assert passes and not np.allclose(dropped.logits, found.logits[:2])
+
+
 def test_the_api_takes_words(words_hub, upload):
     sent = upload(Image.open(LION))
     found = run(api.predict(sent, words_hub, 0, "a cat, lion"))
