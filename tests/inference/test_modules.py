@@ -151,7 +151,8 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
         (lambda: vit_demo.explore(CAT, sized, fit="keep"), PresetError, r"square.*dynamic_img_size=True if .* timm"),
         (lambda: vit_demo.explore(CAT, nn.Linear(3, 3)), PresetError, "does not take images"),
         (lambda: vit_demo.explore(pixels, "photos-tiny"), InputError, "networks in memory"),
-        (lambda: vit_demo.explore(CAT, labels=NAMES), InputError, "networks in memory"),
+        (lambda: vit_demo.explore(CAT, "photos-tiny", labels=NAMES), LabelError, "knows 50 classes"),
+        (lambda: vit_demo.explore(CAT, "photos-tiny", transform=list), InputError, "networks in memory"),
         (lambda: vit_demo.explore(pixels, module, patch_size="x"), InputError, "whole number"),
     ):
         with pytest.raises(kind, match=words):

@@ -62,9 +62,10 @@ def test_any_value_in_any_field_is_read_or_refused(tmp_path, published, transfor
 @pytest.fixture
 def outlined_once(monkeypatch):
     """Where the config stays the same, so does what is found in it, which takes longer than all that follows."""
-    outlined = functools.cache(lambda config, *rest: plain(json.loads(config), *rest))
+    outlined = functools.cache(lambda config, *rest, **how: plain(json.loads(config), *rest, **how))
     plain = repository.bounded_outline
-    monkeypatch.setattr(repository, "bounded_outline", lambda config, *rest: outlined(json.dumps(config), *rest))
+    once = lambda config, *rest, **how: outlined(json.dumps(config), *rest, **how)  # noqa: E731
+    monkeypatch.setattr(repository, "bounded_outline", once)
 
 
 @pytest.mark.parametrize("style", ["timm", "transformers"])

@@ -219,4 +219,10 @@ def test_one_picture_may_have_a_batch_of_its_own():
 
 def test_presets_keep_theirs():
     for preset in vit_demo.presets().values():
+        if preset.takes_words:
+            is_siglip = preset.name == "siglip-b16"
+            kept = PUBLISHED["siglip" if is_siglip else "clip"]
+            assert [getattr(preset, name) for name in PREPARED] == [getattr(kept, name) for name in PREPARED]
+            assert preset.scores == ("sigmoid" if is_siglip else "softmax") and preset.assumed == ""
+            continue
         assert preset.crop_mode == "center" and preset.scores == "softmax" and preset.assumed == ""

@@ -166,7 +166,7 @@ class TracedViT(nn.Module):
         name = projections[number] if number < len(projections) else ""
         bias = name.removesuffix("weight") + "bias"
         if not name.endswith("weight") or bias not in dict(self.module.named_parameters()):
-            return torch.zeros(self.config.embed_dim, dtype=torch.float32, device=self.device)
+            return torch.zeros(self.output_projection(block).shape[2], dtype=torch.float32, device=self.device)
         return scaled(self.module, bias)
 
     def resized(self, patch_size: int) -> TracedViT:
