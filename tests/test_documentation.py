@@ -137,7 +137,10 @@ def test_python_runs_as_written(code, checkout, request):
         code = code.replace("http://127.0.0.1:7860", request.getfixturevalue("address"))
     if '"photo.jpg"' in code:  # the reader's own
         request.getfixturevalue("folder")
-    exec(compile(code, "example", "exec"), {"__name__": "example"})
+    exec(compile(code, "example", "exec"), names := {"__name__": "example"})
+    ex = names.get("ex")
+    if isinstance(ex, vit_demo.Exploration) and ex.labels:
+        assert ex.relevance().any(), "torchvision's new heads are 0, and so is every map by gradients"
 
 
 @pytest.mark.parametrize("command", commands())

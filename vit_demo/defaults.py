@@ -11,6 +11,9 @@ DIGITS_PRESET = "digits-small"
 PHOTOS_PRESET = "photos-tiny"
 """The model of a photo, if none is named."""
 
+WORDS_PRESET = "tinyclip-8m"
+"""The model of a photo whose classes are words, if none is named."""
+
 LARGE_PHOTO_PRESET = "vit-s16"
 """The model with 1,000 classes that the page's photo tab offers; the default there once it is on this machine."""
 
@@ -21,6 +24,7 @@ METHOD_NAMES = (
     "attention",
     "rollout",
     "norm_attention",
+    "naclip",
     "attnlrp",
     "grad_cam",
     "legrad",

@@ -7,4 +7,4 @@ import vit_demo
 explainer = vit_demo.Explainer("photos-tiny")
 photos = sorted(Path("photos").iterdir())
 for ex in explainer.batch(photos, on_error="skip"):
-    print(ex.top(1), ex.heatmap("libra_fullgrad").max())
+    print(ex.source, ex.top(1), ex.heatmap("libra_fullgrad").max())

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from vit_demo.errors import ImageError, InputError, LabelError
 from vit_demo.methods import METHODS
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 
+from ..trace.networks import timm_vit
 from .test_modules import NAMES, own
 
 PHOTOS = [photo.path for photo in EXAMPLE_PHOTOS.values()][:3]
@@ -53,6 +55,48 @@ def test_a_function_of_the_logits_is_explained(module, batch, method):
     difference = explainer.maps(batch, method, lambda logits: logits[:, 1] - logits[:, 2], **FEW.get(method, {}))
     expected = explainer_of_logits.maps(batch, method, 1, against=2, **FEW.get(method, {}))
     torch.testing.assert_close(difference, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.class_specific])
+def test_without_classes_a_function_of_the_embedding_is_explained_and_nothing_else(batch, method):
+    explainer = vit_demo.Explainer(timm_vit(num_classes=0)())
+    shapes = set()
+
+    def first(embedding):
+        shapes.add(embedding.shape[1:])
+        return embedding[:, 0]
+
+    few = {"local_surrogate": {"budget": 12, "with_hint": False}}.get(method, FEW.get(method, {}))
+    for targets in (None, 0, torch.tensor([0, 1, 2])):
+        with pytest.raises(LabelError, match="no classes: pass targets= as a function of its output"):
+            explainer.maps(batch, method, targets, **few)
+    assert explainer.maps(batch, method, first, **few).abs().amax((1, 2)).all()
+    assert shapes == {(24,)}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_input_whose_gradient_is_wanted_has_the_same_maps(module, batch, method):
+    ex, few = vit_demo.Explainer(module, labels=NAMES)(batch[0]), FEW.get(method, {})
+    expected = ex.heatmap(method, **few)
+    ex.pixels.requires_grad_()
+    np.testing.assert_array_equal(ex.heatmap(method, **few), expected)
+
+
+def test_an_input_whose_gradient_is_wanted_has_the_same_everything_else(module, batch, tmp_path):
+    explainer = vit_demo.Explainer(module, labels=NAMES)
+    ex, wanted = explainer(batch[0]), explainer(batch[0])
+    wanted.pixels.requires_grad_()
+    for use in (
+        lambda ex: ex.gradient(),
+        lambda ex: ex.tokens(),
+        lambda ex: ex.similarity((0, 0)),
+        lambda ex: ex.faithfulness("relevance", steps=2, seeds=1).deletion,
+        lambda ex: ex.drop_patches([(0, 0)]).logits,
+        lambda ex: ex.randomization("relevance"),
+        lambda ex: ex.save(tmp_path / "result") or vit_demo.load_result(tmp_path / "result", module).relevance(),
+    ):
+        np.testing.assert_array_equal(use(wanted), use(ex))
+    assert wanted.pixels.requires_grad and wanted.pixels.grad is None
 
 
 def test_options_of_maps_are_those_of_a_result(module, batch):
@@ -122,6 +166,52 @@ def test_an_image_that_cannot_be_used_is_named_or_skipped(tmp_path):
     for options in ({"batch_size": 0}, {"on_error": "ignore"}):
         with pytest.raises(InputError):
             list(explainer.batch(PHOTOS, **options))
+
+
+@pytest.mark.parametrize("model", ["photos-tiny", None])
+def test_a_result_says_which_image_it_is_of(model, tmp_path):
+    (broken := tmp_path / "broken.png").write_bytes(b"not a picture")
+    picture = Image.open(PHOTOS[2])
+    images = [broken, Path(PHOTOS[0]), b"", str(PHOTOS[1]), picture]
+    found = list(vit_demo.explore_batch(images, model, on_error="skip"))
+    assert [ex.source for ex in found] == [str(PHOTOS[0]), str(PHOTOS[1]), 4]
+    for ex, path in zip(found, PHOTOS, strict=True):
+        single = vit_demo.explore(path, model)
+        np.testing.assert_allclose(ex.logits, single.logits, atol=1e-4)
+        assert single.source == str(path) == vit_demo.Explainer("photos-tiny")(path).source
+    assert vit_demo.explore(picture, model).source is None
+    assert [row["picture"] for row in vit_demo.table(found)] == [ex.source for ex in found]
+    vit_demo.report(found[1:], page := tmp_path / "report.html", ["rollout"])
+    assert str(PHOTOS[1]) in page.read_text("utf-8") and "Picture 2" in page.read_text("utf-8")
+    first = found[0].drop_patches([(0, 0)])
+    first.save(tmp_path / "result")
+    assert vit_demo.load_result(tmp_path / "result").source == first.to_dict()["source"] == str(PHOTOS[0])
+    with pytest.raises(ImageError, match=r"broken\.png: This file cannot be read"):
+        list(vit_demo.explore_batch([PHOTOS[0], broken], model))
+
+
+@pytest.mark.parametrize("images", ["photos", b"photo", Path("photos"), Image.new("RGB", (32, 32))])
+@pytest.mark.parametrize("model", ["photos-tiny", None])
+def test_one_image_or_a_folder_is_no_list_of_images(images, model):
+    for batch in (vit_demo.explore_batch(images, model), vit_demo.Explainer("photos-tiny").batch(images)):
+        with pytest.raises(
+            InputError, match=r'a list, such as sorted\(Path\("folder"\)\.iterdir\(\)\), not one \w+\.$'
+        ):
+            list(batch)
+
+
+def test_only_images_are_skipped_and_no_mistake_of_the_caller(module, batch):
+    few_labels = vit_demo.Explainer(timm_vit(img_size=224)(), labels=["a"])
+    for found in (
+        few_labels.batch(PHOTOS, on_error="skip"),
+        vit_demo.Explainer(module).batch(PHOTOS, on_error="skip"),
+        vit_demo.explore_batch(PHOTOS, device="foo", on_error="skip"),
+        vit_demo.explore_batch(PHOTOS, on_error="ignore"),
+    ):
+        with pytest.raises(InputError):
+            next(found)
+    inputs = [batch[0] * torch.nan, batch[1], batch[2, :, 1:]]
+    assert [ex.source for ex in vit_demo.Explainer(module).batch(inputs, on_error="skip")] == [1]
 
 
 def test_everything_runs_in_the_callers_thread(monkeypatch):

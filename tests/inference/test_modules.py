@@ -147,8 +147,8 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
         (lambda: vit_demo.explore(pixels[0], module), InputError, "a tensor .C, H, W."),
         (lambda: vit_demo.explore(pixels * torch.nan, module), InputError, "every number finite"),
         (lambda: vit_demo.explore(pixels.byte(), module), InputError, "normalised"),
-        (lambda: vit_demo.explore(CAT, module), PresetError, "does not take images of 3 x 224 x 224"),
-        (lambda: vit_demo.explore(CAT, sized, fit="keep"), PresetError, "square"),
+        (lambda: vit_demo.explore(CAT, module), PresetError, "does not take images of 3 x 224 x 224 .* image_size .*="),
+        (lambda: vit_demo.explore(CAT, sized, fit="keep"), PresetError, r"square.*dynamic_img_size=True if .* timm"),
         (lambda: vit_demo.explore(CAT, nn.Linear(3, 3)), PresetError, "does not take images"),
         (lambda: vit_demo.explore(pixels, "photos-tiny"), InputError, "networks in memory"),
         (lambda: vit_demo.explore(CAT, labels=NAMES), InputError, "networks in memory"),
@@ -156,6 +156,7 @@ def test_what_does_not_fit_gets_a_sentence(pixels):
     ):
         with pytest.raises(kind, match=words):
             call()
+    assert vit_demo.explore(CAT, sized).grid == (4, 4), "as the first error says"
 
 
 def test_a_name_may_be_given_as_model_or_preset():

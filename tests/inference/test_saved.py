@@ -57,6 +57,14 @@ def test_a_result_of_a_preset_loads_its_network_when_it_is_needed(tmp_path):
     np.testing.assert_array_equal(found.relevance("1"), ex.relevance("1"))
 
 
+def test_a_result_that_an_earlier_version_saved_has_no_source(tmp_path):
+    vit_demo.explore(PIXELS, own()).save(path := tmp_path / "result")
+    about = json.loads(_metadata(path)["about"])
+    del about["source"]
+    save_file(load_file(path), path, {"format": "vit_demo result 1", "about": json.dumps(about)})
+    assert vit_demo.load_result(path).source is None
+
+
 def test_what_is_no_saved_result_is_refused_in_one_sentence(tmp_path):
     ex = vit_demo.explore(PIXELS, own())
     ex.save(path := tmp_path / "result")

@@ -27,7 +27,7 @@ def test_every_method_has_a_section_in_the_docs(name):
 
 def test_cheap_methods_and_those_without_a_class_come_first():
     assert list(METHODS) == [
-        "attention", "rollout", "norm_attention", "attnlrp", "grad_cam", "legrad", "libra_fullgrad",
+        "attention", "rollout", "norm_attention", "naclip", "attnlrp", "grad_cam", "legrad", "libra_fullgrad",
         "relevance", "integrated_gradients", "local_surrogate", "occlusion",
     ]  # fmt: skip
 

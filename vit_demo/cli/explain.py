@@ -28,6 +28,7 @@ def add(commands: parser.Commands) -> None:
         "seven.png --method attention --block 2 --head 1 --query 3,4",
         "photo.jpg --method occlusion --option window=3 --faithfulness",
         "'photos/**/*.jpg' --json > photos.jsonl",
+        "photo.jpg --preset clip-b16 --labels 'a lion, a cat' --method legrad",
         "- --label lion --against 'tabby cat' --method relevance < photo.jpg",
     ]
     command = parser.add_command(commands, "explain", run, "classify pictures and draw their heatmaps", examples)
@@ -39,6 +40,7 @@ def add(commands: parser.Commands) -> None:
         help=f"a name from `presets`, a repository of the Hub as org/name, or a folder {parser.PRESET_HELP}",
     )  # fmt: skip
     command.add_argument("--patch-size", type=int, metavar="N", help="in pixels (default: the preset's)")
+    parser.add_labels(command)
     parser.add_picture_options(command)
     parser.add_map_options(command)
     command.add_argument(
@@ -66,7 +68,7 @@ def run(options: argparse.Namespace) -> bool:
 
     methods = parser.chosen_methods(options)
     choices = parser.map_options(options, methods)
-    how = {"patch_size": options.patch_size, "device": options.device, "fit": options.fit}
+    how = {name: getattr(options, name) for name in ("patch_size", "device", "fit", "labels", "template")}
     explain: Callable[[str | bytes], Exploration] = partial(explore, **how)  # each picture has its own preset
     if options.preset is not None:
         explain = Explainer(options.preset, **how)
@@ -98,7 +100,7 @@ def run(options: argparse.Namespace) -> bool:
                 output.print_lines(json.dumps(to_json(explained, paths)), more_to_do=more_to_do)
             else:
                 print_text(explained, paths, with_name=len(pictures) > 1)
-            classes[result.preset.name] = result.preset.few_labels
+            classes[result.preset.name] = () if result.preset.takes_words else result.preset.few_labels
             if options.html:
                 report.add(explained)
     if not options.json:

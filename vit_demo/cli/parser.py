@@ -8,8 +8,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from vit_demo.defaults import CLASSLESS_METHOD, DIGITS_PRESET, DIRECTIONS, FITS, METHOD_NAMES, PHOTOS_PRESET
+from vit_demo.defaults import (
+    CLASSLESS_METHOD,
+    DIGITS_PRESET,
+    DIRECTIONS,
+    FITS,
+    METHOD_NAMES,
+    PHOTOS_PRESET,
+    WORDS_PRESET,
+)
 from vit_demo.errors import InputError
+from vit_demo.words.texts import AS_TYPED
 
 if TYPE_CHECKING:
     from vit_demo.methods import Method
@@ -85,6 +94,17 @@ def add_device(command: argparse.ArgumentParser) -> None:
     """Adds ``--device``."""
     command.add_argument(
         "--device", metavar="D", help="cpu, cuda, cuda:1, mps or xpu (default: the best of this machine)"
+    )
+
+
+def add_labels(command: argparse.ArgumentParser) -> None:
+    """Adds ``--labels`` and ``--template``."""
+    command.add_argument(
+        "--labels", type=names, metavar="WORD[,WORD]",
+        help=f"words as classes, for CLIP and SigLIP (default preset then: {WORDS_PRESET})",
+    )  # fmt: skip
+    command.add_argument(
+        "--template", default=AS_TYPED, metavar="TEXT", help='the text of a word, as in "a photo of a {}"'
     )
 
 

@@ -111,7 +111,8 @@ def _named(explorations: Iterable[Exploration] | Mapping[str, Exploration]) -> I
     if isinstance(explorations, Mapping):
         yield from ((str(name), result) for name, result in explorations.items())
     else:
-        yield from ((f"Picture {number}", result) for number, result in enumerate(explorations, 1))
+        for number, result in enumerate(explorations, 1):
+            yield result.source if isinstance(result.source, str) else f"Picture {number}", result
 
 
 def _figure(picture: Image.Image, alternative: str, title: str, lines: list[str]) -> dict[str, Any]:

@@ -7,13 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vit_demo.model import ViT
-from vit_demo.model.pooling import pooled_slices
 from vit_demo.model.resample import num_bytes
 from vit_demo.trace import PassOptions, Trace, TracedViT
-
-READ_AT_ONCE = 64
-"""Patches that an adapted network's head reads in one pass, each a sequence of its own."""
+from vit_demo.trace.reading import read_patches
 
 LEAST_RATIO = 2.0
 """An outlier is at least this many times as long as the median token."""
@@ -102,15 +98,7 @@ def _read(model: TracedViT, x: Tensor, count: int) -> tuple[Tensor, Tensor, Tens
     if not classes:
         none = read.new_empty(len(read), 0)
         return read, norms, none.long(), none
-    if isinstance(model.module, ViT):
-        pooled = tokens[prefix:]
-        if len(pooled_slices(model.config.pool, prefix)) == 2:
-            pooled = torch.cat([tokens[:1].expand(len(read), -1), pooled], dim=1)  # [N, 2 * D]
-        logits = model.module.head(pooled)
-    else:  # the head reads each patch as if all tokens were this one
-        parts = x[prefix:, None].split(READ_AT_ONCE)
-        logits = torch.cat([model.forward_head(part.expand(-1, prefix + 1, -1)) for part in parts])
-    likely = model.to_scores(logits.float()).topk(min(count, classes))
+    likely = model.to_scores(read_patches(model, x).float()).topk(min(count, classes))
     return read, norms, likely.indices, likely.values
 
 

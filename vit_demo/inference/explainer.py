@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -21,7 +21,17 @@ from vit_demo.inference import maps, words
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.forward import RunOnModel, forward_batch, retry_with_less_memory, run_in_memory, run_on
-from vit_demo.inference.inputs import Fit, ModelInput, Transform, check_fit, read_input, read_picture
+from vit_demo.inference.inputs import (
+    Fit,
+    ModelInput,
+    Source,
+    Transform,
+    check_fit,
+    read_each,
+    read_input,
+    read_picture,
+    source_of,
+)
 from vit_demo.inference.labels import Labels, class_names
 from vit_demo.model import ViT
 from vit_demo.scores import SCORES, Scores, scores_for
@@ -29,6 +39,8 @@ from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.preprocessing import PREPARED, Preprocessing, preprocessing_of
+from vit_demo.words.classifier import WordClassifier, with_words
+from vit_demo.words.texts import AS_TYPED
 
 T = TypeVar("T")
 
@@ -51,6 +63,7 @@ class Explainer:
         patch_size: In pixels.
         device: Where a named network runs.
         fit: How a photo becomes the input.
+        template: The text that stands for a word.
 
     Raises:
         PresetError: If there is no such preset, or it has no such patch size.
@@ -73,26 +86,30 @@ class Explainer:
         patch_size: int | None = None,
         device: str | None = None,
         fit: Fit = "crop",
+        template: str = AS_TYPED,
     ) -> None:
         check_fit(fit)
         if scores not in ("auto", *SCORES):
             raise InputError(f"There are no scores {scores!r}: choose one of auto, {', '.join(SCORES)}.")
         self._place = find_device(device) if device else best_device()
         if isinstance(model, nn.Module) and words.has_two_towers(model):
-            model, labels, found = words.classifier_of(model, labels, transform)
-            scores = found if scores == "auto" else scores
+            model = words.classifier_of(model, labels, transform, template)
+            labels = model.words
+            scores = ("softmax" if model.is_softmax else "sigmoid") if scores == "auto" else scores
         self._labels, self._transform, self._scores, self._fit = labels, transform, scores, fit
         self._module = model if isinstance(model, nn.Module) else None
         if self._module is not None:
             self._patch_size = None if patch_size is None else whole_number(patch_size, "The patch size", 1)
             self._known = preprocessing_of(self._module)
             return
-        if labels is not None or transform is not None:
-            raise InputError("labels= and transform= are for networks in memory: pass one as the model.")
+        if transform is not None:
+            raise InputError("transform= is for networks in memory: pass one as the model.")
         name = path_or_name(model)
         preset = _presets.get(name) or find_preset(name)
         if preset.source == "hub":  # its configuration is read once
             _presets[name] = preset
+        if labels is not None:
+            preset = preset.with_words(list(labels.values()) if isinstance(labels, Mapping) else labels, template)
         self._preset = preset if scores == "auto" else replace(preset, scores=scores)
         self._patch_size = preset.check_patch_size(patch_size)
 
@@ -107,7 +124,7 @@ class Explainer:
             PresetError: If the network cannot be traced.
             LabelError: If there are not as many labels as classes.
         """
-        return Exploration.of(*self._prepare(image), device_name)
+        return Exploration.of(*self._prepare(image, source_of(image)), device_name)
 
     def batch(
         self,
@@ -118,22 +135,20 @@ class Explainer:
         """The results of many images, which pass through the network together where their inputs have one shape.
 
         Args:
-            images: As ``image`` of ``vit_demo.explore``, each; they are read when their turn comes.
+            images: A list, or what else gives one after the other, each as ``image`` of ``vit_demo.explore``; they are
+                read when their turn comes.
             batch_size: How many are in memory at once.
             on_error: For an image that cannot be used: ``"raise"`` an error that names its file, or ``"skip"`` it.
 
         Yields:
-            The result of each image, in their order; ``seconds`` is an image's share of its batch.
+            The result of each image, in their order; ``source`` is its path, or else its number in ``images``, from 0,
+            and ``seconds`` its share of its batch.
 
         Raises:
             InputError: If an argument is wrong, or an image cannot be used.
         """
         size = whole_number(batch_size, "The batch size", 1)
-        if on_error not in ("raise", "skip"):
-            raise InputError(f'on_error must be "raise" or "skip", not {on_error!r}.')
-        prepared = itertools.chain.from_iterable(
-            self._prepare_or_name(index, image, on_error) for index, image in enumerate(images)
-        )
+        prepared = read_each(images, on_error, self._prepare)
         while part := list(itertools.islice(prepared, size)):
             for _, group in itertools.groupby(part, lambda arguments: arguments[0].pixels.shape):
                 yield from _run_together(list(group))
@@ -151,8 +166,9 @@ class Explainer:
         Args:
             x: The network's own input, normalised, float ``[B, C, H, W]``.
             method: Its name; see ``vit_demo.methods()``.
-            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]`` to
-                the scalars ``[B]`` that are explained; each image's predicted class for None.
+            targets: A label or index for all images, ``[B]`` of them, or a function from the logits ``[B, K]``, or from
+                the embeddings ``[B, D]`` of a network without classes, to the scalars ``[B]`` that are explained; each
+                image's predicted class for None.
             against: The classes that the first are compared with, in the same forms but a function; None for none.
             **options: The method's own, such as ``block``, ``query`` as (row, col), ``window`` or ``budget``.
 
@@ -161,7 +177,7 @@ class Explainer:
 
         Raises:
             InputError: If ``x`` is no such batch, there is no such method, or it has no such option.
-            LabelError: If there is no such class.
+            LabelError: If there is no such class, or the network has none and ``targets`` is no function.
         """
         maps.check_batch(x)
         preset, network = self._network((x.shape[2], x.shape[3]), x.shape[1])
@@ -174,32 +190,26 @@ class Explainer:
         _, network = self._network((pixels.shape[2], pixels.shape[3]), pixels.shape[1])
         return partial(run_in_memory, network)
 
-    def _prepare_or_name(
-        self, index: int, image: ImageSource | Tensor, on_error: str
-    ) -> Iterator[tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]]:
-        """What ``_prepare`` makes of an image; an error names its file, or nothing comes of it."""
-        try:
-            yield self._prepare(image)
-        except InputError as error:
-            if on_error == "raise":
-                name = os.fspath(image) if isinstance(image, str | os.PathLike) else f"Image {index}"
-                raise type(error)(f"{name}: {error}") from error
-
-    def _prepare(self, image: ImageSource | Tensor) -> tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]:
+    def _prepare(
+        self, image: ImageSource | Tensor, source: Source
+    ) -> tuple[ModelInput, Preset, int, Fit, Callable[..., Any]]:
         """The first arguments of ``Exploration.of``."""
         if self._module is None:
             if isinstance(image, Tensor):
                 raise InputError("Tensors are for networks in memory: pass one as the model.")
             preset, size = self._preset, self._preset.check_patch_size(self._patch_size)
             given = ModelInput.of(read_picture(image), preset, size, self._fit)
-            return given, preset, size, self._fit, _Named(preset, size, str(self._place))
+            return replace(given, source=source), preset, size, self._fit, _Named(preset, size, str(self._place))
         pixels, picture = read_input(image, self._transform)
         height, width = (self._known.image_size,) * 2 if pixels is None else pixels.shape[1:]
         convolutions = (layer.in_channels for layer in self._module.modules() if isinstance(layer, nn.Conv2d))
         channels = next(convolutions, 3) if pixels is None else pixels.shape[0]
         preset, network = self._network((height, width), channels)
         if self._fit == "keep" and not network.structure.takes_any_size:
-            raise PresetError('This network takes square pictures only: choose fit="crop" or "squash".')
+            raise PresetError(
+                'This network takes square pictures only: choose fit="crop" or "squash", or make it with '
+                "dynamic_img_size=True if it is timm's."
+            )
         if pixels is not None:
             preset = replace(preset, assumed=GIVEN)
             given = ModelInput.of_tensor(pixels)
@@ -210,7 +220,8 @@ class Explainer:
             if preset.task == "photos" and channels != 3:
                 raise InputError(f"This network takes {channels} channels: pass its input as a tensor, or transform=.")
             given = ModelInput.of(picture, preset, network.patch_size, self._fit)
-        return given, preset, network.patch_size, self._fit, partial(run_in_memory, network)
+        run = partial(run_in_memory, network)
+        return replace(given, source=source), preset, network.patch_size, self._fit, run
 
     def _network(self, size: tuple[int, int], channels: int) -> tuple[Preset, TracedViT]:
         """The network for inputs of a size, and what is known of it."""
@@ -253,7 +264,7 @@ class _Named:
         found = _networks.get(key)
         if found is None:
             _networks.put(key, found := load_model(preset, self.patch_size).to(device).keep_sizes())
-        return found
+        return with_words(found, preset.labels, preset.template)
 
     def __call__(self, function: Callable[..., T], /, *arguments: Any, slow: bool = False, **options: Any) -> T:
         """As ``RunOnModel``."""
@@ -280,6 +291,8 @@ def _preset(module: nn.Module, network: TracedViT, known: Preprocessing, labels:
         parameters=sum(parameter.numel() for parameter in module.parameters()),
         **{name: getattr(known, name) for name in PREPARED},
         scores=network.scores,
+        takes_words=isinstance(module, WordClassifier),
+        template=module.template if isinstance(module, WordClassifier) else AS_TYPED,
         assumed="" if is_digit else known.note,
         revision=str(next(_numbers)),  # its weights may change, so no result of another time is its own
     )

@@ -17,7 +17,7 @@ from vit_demo.defaults import Direction
 from vit_demo.errors import InputError
 from vit_demo.inference import figures, heatmaps, patch_features, saved, sequence, smallest_sets, words
 from vit_demo.inference.forward import RunOnModel, forward_with_trace
-from vit_demo.inference.inputs import Fit, ModelInput
+from vit_demo.inference.inputs import Fit, ModelInput, Source
 from vit_demo.methods import Progress, find_method
 from vit_demo.scores import as_text, to_scores
 from vit_demo.trace import Trace
@@ -50,6 +50,7 @@ class Exploration:
         pixels: The network's input, float32 ``[1, C, height, width]``, normalised.
         seconds: Time of the forward pass.
         device: Where it ran.
+        source: The path of the image, as it was given, or its number in a batch; None where there is neither.
         dropped: The patches that were dropped from the sequence; see ``drop_patches``.
         run_on_model: Runs a function on the network, which a result does not hold.
     """
@@ -66,6 +67,7 @@ class Exploration:
     pixels: Tensor
     seconds: float
     device: str
+    source: Source = None
     dropped: tuple[tuple[int, int], ...] = ()
     run_on_model: RunOnModel
 
@@ -270,4 +272,5 @@ class Exploration:
 
     def run(self, function: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """Runs a function on the network and this result's input, without the dropped patches; see ``RunOnModel``."""
-        return self.run_on_model(function, self.pixels, *arguments, kept_patches=sequence.kept_patches(self), **options)
+        pixels, kept = self.pixels.detach(), sequence.kept_patches(self)  # a caller may want gradients of the input
+        return self.run_on_model(function, pixels, *arguments, kept_patches=kept, **options)

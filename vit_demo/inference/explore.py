@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
 from torch import Tensor, nn
 
+from vit_demo.defaults import WORDS_PRESET
 from vit_demo.errors import InputError
 from vit_demo.images import ImageSource
 from vit_demo.inference.explainer import Explainer
 from vit_demo.inference.exploration import Exploration
-from vit_demo.inference.inputs import Fit, Transform, default_preset, read_picture
+from vit_demo.inference.inputs import Fit, Source, Transform, default_preset, read_each, read_picture, source_of
 from vit_demo.inference.labels import Labels
 from vit_demo.scores import Scores
+from vit_demo.words.texts import AS_TYPED
 
 
 def explore(
@@ -25,6 +28,7 @@ def explore(
     labels: Labels | None = None,
     transform: Transform | None = None,
     scores: Literal["auto"] | Scores = "auto",
+    template: str = AS_TYPED,
     preset: str | os.PathLike[str] | None = None,
 ) -> Exploration:
     """Runs one image through one model.
@@ -36,21 +40,23 @@ def explore(
         model: Name of the preset, a repository of the Hub (``org/name``), a folder; or a network in memory: any Vision
             Transformer of timm, transformers, torchvision or your own, which stays as it is. For None the picture
             decides: ``"digits-small"`` for strokes on plain paper, ``"photos-tiny"`` for everything else; name a
-            digits preset for a photo of a handwritten digit.
+            digits preset for a photo of a handwritten digit. With ``labels`` it is ``"tinyclip-8m"``.
         patch_size: In pixels; the preset's default, or that of the network in memory, for None.
         device: ``"cuda"``, ``"mps"`` or ``"cpu"``; the best available for None. A network in memory stays on its own.
         fit: How a photo becomes the input: ``"crop"`` (as the network was trained to see photos, mostly their centre
             square), ``"squash"``, or ``"keep"`` (the whole picture in its own shape, on a rectangular grid). Drawings
             are always fitted the way MNIST was.
         labels: Names of the classes of a network in memory, as a list or by their numbers (transformers' ``id2label``);
-            its own, ImageNet's if it has a thousand, or numbers for None. For ``CLIPModel`` or ``SiglipModel`` of
-            transformers, with its processor as ``transform``, any words.
+            its own, ImageNet's if it has a thousand, or numbers for None. For a named CLIP or SigLIP, such as
+            ``"tinyclip-8m"``, and for ``CLIPModel`` or ``SiglipModel`` of transformers with its processor as
+            ``transform``, any words; a single one is compared with an empty text where the scores are a softmax.
         transform: From the upright RGB picture to the input ``[C, H, W]`` of a network in memory, or a processor of
             transformers; what is known of the network for None (see ``Exploration.preprocessing``).
         scores: What the logits become: ``"softmax"``, probabilities of classes of which one is right; ``"sigmoid"``, a
             probability for each class; ``"none"``, no probabilities. ``"auto"``: by the ``problem_type`` of
             transformers; sigmoid for one output; softmax for other networks with a classifier head. The output of a
             network in memory without one is an embedding, which has no classes unless ``labels`` or ``scores`` say so.
+        template: The text that stands for a word, with ``{}`` in its place, as in ``"a photo of a {}"``.
         preset: The same as ``model``, for names; give only one of both.
 
     Returns:
@@ -74,16 +80,23 @@ def explore(
     """
     if model is not None and preset is not None:
         raise InputError("model= and preset= are the same: give only one of both.")
-    chosen = preset if model is None else model
+    source, chosen = source_of(image), preset if model is None else model
     if chosen is None:
         if isinstance(image, Tensor):
             raise InputError("Tensors are for networks in memory: pass one as the model.")
         image = read_picture(image)
-        chosen = default_preset(image)
+        chosen = default_preset(image) if labels is None else WORDS_PRESET
     explainer = Explainer(
-        chosen, labels=labels, transform=transform, scores=scores, patch_size=patch_size, device=device, fit=fit
+        chosen,
+        labels=labels,
+        transform=transform,
+        scores=scores,
+        patch_size=patch_size,
+        device=device,
+        fit=fit,
+        template=template,
     )
-    return explainer(image)
+    return replace(explainer(image), source=source)
 
 
 def explore_batch(
@@ -95,20 +108,24 @@ def explore_batch(
     """Runs many images through one model, sixteen at a time.
 
     Args:
-        images: As ``image`` of ``explore``, each.
+        images: A list, or what else gives one after the other, each as ``image`` of ``explore``.
         model: As in ``explore``.
         patch_size: As in ``explore``.
         **options: Further arguments of ``Explainer`` and ``Explainer.batch``.
 
     Yields:
-        The result of each image, in their order.
+        The result of each image, in their order; ``source`` is its path, or else its number.
 
     Raises:
         InputError: What ``Explainer.batch`` raises, when it comes to that image.
     """
     own = {name: options.pop(name) for name in ("batch_size", "on_error") if name in options}
     if model is None and "preset" not in options:  # each picture decides
-        yield from (explore(image, None, patch_size, **options) for image in images)
+
+        def read(image: ImageSource | Tensor, source: Source) -> Exploration:
+            return replace(explore(image, None, patch_size, **options), source=source)
+
+        yield from read_each(images, own.get("on_error", "raise"), read)
         return
     chosen = options.pop("preset", None) if model is None else model
     yield from Explainer(chosen, patch_size=patch_size, **options).batch(images, **own)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from vit_demo import images
 from vit_demo.defaults import FITS, Fit
-from vit_demo.errors import InputError, PresetError
+from vit_demo.errors import ImageError, InputError, PresetError
 from vit_demo.weights import DEFAULT_PRESETS, Preset
 
 
@@ -23,6 +24,11 @@ def check_fit(fit: str) -> None:
     if fit not in FITS:
         raise PresetError(f"There is no fit {fit!r}: choose one of {', '.join(FITS)}.")
 
+
+T = TypeVar("T")
+
+Source = str | int | None
+"""Which image it was: its path as it was given, or its number among others; None for one that has neither."""
 
 Transform = Callable[..., Any]
 """From a picture to the input of a network."""
@@ -73,6 +79,34 @@ def read_input(
     return pixels.detach(), None
 
 
+def source_of(image: Any, number: int | None = None) -> Source:
+    """The path of an image that was given as one, otherwise its number."""
+    return os.fsdecode(image) if isinstance(image, str | os.PathLike) else number
+
+
+def read_each(
+    images: Iterable[Any], on_error: Literal["raise", "skip"], read: Callable[[Any, Source], T]
+) -> Iterator[T]:
+    """What ``read`` makes of each image and its source; an error names that, or the image is skipped.
+
+    Only an image that cannot be used is skipped: of a picture, what else goes wrong goes wrong with all of them.
+    """
+    if isinstance(images, str | bytes | bytearray | os.PathLike | Image.Image):
+        kind = type(images).__name__
+        raise InputError(f'Images are a list, such as sorted(Path("folder").iterdir()), not one {kind}.')
+    if on_error not in ("raise", "skip"):
+        raise InputError(f'on_error must be "raise" or "skip", not {on_error!r}.')
+    for number, image in enumerate(images):
+        source = source_of(image, number)
+        try:
+            yield read(image, source)
+        except InputError as error:
+            if on_error == "skip" and (isinstance(error, ImageError) or isinstance(image, Tensor)):
+                continue
+            name = f"Image {source}" if isinstance(source, int) else source
+            raise type(error)(f"{name}: {error}") from error
+
+
 @dataclass(frozen=True, eq=False)
 class ModelInput:
     """The input of a network, float32 ``[1, C, height, width]``, normalised, and the pictures that show it.
@@ -85,6 +119,7 @@ class ModelInput:
     geometry: images.Geometry
     image: Image.Image
     photo: Image.Image | None
+    source: Source = None
 
     @classmethod
     def of(cls, picture: Picture, preset: Preset, patch_size: int, fit: Fit) -> ModelInput:

@@ -16,7 +16,7 @@ from vit_demo.methods.subsets import BATCH_TOKENS
 from vit_demo.trace import TracedViT
 
 Targets = int | str | Sequence[int | str] | Tensor | Callable[[Tensor], Tensor] | None
-"""A class for all images, one for each, or a function from the logits ``[B, K]`` to scalars ``[B]``."""
+"""A class for all images, one for each, or a function from the output ``[B, K]`` to scalars ``[B]``."""
 
 
 def check_batch(x: Any) -> None:
@@ -44,6 +44,8 @@ def maps(
         raise InputError(f"{found.name} does not depend on a class: leave targets out.")
     if against is not None and not found.compares_classes:
         raise InputError(f"{found.name} does not compare two classes: choose another method, or leave against out.")
+    if found.class_specific and not network.config.num_classes and not callable(targets):
+        raise LabelError("This network has no classes: pass targets= as a function of its output, an embedding [B, D].")
     if callable(against) or (callable(targets) and against is not None):
         raise InputError("A function of the logits is compared with nothing: let it subtract what it should.")
     inputs = x.detach().to(network.device)
@@ -85,8 +87,6 @@ def _classes(
     """The classes as int64 ``[B]``, or the function."""
     if targets is None or (callable(targets) and not isinstance(targets, Tensor)):
         return targets
-    if not network.config.num_classes:
-        raise LabelError("This network has no classes: give targets as a function of its output.")
     if isinstance(targets, Tensor):
         targets = targets.tolist()
     chosen: list[Any] = list(targets) if isinstance(targets, Sequence) and not isinstance(targets, str) else [targets]

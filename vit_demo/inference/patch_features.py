@@ -32,7 +32,7 @@ _cache: ByteCache[features.PatchTokens] = ByteCache(TOKEN_BYTES, lambda tokens: 
 
 def patch_tokens(ex: Exploration) -> features.PatchTokens:
     """The tokens of every depth, and what else one pass shows of each patch; ``CheckpointError`` unless finite."""
-    pixels = hashlib.sha256(ex.pixels.numpy().tobytes()).digest()
+    pixels = hashlib.sha256(ex.pixels.detach().numpy().tobytes()).digest()
     q = ex.trace.q[0]  # of the device and the precision of the pass, which may change between two results
     key = (ex.preset, ex.patch_size, ex.dropped, tuple(ex.pixels.shape), pixels, q.device, q.dtype)
     found = _cache.get(key)

@@ -43,13 +43,14 @@ def to_dict(ex: Exploration, count: int = 5) -> dict[str, Any]:
         count: How many predictions, at most.
 
     Returns:
-        ``model``, ``patch_size``, ``fit``, ``grid`` (rows and columns), ``dropped`` patches, ``scores`` (what
-        ``predictions`` hold), ``predictions``, highest first, ``is_confident``, ``seconds`` and ``device``.
+        ``source``, ``model``, ``patch_size``, ``fit``, ``grid`` (rows and columns), ``dropped`` patches, ``scores``
+        (what ``predictions`` hold), ``predictions``, highest first, ``is_confident``, ``seconds`` and ``device``.
 
     Raises:
         InputError: If ``count`` is not a whole number from 0.
     """
     return {
+        "source": ex.source,
         "model": ex.preset.name,
         "patch_size": ex.patch_size,
         "fit": ex.fit,
@@ -87,8 +88,8 @@ def table(explorations: Iterable[Exploration] | Mapping[Any, Exploration]) -> li
         explorations: Results, or results by the name of their picture.
 
     Returns:
-        Rows with ``picture`` (its name, or number from 0), ``model``, ``patch_size``, ``rows``, ``cols``, the predicted
-        ``label`` and its ``score`` (None without classes), ``is_confident``, ``seconds`` and ``device``.
+        Rows with ``picture`` (its name, ``source`` or number), ``model``, ``patch_size``, ``rows``, ``cols``, the
+        predicted ``label`` and its ``score`` (None without classes), ``is_confident``, ``seconds`` and ``device``.
     """
     rows = []
     for name, ex in _named(explorations):
@@ -100,7 +101,9 @@ def table(explorations: Iterable[Exploration] | Mapping[Any, Exploration]) -> li
 
 
 def _named(explorations: Iterable[Exploration] | Mapping[Any, Exploration]) -> Iterable[tuple[Any, Exploration]]:
-    return explorations.items() if isinstance(explorations, Mapping) else enumerate(explorations)
+    if isinstance(explorations, Mapping):
+        return explorations.items()
+    return ((number if ex.source is None else ex.source, ex) for number, ex in enumerate(explorations))
 
 
 def save(ex: Exploration, path: str | os.PathLike[str]) -> None:
@@ -134,6 +137,7 @@ def save(ex: Exploration, path: str | os.PathLike[str]) -> None:
         "geometry": asdict(ex.geometry),
         "seconds": ex.seconds,
         "device": ex.device,
+        "source": ex.source,
         "dropped": ex.dropped,
     }
     try:
@@ -183,6 +187,7 @@ def load_result(path: str | os.PathLike[str], model: str | os.PathLike[str] | nn
             pixels=tensors["pixels"],
             seconds=float(about["seconds"]),
             device=str(about["device"]),
+            source=about.get("source"),  # which results of earlier versions lack
             dropped=tuple((int(row), int(col)) for row, col in about["dropped"]),
             run_on_model=_no_network,
         )

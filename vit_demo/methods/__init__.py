@@ -29,6 +29,7 @@ from vit_demo.methods.integrated_gradients import integrated_gradients
 from vit_demo.methods.legrad import legrad
 from vit_demo.methods.libra_fullgrad import libra_fullgrad
 from vit_demo.methods.local_surrogate import local_surrogate
+from vit_demo.methods.naclip import naclip
 from vit_demo.methods.norm_attention import norm_attention
 from vit_demo.methods.occlusion import occlusion
 from vit_demo.methods.registry import METHODS, Method, Option, find_method, register
@@ -54,6 +55,7 @@ __all__ = [
     "local_surrogate",
     "logsumexp",
     "memory_budget",
+    "naclip",
     "norm_attention",
     "occlusion",
     "register",

@@ -36,6 +36,7 @@ from vit_demo.trace import TracedViT
 from vit_demo.weights import PRESETS, Preset, find_preset
 from vit_demo.weights.checkpoints import load_model
 from vit_demo.weights.hub.repository import DownloadProgress, fetch_files, is_on_machine
+from vit_demo.words.classifier import with_words
 
 T = TypeVar("T")
 
@@ -209,7 +210,8 @@ class Engine:
                 return forward.retry_with_less_memory(work_in_memory, torch.device("cpu"))
             if backend is not None:
                 return backend.execute(Call(preset, patch_size, function, arguments, options, slow))
-            self.model(preset, patch_size)  # loaded before the fork, so that the child has the network
+            # Loaded before the fork, so that the child has the network, and its words are encoded once.
+            with_words(self.model(preset, patch_size), preset.labels, preset.template)
             execute = self._execute_on_zero_gpu if forks else self._execute
             return execute(preset, patch_size, function, arguments, options)
 
@@ -227,6 +229,7 @@ class Engine:
                 model = load_model(preset, patch_size).to(device)
             elif forked:
                 model = model.to(device)  # no other thread uses it there
+            model = with_words(model, preset.labels, preset.template)
             return forward.run_on(model, device, function, arguments, {**options, "patch_size": patch_size})
 
         forked = needs_zero_gpu(preset.num_parameters_at(patch_size))

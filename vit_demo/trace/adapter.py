@@ -101,8 +101,8 @@ def _run(module: nn.Module, images: Tensor) -> Any:
         size = " x ".join(map(str, images.shape[1:]))
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:150]
         raise PresetError(
-            f"This network does not take images of {size} ({reason}): pass its part for images, or the input that it "
-            "takes as a tensor or by transform=."
+            f"This network does not take images of {size} ({reason}): pass its part for images, give it an attribute "
+            "image_size with the side of its photos, or pass the input that it takes as a tensor or by transform=."
         ) from error
 
 

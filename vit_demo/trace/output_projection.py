@@ -25,14 +25,14 @@ NO_PROJECTION = (
 )
 
 
-def scaled_weight(module: nn.Module, name: str) -> Tensor:
-    """The weight ``[D, H * d]`` of an output projection, times the scale of its block or branch, if there is one."""
+def scaled(module: nn.Module, name: str) -> Tensor:
+    """The weight ``[D, H * d]`` or bias ``[D]`` of an output projection, times the scale of its block or branch."""
     weight: Tensor = module.get_parameter(name)
     parts = name.split(".")[:-1]
     for around in (module.get_submodule(".".join(parts[:i])) for i in range(1, len(parts))):
         for scale in (getattr(around, one, None) for one in SCALES):
             for parameter in [scale] if isinstance(scale, Tensor) else scale.parameters() if scale is not None else ():
-                weight = parameter[:, None] * weight
+                weight = (parameter[:, None] if weight.dim() == 2 else parameter) * weight
     return weight
 
 

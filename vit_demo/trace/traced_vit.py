@@ -18,7 +18,7 @@ from vit_demo.model.config import ViTConfig
 from vit_demo.model.resample import num_bytes
 from vit_demo.scores import Scores, to_scores
 from vit_demo.trace.one_pass import AttentionFn, Pass
-from vit_demo.trace.output_projection import NO_PROJECTION, scaled_weight
+from vit_demo.trace.output_projection import NO_PROJECTION, scaled
 from vit_demo.trace.running import in_eval, in_this_thread, keep_order, parameters_of, running_in
 from vit_demo.trace.structure import NOT_SEEN, Structure, logits_of
 from vit_demo.trace.trace import Trace
@@ -153,12 +153,21 @@ class TracedViT(nn.Module):
         """
         number, projections = range(self.config.depth)[block], self.structure.projections
         if number < len(projections) and projections[number]:
-            weight = scaled_weight(self.module, projections[number])
+            weight = scaled(self.module, projections[number])
         elif isinstance(self.module, ViT):
             weight = torch.eye(self.config.embed_dim, dtype=torch.float32, device=self.device)
         else:
             raise PresetError(NO_PROJECTION)
         return weight.T.unflatten(0, (self.config.num_heads, -1))  # [H * d, D] -> [H, d, D]
+
+    def output_bias(self, block: int) -> Tensor:
+        """The bias ``[D]`` of that linear map, its scale included; 0 where it has none."""
+        number, projections = range(self.config.depth)[block], self.structure.projections
+        name = projections[number] if number < len(projections) else ""
+        bias = name.removesuffix("weight") + "bias"
+        if not name.endswith("weight") or bias not in dict(self.module.named_parameters()):
+            return torch.zeros(self.config.embed_dim, dtype=torch.float32, device=self.device)
+        return scaled(self.module, bias)
 
     def resized(self, patch_size: int) -> TracedViT:
         """The network with another patch size: one of timm as a copy, by its own resampling (``set_input_size``).
@@ -220,7 +229,8 @@ class TracedViT(nn.Module):
         vit, derived = self.module, list[Tensor]()
         if isinstance(vit, ViT):
             derived = [*vit.patch_embed.kernels.tensors, *vit.pos_embeds.tensors]
-        return num_bytes([*self.parameters(), *self.buffers(), *derived])
+        elsewhere: int = getattr(vit, "num_bytes_elsewhere", 0)
+        return num_bytes([*self.parameters(), *self.buffers(), *derived]) + elsewhere
 
     @property
     def calls_per_block(self) -> int:
@@ -234,19 +244,30 @@ class TracedViT(nn.Module):
 
     @contextmanager
     def _skipping(self, x: Tensor) -> Iterator[None]:
-        """In this thread, replaces all blocks by one that returns given tokens."""
+        """In this thread, replaces all blocks by one that returns given tokens, and the patch embedding by zeros."""
         parts = self.blocks if self.shows_tokens else [self.module.get_submodule(self.structure.entry)]
-        before = [vars(part).get("forward") for part in parts]
+        p = (self.patch_size, self.patch_size)
+        embeddings: list[Any] = [
+            one for one in self.module.modules() if isinstance(one, nn.Conv2d) and one.kernel_size == p
+        ]
+        replaced = [*parts, *embeddings]
+        before = [vars(part).get("forward") for part in replaced]
 
         def skip(*_: Any, **__: Any) -> Any:
             return self.structure.pack(x, self.structure.container)
 
+        def embed(images: Tensor) -> Tensor:
+            rows, cols = (side // self.patch_size for side in images.shape[2:])
+            return images.new_zeros(len(images), embeddings[0].out_channels, rows, cols)
+
         try:
             for part in parts:
                 part.forward = in_this_thread(skip, part.forward)
+            if len(embeddings) == 1 and embeddings[0].stride == p:
+                embeddings[0].forward = in_this_thread(embed, embeddings[0].forward)
             yield
         finally:
-            for part, forward in zip(parts, before, strict=True):
+            for part, forward in zip(replaced, before, strict=True):
                 vars(part).pop("forward", None)
                 if forward is not None:  # another library had replaced it
                     part.forward = forward

@@ -1,4 +1,4 @@
-"""Presets on the Hugging Face Hub: timm's checkpoints, with the preprocessing that timm publishes.
+"""Presets on the Hugging Face Hub: checkpoints of timm, and of transformers for words, with their preprocessing.
 
 Those with a ``revision`` are pinned to a commit: one that at least two unrelated public projects also pin or, for
 FlexiViT-B, EVA-02 and BEiT, that the Hub's page lists with these weights. For the others none was found. The figures
@@ -6,12 +6,14 @@ in the notes are top-1 on ImageNet's validation set, as published by timm; for o
 ``web/catalog/menu.py``.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from vit_demo.model import ViTConfig
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
 from vit_demo.weights.limits import MAX_GRID
 from vit_demo.weights.preset import Preset
+from vit_demo.words.texts import DEFAULT_WORDS
 
 
 def offered_patch_sizes(image_size: int, native: int) -> tuple[int, ...]:
@@ -55,6 +57,26 @@ def _hub_preset(
         parameters=parameters,
         note=note,
         **{**IMAGENET_INCEPTION, "crop_fraction": 0.9, "revision": "main", **others},
+    )
+
+
+def _word_preset(name: str, title: str, repo: str, config: ViTConfig, note: str, **others: Any) -> Preset:
+    """A network of transformers with a text tower, at the patch size that it was trained at."""
+    return Preset(
+        name=name,
+        title=title,
+        task="photos",
+        config=replace(config, num_classes=len(DEFAULT_WORDS)),
+        labels=DEFAULT_WORDS,
+        patch_sizes=(config.patch_size,),
+        default_patch_size=config.patch_size,
+        flexible=False,
+        source="hub",
+        repo=repo,
+        library="transformers",
+        takes_words=True,
+        note=note,
+        **{**CLIP, "crop_mode": "floor", "revision": "main", **others},
     )
 
 
@@ -169,24 +191,42 @@ HUB_PRESETS: tuple[Preset, ...] = (
         parameters=86_530_984,
         has_mask=True,
     ),
-    _hub_preset(
-        "clip-b16",
-        "CLIP-B/16, picture tower, no classes",
-        "timm/vit_base_patch16_clip_224.laion2b",
-        _vit_config("b", num_classes=0),
-        "Trained with captions of LAION-2B; its output is an embedding of 512 numbers, not classes. "
-        "Apache-2.0 licence.",
-        **CLIP,
-        crop_fraction=1.0,
-        parameters=86_193_152,
+    _word_preset(
+        "tinyclip-8m",
+        "TinyCLIP-8M/16: your own words",
+        "wkcn/TinyCLIP-ViT-8M-16-Text-3M-YFCC15M",
+        ViTConfig(embed_dim=256, depth=10, num_heads=4),
+        "ImageNet top-1 41.1\u00a0% with the classes' names as words (published). MIT licence.",
+        parameters=23_446_017,
+        revision="a2a8c6eaa2549ad66eb7c31b85022bf58273a26c",
     ),
-    _hub_preset(
+    _word_preset(
+        "tinyclip-39m",
+        "TinyCLIP-39M/16: your own words",
+        "wkcn/TinyCLIP-ViT-39M-16-Text-19M-YFCC15M",
+        ViTConfig(embed_dim=512, depth=12, num_heads=8),
+        "ImageNet top-1 63.5\u00a0% with the classes' names as words (published). MIT licence.",
+        parameters=83_101_185,
+        revision="07a4b0bc751cb64fecd2b661c048c1dd98d69444",
+    ),
+    _word_preset(
+        "clip-b16",
+        "MetaCLIP-B/16: your own words",
+        "facebook/metaclip-b16-fullcc2.5b",
+        _vit_config("b"),
+        "ImageNet top-1 72.1\u00a0% with the classes' names as words (published). CC BY-NC 4.0 licence.",
+        parameters=149_620_737,
+    ),
+    _word_preset(
         "siglip-b16",
-        "SigLIP-B/16, picture tower, no classes",
-        "timm/vit_base_patch16_siglip_224.webli",
-        _vit_config("b", num_classes=0, class_token=False, pool="mean"),
-        "Trained with captions; it has no class token: attention pooling reads the patches. Apache-2.0 licence.",
-        parameters=92_884_224,
+        "SigLIP-B/16: your own words",
+        "google/siglip-base-patch16-224",
+        _vit_config("b", class_token=False, pool="mean"),
+        "Each word has a probability of its own; no class token: attention pooling reads the patches. ImageNet top-1 "
+        "76.0\u00a0% with the classes' names as words (published). Apache-2.0 licence.",
+        **{**IMAGENET_INCEPTION, "crop_mode": "squash", "scores": "sigmoid"},
+        parameters=203_155_970,
+        revision="7fd15f0689c79d79e38b1c2e2e2370a7bf2761ed",
     ),
 )
 """In the order of the page's menu, after the bundled presets."""

@@ -9,8 +9,14 @@ from vit_demo.model import ViTConfig
 # Files of any repository or folder.
 MAX_JSON_BYTES = 1 << 20
 """``config.json`` and ``preprocessor_config.json``; once parsed they take about 24 times as much memory."""
+MAX_TOKENIZER_BYTES = 4 << 20
+"""``tokenizer.json``; CLIP's and SigLIP's have 2.4 MB."""
 MAX_WEIGHTS_BYTES = 2 << 30
-"""``model.safetensors``. No other file of a repository is downloaded than these three."""
+"""``model.safetensors``. No other file of a repository is downloaded than these four."""
+MAX_VOCABULARY = 100_000
+"""Tokens of a text tower; CLIP's has 49,408."""
+MAX_TEXT_LENGTH = 512
+"""Tokens of a text."""
 MAX_HEADER_BYTES = 1 << 20
 """The JSON header of a safetensors file; 1,000 tensors take 0.1 MB."""
 MAX_TENSORS = 5_000

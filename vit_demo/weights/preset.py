@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Literal
 
 from vit_demo.defaults import CropMode
-from vit_demo.errors import PresetError
+from vit_demo.errors import LabelError, PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.scores import Scores
+from vit_demo.words.texts import AS_TYPED, check_template, check_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +59,8 @@ class Preset:
         max_entropy: Generalized entropy of all probabilities above which it counts as low, too; see
             ``is_confident``.
         scores: What its logits become, as in ``vit_demo.scores``: ``"softmax"``, ``"sigmoid"`` or ``"none"``.
+        takes_words: Whether its classes are words that one chooses; ``labels`` are those of now. See ``with_words``.
+        template: The text that stands for a word, with ``{}`` in its place.
         assumed: One sentence about what had to be assumed of its preprocessing; empty if nothing was.
         note: One sentence for the page.
     """
@@ -85,8 +89,29 @@ class Preset:
     confidence_threshold: float = 0.5
     max_entropy: float = math.inf
     scores: Scores = "softmax"
+    takes_words: bool = False
+    template: str = AS_TYPED
     assumed: str = ""
     note: str = ""
+
+    def with_words(self, words: Sequence[str], template: str = AS_TYPED) -> Preset:
+        """The preset with other words as its classes; one of fixed classes as it is, if the words are among them.
+
+        Raises:
+            LabelError: If they are not, or the words cannot be used; see ``words.texts``.
+        """
+        if not self.takes_words:
+            unknown = [word for word in words if word not in self.labels]
+            if not unknown and words and template == AS_TYPED:
+                return self
+            known = ", ".join(self.labels[:5]) + (", ..." if len(self.labels) > 5 else "")
+            what = f"knows {len(self.labels):,} classes ({known})" if self.labels else "has no classes"
+            raise LabelError(
+                f"{self.name} {what}: for words of your own choose tinyclip-8m, or another CLIP or SigLIP."
+            )
+        checked = check_words(words, is_softmax=self.scores == "softmax")
+        config = replace(self.config, num_classes=len(checked))
+        return replace(self, labels=checked, template=check_template(template), config=config)
 
     @property
     def few_labels(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from gradio.data_classes import FileData
 
-from vit_demo.defaults import DIGITS_PRESET, PHOTOS_PRESET
+from vit_demo.defaults import DIGITS_PRESET, PHOTOS_PRESET, WORDS_PRESET
 from vit_demo.errors import InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.methods import METHODS, find_method
@@ -73,6 +73,15 @@ PresetName = Annotated[
         f'Name of the model, from presets, or a repository of the Hub as org/name; "" for "{DIGITS_PRESET}" if the '
         f'picture is a drawing, else "{PHOTOS_PRESET}". Name a digits model for a photo of a handwritten digit.',
         schema={"anyOf": [{"enum": ["", *PRESETS]}, {"type": "string", "pattern": "^[^/]+/[^/]+$"}]},
+    ),
+]
+Words = Annotated[
+    tuple[str, ...],
+    Parameter(
+        f'Classes of your own, with commas between them, such as "a lion, a cat"; "" for the model\'s own. For models '
+        f'that take words; "{WORDS_PRESET}" if no preset is named. One word alone is compared with an empty text.',
+        lambda value: parse.words(value or ""),
+        {"type": "string"},
     ),
 ]
 PatchSize = Annotated[int, Parameter("Side of a patch in pixels; 0 for the model's default.")]

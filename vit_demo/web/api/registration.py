@@ -18,6 +18,7 @@ from gradio.components import Component
 from gradio.data_classes import FileData, GradioRootModel
 from PIL import Image
 
+from vit_demo.defaults import WORDS_PRESET
 from vit_demo.errors import ImageError, InputError
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import default_preset
@@ -25,7 +26,7 @@ from vit_demo.methods import find_method
 from vit_demo.service.engine import Engine, get_engine
 from vit_demo.service.limits import job_bytes
 from vit_demo.service.source import Source
-from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName
+from vit_demo.web.api.parameters import FILE, Parameter, PatchSize, Picture, PresetName, Words
 from vit_demo.web.api.schemas import json_schema
 from vit_demo.web.catalog.visitor_presets import get_preset
 from vit_demo.web.guard.visitor import is_awaited, set_owner, wait_for_stream
@@ -48,6 +49,8 @@ REQUIRED: Any = inspect.Parameter.empty
 
 ABOUT_A_PICTURE = {"image": (Picture, REQUIRED), "preset": (PresetName, ""), "patch_size": (PatchSize, 0)}
 """The first parameters of every endpoint about a picture, with their defaults."""
+WORDS = {"words": (Words, "")}
+"""The last of them."""
 
 COMPONENTS: dict[Any, Callable[..., Component]] = {
     str: gr.Textbox,
@@ -105,16 +108,18 @@ class Call:
     patch_size: int
 
     @classmethod
-    async def parse(cls, image: Any, preset: Any, patch_size: Any) -> Call:
+    async def parse(cls, image: Any, preset: Any, patch_size: Any, words: tuple[str, ...]) -> Call:
         """Checks what was sent, and downloads the preset if necessary; by default the picture decides which."""
         if not image:
             raise ImageError("There is no picture: send a picture file as `image`.")
         source, engine = parse.image_source(image), get_engine()
+        preset = WORDS_PRESET if words and not preset else preset
         if preset in (None, ""):
             pool = source.pool(PRESETS[DEFAULT_PRESETS["photos"]])
             picture = await engine.jobs.run_async(None, source.read, pool)
             source, preset = replace(source, read=lambda: picture, is_decoded=None), default_preset(picture)
         chosen = await get_preset(parse.preset_name(preset))
+        chosen = chosen.with_words(words) if words else chosen
         return cls(engine, source, chosen, parse.patch_size(chosen, patch_size))
 
     def explore(self, source: Source | None = None) -> Exploration:
@@ -132,8 +137,9 @@ def endpoint(
 ) -> Callable[..., Any]:
     """Decorates the function that computes an endpoint; the types of its parameters are those of ``parameters``.
 
-    If the first parameter is ``result``, callers send ``ABOUT_A_PICTURE`` in its place, and the function runs in a job
-    with an ``Exploration``; a parameter ``other`` is the result of a second picture in the same model.
+    If the first parameter is ``result``, callers send ``ABOUT_A_PICTURE`` in its place and ``WORDS`` at the end, and
+    the function runs in a job with an ``Exploration``; a parameter ``other`` is the result of a second picture in the
+    same model.
 
     Args:
         function: The function; its docstring is for callers.
@@ -149,7 +155,7 @@ def endpoint(
     hints = get_type_hints(like, include_extras=True) | {"return": get_type_hints(function)["return"]}
     declared = {name: (hints[name], own.default) for name, own in inspect.signature(like).parameters.items()}
     if is_about_picture := declared.pop("result", None) is not None:
-        declared = ABOUT_A_PICTURE | declared
+        declared = ABOUT_A_PICTURE | declared | WORDS
     parameters = {name: (kind, parameter_of(kind), default) for name, (kind, default) in declared.items()}
 
     @with_gradio_errors
@@ -159,7 +165,7 @@ def endpoint(
         checked = {name: parameters[name][1].check(value) for name, value in bound.arguments.items()}
         if not is_about_picture:
             return await function(**checked) if inspect.iscoroutinefunction(function) else function(**checked)
-        sent = await Call.parse(*(checked.pop(name) for name in ABOUT_A_PICTURE))
+        sent = await Call.parse(*(checked.pop(name) for name in (*ABOUT_A_PICTURE, *WORDS)))
 
         def work() -> Any:
             if checked.get("other"):

@@ -98,8 +98,9 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
 
     Returns:
         ``name``, ``title``, ``task``, ``on_machine`` (whether its weights need no download), ``megabytes`` (of the
-        download), ``num_classes``, ``num_blocks``, ``default_patch_size``, ``summary`` (a sentence), ``sizes`` (a list
-        of what ``describe_patch_size`` returns) and ``test_set`` (on which its accuracy was measured).
+        download), ``num_classes``, ``takes_words`` and ``words`` (its classes until others are chosen), ``num_blocks``,
+        ``default_patch_size``, ``summary`` (a sentence), ``sizes`` (a list of what ``describe_patch_size`` returns) and
+        ``test_set`` (on which its accuracy was measured).
     """
     test_set = "ImageNet, published" if preset.name in PUBLISHED_TOP1 else ""
     if preset.source == "bundled":
@@ -110,7 +111,9 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "task": preset.task,
         "on_machine": preset.source != "hub" or is_on_machine(preset),
         "megabytes": round(BYTES_PER_PARAMETER * preset.num_parameters / 1e6),
-        "num_classes": len(preset.labels),
+        "num_classes": 0 if preset.takes_words else len(preset.labels),
+        "takes_words": preset.takes_words,
+        "words": list(preset.labels) if preset.takes_words else [],
         "num_blocks": preset.num_blocks,
         "default_patch_size": preset.default_patch_size,
         "summary": " ".join((f"{preset.num_blocks} blocks · {preset.num_heads} heads.", preset.note)).rstrip(),

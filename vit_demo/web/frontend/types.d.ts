@@ -9,6 +9,7 @@ export interface SourcePayload {
   patch_size: number;
   fit: string;
   dropped: number[];
+  words?: string[];
 }
 
 export interface MapsPayload {

@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from vit_demo import images
-from vit_demo.errors import ImageError, InputError, PresetError
+from vit_demo.errors import ImageError, InputError, LabelError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, check_fit
 from vit_demo.service.source import Source
@@ -30,6 +30,7 @@ from vit_demo.web.catalog.visitor_presets import MAX_NAME_LENGTH
 from vit_demo.web.guard import uploads
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.trained import is_trained_name
+from vit_demo.words.texts import check_words, split_words
 
 Json = dict[str, Any]
 """A JSON object."""
@@ -42,6 +43,9 @@ TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]
 
 PICTURE_CACHE_BYTES = 48 << 20
 """Size of the cache of decoded photos, for the next patch size or fit."""
+
+MAX_VISITOR_WORDS = 50
+"""Words of a request; a large text tower needs a tenth of a second for each."""
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 
@@ -179,6 +183,7 @@ class ResultRequest:
         patch_size: In pixels.
         fit: How a photo becomes the input.
         dropped: Indices of the dropped patches, row by row.
+        words: The classes of a model that takes words; empty for those that it has.
     """
 
     source: Source
@@ -186,6 +191,7 @@ class ResultRequest:
     patch_size: int
     fit: Fit
     dropped: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, fields: Any) -> ResultRequest:
@@ -201,12 +207,21 @@ class ResultRequest:
             integer(fields.get("patch_size"), "patch size", 1, 10_000),
             fit(fields.get("fit")),
             patch_indices(fields.get("dropped", [])),
+            words(fields.get("words", [])),
         )
 
     @property
     def key(self) -> bytes:
         """A hash of all fields, by which results are cached and jobs are shared."""
-        return _digest(repr((self.source.identity, self.name, self.patch_size, self.fit, self.dropped)))
+        return _digest(repr((self.source.identity, self.name, self.patch_size, self.fit, self.dropped, self.words)))
+
+
+def words(value: Any) -> tuple[str, ...]:
+    """Words, each once, or a text with commas between them; at most ``MAX_VISITOR_WORDS``."""
+    found = split_words(value) if isinstance(value, str) else value
+    if not isinstance(found, list) or len(found) > MAX_VISITOR_WORDS:
+        raise LabelError(f"Write at most {MAX_VISITOR_WORDS} words, with commas between them.")
+    return check_words(found, is_softmax=False) if found else ()
 
 
 def patch_indices(value: Any) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from vit_demo.inference.sequence import check_block
 from vit_demo.methods import logsumexp
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights.limits import num_operations
+from vit_demo.words.texts import NO_WORDS
 
 if TYPE_CHECKING:
     from vit_demo.trace import Trace
@@ -32,6 +33,15 @@ FULL_LEVEL = 65535
 """The level of a map's peak. Half a step is at most 0.001 % of attention, and the page shows 0.01 %."""
 
 
+WORD_NOTES = {
+    ("softmax", False): "The percentages compare these words with each other: with other words they change.",
+    ("softmax", True): "The percentage compares this one word with an empty text: write more words to compare.",
+    ("sigmoid", False): "Each word has a probability of its own; they need not add up to 100\u00a0%.",
+    ("none", False): "These are similarities of the photo to the words, not probabilities.",
+}
+"""What the numbers beside words mean."""
+
+
 class SourcePayload(TypedDict):
     """The part that all requests about a result repeat: the picture, in one of the first fields, and its processing."""
 
@@ -43,6 +53,7 @@ class SourcePayload(TypedDict):
     patch_size: int
     fit: str
     dropped: list[int]
+    words: NotRequired[list[str]]
 
 
 class MapsPayload(TypedDict):
@@ -171,6 +182,8 @@ def source_of(result: Exploration, request: ResultRequest | None = None) -> Sour
     }
     if request is None:
         return source
+    if request.words:
+        source["words"] = list(request.words)
     reference = request.source.reference
     if result.photo is None:
         source["digit"] = data_url(result.image)
@@ -224,6 +237,8 @@ def _predictions(result: Exploration, count: int) -> PredictionsPayload:
 
 
 def _note(result: Exploration) -> str:
+    if result.preset.takes_words:
+        return WORD_NOTES[result.preset.scores, NO_WORDS in result.labels]
     if result.is_confident or not result.labels:
         return ""
     if is_plain(result.pixels):

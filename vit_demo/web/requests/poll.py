@@ -113,6 +113,8 @@ async def _reply_or_job(request: Any) -> bytes | Job[bytes]:
         return reply
     engine = get_engine()
     preset = await _find_preset(source.name)
+    if source.words:
+        preset = preset.with_words(source.words)
     size = preset.check_patch_size(source.patch_size)
     requested = RequestedResult(engine, preset, source)
     slow = KINDS[kind].many_passes or (isinstance(parsed, MapRequest) and parsed.is_slow)

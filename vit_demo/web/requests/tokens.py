@@ -73,6 +73,7 @@ class TokenRequest:
             raise InputError("The second picture has no source: choose it again.")
         source: parse.ResultRequest = fields["source"]
         same = {"preset": source.name, "patch_size": source.patch_size, "fit": source.fit, "dropped": []}
+        same |= {"words": list(source.words)}
         return cls(block, parse.ResultRequest.parse({**other, **same}))
 
 

@@ -98,17 +98,17 @@ class Fields:
         return tuple(found[str(i)] for i in range(len(found)))
 
 
-def read_json_object(path: Path, model: str) -> dict[str, Any]:
+def read_json_object(path: Path, model: str, max_bytes: int = limits.MAX_JSON_BYTES) -> dict[str, Any]:
     """The object in a JSON file of a model; ``CheckpointError`` if it is missing, too large, or something else."""
     try:
         with path.open("rb") as file:
-            content = file.read(limits.MAX_JSON_BYTES + 1)
+            content = file.read(max_bytes + 1)
     except OSError as error:
         raise CheckpointError(
             f"{model} has no {path.name}, so its architecture is unknown: choose another model."
         ) from error
-    if len(content) > limits.MAX_JSON_BYTES:
-        raise CheckpointError(f"{path.name} of {model} has more than {limits.MAX_JSON_BYTES / 1e6:.1f} MB: shorten it.")
+    if len(content) > max_bytes:
+        raise CheckpointError(f"{path.name} of {model} has more than {max_bytes / 1e6:.1f} MB: shorten it.")
     try:
         found = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:

@@ -5,9 +5,10 @@ without being checked here is refused. Before it takes memory, a network is buil
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,97 +18,40 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.trace import outline
 from vit_demo.weights import limits
-from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, choice, number, whole
+from vit_demo.weights.hub.allowed import (
+    CLASS_COUNT,
+    CLASSES,
+    DYNAMIC,
+    FIELDS,
+    NO_EFFECT,
+    TEXT_FIELDS,
+    TIMM_MODULES,
+    TOWERS,
+    TRANSFORMERS_FIELDS,
+    TRANSFORMERS_NO_EFFECT,
+    TWO_TOWERS,
+)
+from vit_demo.weights.hub.json_fields import TEXT, Fields, ValueKind, choice
 from vit_demo.weights.hub.untrusted_text import quote, sanitize
-
-TIMM_MODULES = ("vision_transformer", "deit", "eva", "beit", "naflexvit", "vision_transformer_relpos")
-"""timm's files of plain Vision Transformers; what else it has is hierarchical or convolutional."""
-DYNAMIC = ("vision_transformer", "deit", "eva")
-"""Those whose networks can take pictures of any shape."""
-SIZE, REGISTERS = whole(1, limits.MAX_IMAGE_SIZE), whole(0, limits.MAX_REGISTERS)
-CLASS_COUNT = whole(0, limits.MAX_CLASSES)
-FIELDS = {
-    "patch_size": SIZE,
-    "embed_dim": whole(1, limits.MAX_EMBED_DIM),
-    "depth": whole(1, limits.MAX_DEPTH),
-    "num_heads": whole(1, limits.MAX_HEADS),
-    "in_chans": whole(1, 16),
-    "reg_tokens": REGISTERS,
-    "num_reg_tokens": REGISTERS,
-    "mlp_ratio": number(0, limits.MAX_MLP_RATIO),
-    "init_values": number(0, 10),
-    "global_pool": choice("token", "avg", "map", "avgmax", "max"),
-    "pos_embed": choice("learn", "none", ""),
-    **dict.fromkeys(
-        ("class_token", "no_embed_class", "qkv_bias", "qk_norm", "pre_norm", "final_norm", "fc_norm", "qkv_fused",
-         "scale_mlp", "scale_attn_inner", "swiglu_mlp", "use_abs_pos_emb", "use_rot_pos_emb", "use_rel_pos_bias"),
-        BOOLEAN,
-    ),
-}  # fmt: skip
-"""Arguments of timm's networks that may be given, and what they may be."""
-NO_EFFECT = {
-    "dynamic_img_size", "dynamic_img_pad", "drop_rate", "pos_drop_rate", "patch_drop_rate", "proj_drop_rate",
-    "attn_drop_rate", "drop_path_rate", "weight_init", "fix_init", "pretrained", "num_classes", "img_size",
-}  # fmt: skip
-"""Arguments that change no output of a trained network, or are read elsewhere."""
-
-CLASSES = {
-    "vit": ("ViTForImageClassification", "ViTModel"),
-    "deit": ("DeiTForImageClassification", "DeiTForImageClassificationWithTeacher", "DeiTModel"),
-    "vit_msn": ("ViTMSNForImageClassification",),
-    "dinov2": ("Dinov2ForImageClassification", "Dinov2Model"),
-    "dinov2_with_registers": ("Dinov2WithRegistersForImageClassification", "Dinov2WithRegistersModel"),
-    "dinov3_vit": ("DINOv3ViTModel",),
-    "beit": ("BeitForImageClassification", "BeitModel"),
-    "clip": ("CLIPVisionModelWithProjection",),
-    "clip_vision_model": ("CLIPVisionModelWithProjection", "CLIPVisionModel"),
-    "siglip": ("SiglipVisionModel",),
-    "siglip_vision_model": ("SiglipVisionModel",),
-}
-"""The classes of transformers by ``model_type``; the first is taken where ``config.json`` names no other of them."""
-TOWERS = {"clip": ("vision_model.", "visual_projection."), "siglip": ("vision_model.",)}
-"""Models of pictures and text, and the tensors of their picture tower."""
-TRANSFORMERS_FIELDS = {
-    "hidden_size": whole(1, limits.MAX_EMBED_DIM),
-    "num_hidden_layers": whole(1, limits.MAX_DEPTH),
-    "num_attention_heads": whole(1, limits.MAX_HEADS),
-    "intermediate_size": whole(1, 1 << 16),
-    "image_size": SIZE,
-    "patch_size": SIZE,
-    "num_channels": whole(1, 16),
-    "num_register_tokens": REGISTERS,
-    "projection_dim": whole(1, limits.MAX_CLASSES),
-    "pooler_output_size": whole(1, limits.MAX_CLASSES),
-    "mlp_ratio": number(0, limits.MAX_MLP_RATIO),
-    "layer_norm_eps": number(0, 0.1),
-    "layerscale_value": number(0, 10),
-    "layer_scale_init_value": number(0, 10),
-    "rope_theta": number(0, 1e6),
-    "hidden_act": choice("gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "silu", "relu"),
-    **dict.fromkeys(
-        ("qkv_bias", "use_swiglu_ffn", "use_absolute_position_embeddings", "use_relative_position_bias",
-         "use_gated_mlp", "use_shared_relative_position_bias", "use_mean_pooling", "use_mask_token", "query_bias",
-         "key_bias", "value_bias", "proj_bias", "mlp_bias", "vision_use_head"),
-        BOOLEAN,
-    ),
-}  # fmt: skip
-TRANSFORMERS_NO_EFFECT = {
-    "architectures", "model_type", "id2label", "label2id", "num_labels", "problem_type", "dtype", "torch_dtype",
-    "transformers_version", "initializer_range", "initializer_factor", "hidden_dropout_prob", "attention_dropout",
-    "attention_probs_dropout_prob", "dropout", "drop_path_rate", "encoder_stride", "out_features", "out_indices",
-    "stage_names", "apply_layernorm", "reshape_hidden_states", "semantic_loss_ignore_index", "auxiliary_loss_weight",
-    "_name_or_path", "name_or_path", "vocab_size", "pool_scales", "use_auxiliary_head", "auxiliary_channels",
-    "auxiliary_num_convs", "auxiliary_concat_input", "return_dict", "use_cache", "pos_embed_rescale",
-    "pos_embed_shift", "pos_embed_jitter", "text_config", "vision_config", "logit_scale_init_value", "add_fpn",
-    "chunk_size_feed_forward", "is_encoder_decoder", "output_attentions", "output_hidden_states",
-}  # fmt: skip
+from vit_demo.words.classifier import WordClassifier
+from vit_demo.words.texts import AS_TYPED, DEFAULT_WORDS
 
 
-def build_network(config: dict[str, Any], name: str) -> nn.Module:
-    """A network with random weights, in eval mode, on torch's default device; ``PresetError`` if none is made."""
+def takes_words(config: dict[str, Any]) -> bool:
+    """Whether a network is one of pictures and text, whose classes are words if it has a tokenizer."""
+    return "architecture" not in config and config.get("model_type") in list(TWO_TOWERS)
+
+
+def build_network(config: dict[str, Any], name: str, *, words: bool = False) -> nn.Module:
+    """A network with random weights, in eval mode, on torch's default device; ``PresetError`` if none is made.
+
+    With ``words`` it has its text tower, too; see ``takes_words``.
+    """
     try:
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings(action="ignore"):
-            return (_timm if "architecture" in config else _transformers)(config).eval()
+            if "architecture" in config:
+                return _timm(config).eval()
+            return (_two_towers if words else _transformers)(config).eval()
     except PresetError:
         raise
     except Exception as error:  # whatever a library raises for the arguments of a stranger
@@ -115,15 +59,18 @@ def build_network(config: dict[str, Any], name: str) -> nn.Module:
         raise PresetError(f"{name} cannot be built from its config.json ({reason}): choose another model.") from error
 
 
-def bounded_outline(config: dict[str, Any], image_size: int, name: str) -> tuple[ViTConfig, bool, int]:
+def bounded_outline(
+    config: dict[str, Any], image_size: int, name: str, *, words: bool = False
+) -> tuple[ViTConfig, bool, int]:
     """The shape of a network within ``limits``, and its number of parameters, found without taking memory for it."""
     with torch.device("meta"):
-        module = build_network(config, name)
+        module = build_network(config, name, words=words)
         count = sum(parameter.numel() for parameter in module.parameters())
         tensors = (*module.parameters(), *module.buffers())
         if sum(tensor.numel() * tensor.element_size() for tensor in tensors) > limits.MAX_NETWORK_BYTES:
             raise PresetError(f"this model takes more than {limits.MAX_NETWORK_BYTES >> 30} GB: choose a smaller one.")
-        shape, has_mask = outline(module, image_size)
+        seen = WordClassifier.of(module, None, DEFAULT_WORDS, AS_TYPED) if words else module
+        shape, has_mask = outline(seen, image_size)
     limits.check_network(shape)
     return shape, has_mask, count
 
@@ -138,8 +85,13 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str
         if not differing:
             module.load_state_dict(tensors)
     else:
-        prefixes = TOWERS.get(str(config["model_type"]), ("",))
-        tensors = {key: tensor for key, tensor in tensors.items() if key.startswith(prefixes)}
+        is_whole = type(module).__name__ in TWO_TOWERS.values()
+        prefixes = ("",) if is_whole else TOWERS.get(str(config["model_type"]), ("",))
+        tensors = {
+            key: tensor
+            for key, tensor in tensors.items()
+            if key.startswith(prefixes) and not key.endswith(".position_ids")  # of older files: 0, 1, 2, ...
+        }
         with (
             warnings.catch_warnings(action="ignore"),
             _without_progress_bar(),
@@ -227,14 +179,33 @@ def _transformers(config: dict[str, Any]) -> nn.Module:
     return network(made)
 
 
-def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
+def _two_towers(config: dict[str, Any]) -> nn.Module:
+    fields = Fields(config, "config.json")
+    import transformers
+
+    network = getattr(transformers, TWO_TOWERS[fields.get("model_type", choice(*TWO_TOWERS))])
+    classes = network.config_class.sub_configs
+    arguments: dict[str, Any] = {
+        part: _arguments(classes[part], fields.nested(part), further)
+        for part, further in (("text_config", TEXT_FIELDS), ("vision_config", {}))
+    }
+    if "projection_dim" in fields:
+        arguments["projection_dim"] = fields.get("projection_dim", TRANSFORMERS_FIELDS["projection_dim"])
+    made = network.config_class(**arguments)
+    made._attn_implementation = "sdpa"
+    return network(made)
+
+
+def _arguments(
+    config_class: Any, fields: Fields, further: Mapping[str, ValueKind] = MappingProxyType({})
+) -> dict[str, Any]:
     """The fields of ``config.json`` that a class of transformers takes, each checked.
 
     One that may change the network and is not among those that are checked is refused.
     """
-    arguments, defaults = dict[str, Any](), config_class()
+    arguments, defaults, known = dict[str, Any](), config_class(), {**TRANSFORMERS_FIELDS, **further}
     for key, value in fields.values.items():
-        if key in TRANSFORMERS_NO_EFFECT or not hasattr(defaults, key):
+        if (key in TRANSFORMERS_NO_EFFECT and key not in further) or not hasattr(defaults, key):
             continue
         if value == getattr(defaults, key) and type(value) is type(getattr(defaults, key)):
             continue
@@ -243,8 +214,8 @@ def _arguments(config_class: Any, fields: Fields) -> dict[str, Any]:
             if height != width:
                 raise PresetError(f"this model is not supported, because its {key} is not square.")
             arguments[key] = height
-        elif key in TRANSFORMERS_FIELDS:
-            arguments[key] = fields.get(key, TRANSFORMERS_FIELDS[key])
+        elif key in known:
+            arguments[key] = fields.get(key, known[key])
         else:
             raise PresetError(f"this model is not supported, because its config.json sets {quote(key)}.")
     return arguments

@@ -9,6 +9,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,7 +22,7 @@ from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
 from vit_demo.weights.hub.download import REPOSITORY, REVISION, DownloadProgress, MissingFileError, fetch, is_cached
 from vit_demo.weights.hub.json_fields import read_json_object
-from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors
+from vit_demo.weights.hub.network import bounded_outline, build_network, load_tensors, takes_words
 from vit_demo.weights.hub.preprocessing import PREPARED, parse_preprocessing
 from vit_demo.weights.hub.untrusted_text import sanitize
 from vit_demo.weights.hub_presets import offered_patch_sizes
@@ -29,8 +30,12 @@ from vit_demo.weights.imagenet import IMAGENET_LABELS
 from vit_demo.weights.preset import Preset
 from vit_demo.weights.safetensors_io import read_tensors, to_finite_float32
 from vit_demo.weights.trained import folder_preset
+from vit_demo.words.classifier import WordClassifier
+from vit_demo.words.texts import DEFAULT_WORDS
+from vit_demo.words.tokenizer import tokenizer_of
 
 CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE = "config.json", "preprocessor_config.json", "model.safetensors"
+TOKENIZER_FILE = "tokenizer.json"
 
 MOST_REPOSITORIES = 64
 
@@ -68,7 +73,7 @@ def custom_preset(name: str, progress: DownloadProgress | None = None, *, truste
 
 def _stamp(folder: Path) -> str:
     """Changes with the files of a folder, as a commit does: weights that are saved anew are loaded anew."""
-    files = [folder / name for name in (CONFIG_FILE, PREPROCESSOR_FILE, WEIGHTS_FILE)]
+    files = [folder / name for name in (CONFIG_FILE, PREPROCESSOR_FILE, TOKENIZER_FILE, WEIGHTS_FILE)]
     states = [file.stat() for file in files if file.is_file()]
     return " ".join(f"{state.st_mtime_ns}-{state.st_ctime_ns}-{state.st_size}" for state in states)
 
@@ -99,6 +104,10 @@ def _read_repository(name: str, progress: DownloadProgress | None, trusted: bool
     with nullcontext() if trusted else visitor_cache.in_use(repo, commit):
         with suppress(MissingFileError):  # timm writes none
             fetch(repo, PREPROCESSOR_FILE, commit, progress, trusted=trusted, max_bytes=most)
+        if takes_words(read_json_object(config, name)):
+            with suppress(MissingFileError):  # its picture tower is explained without words
+                most = limits.MAX_TOKENIZER_BYTES
+                fetch(repo, TOKENIZER_FILE, commit, progress, trusted=trusted, max_bytes=most)
         outlined = _outline(name, "hub", repo, commit, config.parent, trusted=trusted)  # before the large file
         with suppress(MissingFileError):  # `_load` gives the reason
             fetch(repo, WEIGHTS_FILE, commit, progress, trusted=trusted)
@@ -110,10 +119,14 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
     config, preprocessor = read_json_object(folder / CONFIG_FILE, name), folder / PREPROCESSOR_FILE
     try:
         found = parse_preprocessing(config, read_json_object(preprocessor, name) if preprocessor.is_file() else None)
-        shape, has_mask, count = bounded_outline(config, found.image_size, name)
+        words = takes_words(config) and (folder / TOKENIZER_FILE).is_file()
+        shape, has_mask, count = bounded_outline(config, found.image_size, name, words=words)
         if shape.in_channels != 3:
             raise PresetError(f"its input has {shape.in_channels} channels: choose a model for RGB photos.")
         labels = found.labels or (IMAGENET_LABELS if shape.num_classes == len(IMAGENET_LABELS) else ())
+        scores = scores_for(found.problem_type, shape.num_classes)
+        if words:
+            labels, scores = DEFAULT_WORDS, "softmax" if config["model_type"] == "clip" else "sigmoid"
         if not labels and "clip" in str(config.get("architecture", "")):
             shape = replace(shape, num_classes=0)  # its output is an embedding
         preset = Preset(
@@ -127,7 +140,8 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             flexible=False,
             source=source,
             **{name: getattr(found, name) for name in PREPARED},
-            scores=scores_for(found.problem_type, shape.num_classes),
+            scores=scores,
+            takes_words=words,
             assumed=found.note,
             repo=repo,
             revision=revision,
@@ -183,13 +197,27 @@ def _load(preset: Preset, folder: Path) -> TracedViT:
         most = limits.MAX_WEIGHTS_BYTES // 10**9
         raise CheckpointError(f"{preset.name}: {WEIGHTS_FILE} is larger than {most} GB: choose a smaller model.")
     config = read_json_object(folder / CONFIG_FILE, preset.name)
-    module = build_network(config, preset.name)
+    module = build_network(config, preset.name, words=preset.takes_words)
     module = load_tensors(module, to_finite_float32(read_tensors(path), preset.name), config, preset.name)
+    if preset.takes_words:
+        module = _with_words(module, preset, folder)
     if preset.structure is not None:
         return TracedViT(module, preset.config, preset.structure)
     network = adapt(module, preset.image_size, patch_size=preset.config.patch_size)
     network.config = replace(network.config, num_classes=preset.config.num_classes)
     return network
+
+
+def _with_words(module: Any, preset: Preset, folder: Path) -> WordClassifier:
+    """A network of pictures and text as a classifier of words."""
+    file = read_json_object(folder / TOKENIZER_FILE, preset.name, limits.MAX_TOKENIZER_BYTES)
+    shape, is_softmax = module.config.text_config, preset.scores == "softmax"
+    length, vocabulary = shape.max_position_embeddings, shape.vocab_size
+    tokenize = tokenizer_of(file, is_softmax=is_softmax, length=length, vocabulary=vocabulary)
+    classifier = WordClassifier.of(module, tokenize, preset.labels, preset.template)
+    if not torch.isfinite(classifier.text).all():
+        raise CheckpointError(f"What {preset.name} makes of words is not a number: choose another model.")
+    return classifier
 
 
 @torch.inference_mode(False)
@@ -219,6 +247,9 @@ def fetch_files(preset: Preset, progress: DownloadProgress | None = None) -> Pat
     if preset.library:
         most = limits.MAX_JSON_BYTES
         fetch(preset.repo, CONFIG_FILE, preset.revision, progress, trusted=preset.trusted, max_bytes=most)
+    if preset.takes_words:
+        most = limits.MAX_TOKENIZER_BYTES
+        fetch(preset.repo, TOKENIZER_FILE, preset.revision, progress, trusted=preset.trusted, max_bytes=most)
     return fetch(preset.repo, WEIGHTS_FILE, preset.revision, progress, trusted=preset.trusted).parent
 
 
@@ -226,7 +257,8 @@ def is_on_machine(preset: Preset) -> bool:
     """Whether a preset's weights need no download; their hash is not compared here."""
     if preset.source != "hub":
         return True
-    return is_cached(preset.repo, WEIGHTS_FILE, preset.revision, trusted=preset.trusted)
+    files = (WEIGHTS_FILE, TOKENIZER_FILE) if preset.takes_words else (WEIGHTS_FILE,)
+    return all(is_cached(preset.repo, file, preset.revision, trusted=preset.trusted) for file in files)
 
 
 def _unique_labels(labels: tuple[str, ...], num_classes: int) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import { currentLanguage, english, formatDecimals, formatInteger, translate } fr
 import { isTrained, sizeOf } from "../shared/link.js";
 import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
+import { createWords } from "./words.js";
 
 /** The photo model that was chosen last, in the browser's storage. */
 export const PHOTO_MODEL = "vit_demo.photo-model";
@@ -26,6 +27,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
     const { task } = pageState.get();
     pageState.changeTab(task, { patchSize: value });
   });
+  const words = createWords(find(".words"), (words) => pageState.changeTab("photos", { words }));
   const jobs = createModelJob(server, { onChange: showJob, onReady: install });
   let isAsking = false; // whether the box for a model of the Hub is open
   let linkedView = null; // the view of a link whose model is awaited
@@ -97,13 +99,14 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   }
 
   function show(state) {
-    const { preset, patchSize, fit } = state[state.task];
+    const { preset, patchSize, fit, words: chosen } = state[state.task];
     const model = models.get(preset);
     list(state.task);
     select.value = preset;
     const canAsk = isAsking && state.task === "photos";
     custom.hidden = !canAsk;
     setText(find(".summary"), canAsk ? CUSTOM_HINT : model.summary);
+    words.show(model.takes_words && !canAsk ? (chosen ?? model.words) : null);
     const isMeasured = state.task === "digits" || fit === "crop";
     sizes.set(model, patchSize, isMeasured);
     const { text = "", accuracy_text: accuracy = "" } = model.sizes.find(({ size }) => size === patchSize) ?? {};

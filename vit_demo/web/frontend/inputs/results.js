@@ -2,7 +2,7 @@
 // One result for the page's state: requested whenever picture, model, patch size or fit change.
 
 import { english } from "../shared/language.js";
-import { newResult, RESTORE, resultStatus } from "../shared/pageState.js";
+import { menuModels, newResult, RESTORE, resultStatus } from "../shared/pageState.js";
 import { createRequestIds, pause, sendRequest } from "../shared/requests.js";
 
 const PROMPTS = {
@@ -32,9 +32,10 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
    * @returns {import("../types").SourcePayload | null}
    */
   function sourceOf(state) {
-    const { picture, preset, patchSize, fit } = state[state.task];
+    const { picture, preset, patchSize, fit, words } = state[state.task];
     if (!picture || picture.refused) return null;
-    return { ...pictureField(picture), preset, patch_size: patchSize, fit: fit ?? "crop", dropped: [] };
+    const source = { ...pictureField(picture), preset, patch_size: patchSize, fit: fit ?? "crop", dropped: [] };
+    return words && menuModels.latest().get(preset)?.takes_words ? { ...source, words } : source;
   }
 
   function pictureField(/** @type {import("../shared/pageState.js").Picture} */ { digit, strokes, example, upload }) {

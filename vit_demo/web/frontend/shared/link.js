@@ -16,6 +16,7 @@ import {
   patch,
   percent,
   place,
+  readWords,
   training,
 } from "./linkFields.js";
 import { TASKS } from "./pageState.js";
@@ -38,7 +39,12 @@ export function firstState({ models, defaults, examples }) {
   return {
     task: "digits",
     digits: { picture: { digit: defaults.digit }, ...tab(defaults.digits) },
-    photos: { picture: examples.length ? { example: examples[0].name } : null, ...tab(defaults.photos), fit: "crop" },
+    photos: {
+      picture: examples.length ? { example: examples[0].name } : null,
+      ...tab(defaults.photos),
+      fit: "crop",
+      words: null,
+    },
     view: FIRST_VIEW,
   };
 }
@@ -49,7 +55,7 @@ export function firstState({ models, defaults, examples }) {
  */
 export function encodeLink(state, { models, start }) {
   const { task, view } = state;
-  const { picture, preset, patchSize, fit } = state[task];
+  const { picture, preset, patchSize, fit, words } = state[task];
   const first = start[task];
   const model = models.get(preset);
   const isFirst = JSON.stringify(picture) === JSON.stringify(first.picture);
@@ -58,6 +64,7 @@ export function encodeLink(state, { models, start }) {
     model: preset === first.preset ? null : preset,
     patch_size: patchSize === model?.default_patch_size ? null : patchSize,
     fit: fit === first.fit ? null : fit,
+    words: model?.takes_words && words ? words.join() : null,
     ...(isFirst ? {} : pictureFields(picture)),
     ...encodeView(view, model?.num_blocks),
     ...(!isTrained(preset) && { training: null }),
@@ -107,6 +114,7 @@ export function decodeLink(fragment, page) {
   const tab = { ...state[task], ...decodePicture(fields, task, page) };
   const fit = FITS.find((each) => each === fields.get("fit"));
   if (task === "photos" && fit) tab.fit = fit;
+  if (task === "photos") tab.words = readWords(fields.get("words") ?? "");
   const size = integer(fields.get("patch_size"), 1, 10_000);
   const wanted = fields.get("model") ?? state[task].preset;
   const known = page.models.get(wanted);
@@ -200,7 +208,7 @@ const FIELDS = [
 ];
 
 /** The names of which one is enough to tell a link: #section=steps is easy to remember. */
-const NAMES = ["model", "patch_size", "digit", "strokes", "picture", ...FIELDS.map(([field]) => field)];
+const NAMES = ["model", "words", "patch_size", "digit", "strokes", "picture", ...FIELDS.map(([field]) => field)];
 
 const partOf = (view, part) => (part ? view[part] : view);
 

@@ -130,6 +130,13 @@ const ENTRIES = {
     ),
     evidenceReading,
   ),
+  naclip: ofClass(
+    english("NACLIP in the last block"),
+    english(
+      "How much more each patch by itself speaks for *{name}* than the mean of all patches: patches of similar keys, and near ones, share what they hold, and the head reads each alone.",
+    ),
+    contributionReading,
+  ),
   integrated_gradients: {
     ...ofClass(
       english("gradients while the picture fades in from the mean colour"),

@@ -4,6 +4,7 @@ import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
 import { cellOf, middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
+import { menuModels } from "../../../shared/pageState.js";
 import { formatArea, formatBytes, placeOf, probabilityOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
 import { measureOf, testedClass } from "../../onDemand.js";
@@ -156,7 +157,10 @@ export function offeredColumns(chosen, models, methods) {
 }
 
 /** What a request about a column repeats: the same picture in another model or at another patch size. */
-export const sourceOf = (source, { preset, patchSize: patch_size }) => ({ ...source, preset, patch_size, dropped: [] });
+export function sourceOf({ words, ...source }, { preset, patchSize: patch_size }) {
+  const other = { ...source, preset, patch_size, dropped: [] };
+  return words && menuModels.latest().get(preset)?.takes_words ? { ...other, words } : other;
+}
 
 /** Another model for a column, at the same patch size if it has that; a class of one model is none of another. */
 export function withModel(column, { name, sizes, default_patch_size: usual }) {

@@ -130,7 +130,7 @@ const fitOf = ({ fit }) => (fit === "crop" ? "squash" : fit);
 export function pythonOf(saved) {
   const { result, name } = saved;
   const { fields, target, against } = fieldsOf(saved);
-  const { preset, patch_size: size, dropped } = result.source;
+  const { preset, patch_size: size, dropped, words } = result.source;
   const place = (patch) => `(${cellOf(patch, result).join(", ")})`;
   const options = [`"${name}"`];
   if (target !== null) options.push(`label=${JSON.stringify(target)}`);
@@ -141,10 +141,11 @@ export function pythonOf(saved) {
   if (fields.direction === "to") options.push('direction="to"');
   const without = dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "";
   const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
+  const labels = words ? `, labels=${JSON.stringify(words)}` : "";
   return `import vit_demo
 
 image = "${nameOfInput(saved)}"  # Download, "Input picture"
-ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit})
+ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit}${labels})
 ${without}values = ex.heatmap(${options.join(", ")})
 ex.overlay(values, method="${name}").save("${name}.png")
 `;
@@ -154,12 +155,13 @@ ex.overlay(values, method="${name}").save("${name}.png")
 export function commandOf(saved) {
   const { result, name } = saved;
   const { fields, target, against } = fieldsOf(saved);
-  const { preset, patch_size: size, dropped } = result.source;
+  const { preset, patch_size: size, dropped, words } = result.source;
   if (dropped.length) return null;
   const quoted = (text) => (/^\w+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   const classes =
     (target === null ? "" : ` --label ${quoted(target)}`) + (against ? ` --against ${quoted(against)}` : "");
-  const how = result.pixelated ? "" : ` --fit ${fitOf(result.source)}`;
+  const labels = words ? ` --labels ${quoted(words.join())}` : "";
+  const how = (result.pixelated ? "" : ` --fit ${fitOf(result.source)}`) + labels;
   const options = how + classes + mapOptionsOf(result, fields);
   return `python -m vit_demo explain ${nameOfInput(saved)} --preset ${preset} --patch-size ${size} --method ${name}${options}`;
 }

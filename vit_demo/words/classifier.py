@@ -1,0 +1,166 @@
+"""A network of pictures and text as a classifier, whose classes are words."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from vit_demo.trace import TracedViT
+from vit_demo.trace.running import in_eval
+from vit_demo.words.texts import texts_of
+
+Tokenize = Callable[[list[str]], Mapping[str, Tensor]]
+"""From texts to the arguments of a text tower, ``input_ids`` ``[K, N]`` at least."""
+
+MAX_VECTORS = 5000
+"""Texts whose vectors are kept; at 768 numbers each they take 15 MB."""
+CHUNK = 64
+"""Texts that are encoded together."""
+
+
+class TextTower:
+    """The text half of a network and its tokenizer; each text is encoded once, and its vector kept.
+
+    Args:
+        model: ``CLIPModel``, ``SiglipModel`` or one like them.
+        tokenize: Of the model.
+    """
+
+    def __init__(self, model: Any, tokenize: Tokenize) -> None:
+        self._model, self._tokenize = model, tokenize
+        self._kept: OrderedDict[str, Tensor] = OrderedDict()
+        self._lock = Lock()
+
+    def __deepcopy__(self, memo: Any) -> TextTower:
+        """A copy of a picture tower reads the same texts."""
+        return self
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the text half's parameters."""
+        return sum(parameter.nbytes for parameter in self._model.text_model.parameters())
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def vectors(self, texts: Sequence[str]) -> Tensor:
+        """The normalised vector of each text, ``[K, D]``, on the device of the text tower."""
+        with self._lock:
+            new = [text for text in dict.fromkeys(texts) if text not in self._kept]
+            for start in range(0, len(new), CHUNK):
+                part = new[start : start + CHUNK]
+                self._kept.update(zip(part, self._encode(part), strict=True))
+            for text in texts:
+                self._kept.move_to_end(text)
+            found = torch.stack([self._kept[text] for text in texts])
+            while len(self._kept) > MAX_VECTORS:
+                self._kept.popitem(last=False)
+            return found
+
+    def _encode(self, texts: list[str]) -> Tensor:
+        device = self._model.logit_scale.device
+        tokens = {name: tensor.to(device) for name, tensor in self._tokenize(texts).items()}
+        with in_eval(self._model.text_model):
+            found = self._model.get_text_features(**tokens)
+        return F.normalize(found if isinstance(found, Tensor) else found.pooler_output, dim=-1)
+
+
+class WordClassifier(nn.Module):
+    """The similarity of pictures to words as logits: a picture tower, and the vectors that a text tower made of words.
+
+    With CLIP's scale a softmax compares the words (Radford et al., 2021, https://arxiv.org/abs/2103.00020); with
+    SigLIP's scale and bias each has a probability of its own (Zhai et al., 2023, https://arxiv.org/abs/2303.15343).
+
+    Attributes:
+        texts: The text tower; None for a network whose shape alone is wanted, with vectors of 0.
+        words: One for each class.
+        template: The text of a word, with ``{}`` in its place.
+        is_softmax: Whether the probabilities compare the words.
+    """
+
+    text: Tensor
+    scale: Tensor
+    bias: Tensor
+
+    def __init__(
+        self, vision_model: nn.Module, projection: nn.Module, texts: TextTower | None, vectors: Tensor, **others: Any
+    ) -> None:
+        super().__init__()
+        self.vision_model, self.projection, self.texts = vision_model, projection, texts
+        self.words: tuple[str, ...] = others["words"]
+        self.template: str = others["template"]
+        self.is_softmax: bool = others["is_softmax"]
+        self._seen: dict[str, Tensor] = others["seen"]  # the last picture and its vector, for all words
+        self.register_buffer("scale", others["scale"])
+        self.register_buffer("bias", others["bias"])
+        self.register_buffer("text", vectors.to(self.scale) * self.scale)  # [K, D]
+        self.eval()
+
+    @classmethod
+    def of(cls, model: Any, tokenize: Tokenize | None, words: Sequence[str], template: str) -> WordClassifier:
+        """A network of transformers as a classifier; its picture tower is shared, not copied.
+
+        Args:
+            model: ``CLIPModel``, ``SiglipModel`` or one like them.
+            tokenize: Its tokenizer; None leaves the vectors at 0.
+            words: One for each class.
+            template: The text of a word, with ``{}`` in its place.
+        """
+        texts = TextTower(model, tokenize) if tokenize else None
+        projection: nn.Module = getattr(model, "visual_projection", None) or nn.Identity()
+        is_softmax = getattr(model, "logit_bias", None) is None
+        with torch.inference_mode(False), torch.no_grad():
+            scale = model.logit_scale.exp()
+            bias = torch.zeros_like(scale) if is_softmax else model.logit_bias.detach().clone()
+            width = getattr(projection, "out_features", 0) or model.vision_model.config.hidden_size
+            vectors = texts.vectors(texts_of(words, template)) if texts else scale.new_zeros(len(words), width)
+        others = {"scale": scale, "bias": bias, "is_softmax": is_softmax, "seen": {}}
+        return cls(model.vision_model, projection, texts, vectors, words=tuple(words), template=template, **others)
+
+    def with_words(self, words: Sequence[str], template: str) -> WordClassifier:
+        """The same network with other words, which are encoded unless they were before."""
+        assert self.texts is not None, "a network whose shape alone is known takes no words"
+        vectors = self.texts.vectors(texts_of(words, template))
+        others = {"scale": self.scale, "bias": self.bias, "is_softmax": self.is_softmax, "seen": self._seen}
+        return WordClassifier(
+            self.vision_model, self.projection, self.texts, vectors, words=tuple(words), template=template, **others
+        )
+
+    @property
+    def num_bytes_elsewhere(self) -> int:
+        """Memory of what is no part of it: the text tower."""
+        return self.texts.num_bytes if self.texts else 0
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits ``[B, K]`` of images ``[B, 3, height, width]``."""
+        vectors = self.projection(self.vision_model(pixel_values=images).pooler_output)  # [B, D]
+        if len(images) == 1:
+            self._seen |= {"picture": images.detach(), "vector": vectors.detach()}
+        return self.compare(vectors)
+
+    def compare(self, vectors: Tensor) -> Tensor:
+        """Logits ``[B, K]`` of pictures by their vectors ``[B, D]``."""
+        return F.normalize(vectors, dim=-1) @ self.text.mT + self.bias
+
+    def vector_of(self, image: Tensor) -> Tensor | None:
+        """The vector ``[1, D]`` of the picture ``[1, 3, height, width]`` that it saw last; None of any other."""
+        seen = dict(self._seen)
+        is_same = seen and torch.equal(seen["picture"], image.to(seen["picture"]))
+        return seen["vector"] if is_same else None
+
+
+def with_words(network: TracedViT, words: Sequence[str], template: str) -> TracedViT:
+    """The network with other words; one that takes none, or has these, as it is."""
+    module = network.module
+    if not isinstance(module, WordClassifier) or (module.words, module.template) == (tuple(words), template):
+        return network
+    shape = replace(network.config, num_classes=len(words))
+    other = TracedViT(module.with_words(words, template), shape, network.structure)
+    other.scores, other.patch_size = network.scores, network.patch_size
+    return other

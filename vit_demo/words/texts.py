@@ -1,0 +1,51 @@
+"""Which words can be classes, and the texts that stand for them."""
+
+from collections.abc import Sequence
+from unicodedata import category
+
+from vit_demo.errors import LabelError
+
+MAX_WORDS = 1000
+MAX_CHARACTERS = 300
+"""Of one word, or one sentence."""
+DEFAULT_WORDS = ("a lion", "a cat", "a rock")
+"""The classes of a network of pictures and text before other words are given."""
+NO_WORDS = "(no words)"
+"""The class beside a single word where probabilities compare classes; its text is empty."""
+AS_TYPED = "{}"
+"""The template that leaves words as they are."""
+
+
+def check_words(words: Sequence[str], *, is_softmax: bool) -> tuple[str, ...]:
+    """The classes for some words: as they are; a single one of a softmax is compared with ``NO_WORDS``.
+
+    Raises:
+        LabelError: If there are none or too many, or one is empty, too long or there twice.
+    """
+    if isinstance(words, str) or not all(isinstance(word, str) and _is_word(word) for word in words):
+        raise LabelError(f"Each word must be one line of at most {MAX_CHARACTERS} characters, and not empty.")
+    if not 0 < len(words) <= MAX_WORDS or len(set(words)) < len(words):
+        raise LabelError(f"Give 1 to {MAX_WORDS:,} different words: this network compares them.")
+    return (*words, NO_WORDS) if is_softmax and len(words) == 1 and words[0] != NO_WORDS else tuple(words)
+
+
+def _is_word(text: str) -> bool:
+    # Not by `isprintable`, which refuses what joins emoji, and marks of right-to-left text.
+    return 0 < len(text.strip()) <= len(text) <= MAX_CHARACTERS and not any(category(c) in ("Cc", "Cs") for c in text)
+
+
+def split_words(text: str) -> list[str]:
+    """Words between commas, each once; empty ones are left out."""
+    return list(dict.fromkeys(word for part in text.split(",") if (word := part.strip())))
+
+
+def check_template(template: str) -> str:
+    """A template as it is; ``LabelError`` if it does not hold ``{}``, for the word, once, or is too long."""
+    if not isinstance(template, str) or template.count(AS_TYPED) != 1 or len(template) > MAX_CHARACTERS:
+        raise LabelError(f'The template must hold {{}} once, as in "a photo of {{}}", in {MAX_CHARACTERS} characters.')
+    return template
+
+
+def texts_of(words: Sequence[str], template: str = AS_TYPED) -> list[str]:
+    """The text of each word."""
+    return ["" if word == NO_WORDS else template.replace(AS_TYPED, word) for word in words]
