@@ -50,6 +50,8 @@ SENTENCES = (
     "weights/hub/preprocessing.py",
     "weights/hub/repository.py",
     "weights/hub/visitor_cache.py",
+    "words/texts.py",
+    "words/tokenizer.py",
     "web/catalog/visitor_presets.py",
     "web/api/registration.py",
     "web/requests/packing.py",
@@ -62,6 +64,7 @@ SENTENCES = (
 """Modules whose sentences a visitor can meet. What only a forged request can cause stays English."""
 
 LEFT_IN_ENGLISH = (
+    "The template must hold",
     "HF_HUB_OFFLINE is set",
     "A picture must be a path",
     "An array must be",

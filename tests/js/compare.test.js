@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
+import { menuModels } from "../../vit_demo/web/frontend/shared/pageState.js";
 import {
   attentionBytes,
   firstColumns,
@@ -30,6 +30,13 @@ test("a column's source differs in model and patch size only, with all patches",
     fit: "crop",
     dropped: [],
   });
+});
+
+test("a column of a model that takes words has those of the picture's, another one none", () => {
+  menuModels.publish(new Map([["clip", { takes_words: true }]]));
+  const source = { example: "lion", preset: "clip", patch_size: 16, fit: "crop", dropped: [], words: ["a", "b"] };
+  assert.deepEqual(sourceOf(source, { preset: "clip", patchSize: 16 }).words, ["a", "b"]);
+  assert.ok(!("words" in sourceOf(source, { preset: "b", patchSize: 16 })));
 });
 
 test("another model keeps the patch size that it has, and no class", () => {

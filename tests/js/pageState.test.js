@@ -130,7 +130,7 @@ test("a link gives back its state", () => {
     {
       ...page.first,
       task: "photos",
-      photos: { picture: { example: "tower" }, preset: "photos-tiny", patchSize: 20, fit: "keep" },
+      photos: { picture: { example: "tower" }, preset: "photos-tiny", patchSize: 20, fit: "keep", words: null },
       view: { ...view, block: null },
     },
   ]) {
@@ -138,6 +138,23 @@ test("a link gives back its state", () => {
     assert.deepEqual(decodeLink(`#${link}`, page) ?? { state: page.first, model: null }, { state, model: null });
     assert.ok(link.length < 2200 && leftOut(state) === null);
   }
+});
+
+test("words are in a link where the model takes any, and whatever a link says is read as words or not at all", () => {
+  const ofWords = { name: "clip", task: "photos", on_machine: true, takes_words: true, default_patch_size: 16 };
+  const models = new Map([...page.models, ["clip", { ...ofWords, sizes: [{ size: 16 }] }]]);
+  const withClip = { ...page, models };
+  const words = ["a lion", "🦁 & <b>", "שלום", "100 %"];
+  const photos = { ...page.first.photos, preset: "clip", patchSize: 16, words };
+  const state = { ...page.first, task: "photos", photos };
+  const link = encodeLink(state, withClip);
+  assert.deepEqual(decodeLink(link, withClip).state, state);
+  const other = { ...state, photos: { ...page.first.photos, words } };
+  assert.doesNotMatch(encodeLink(other, withClip), /words/, "a model of fixed classes has no words");
+  const read = (text) => decodeLink(`tab=photos&words=${encodeURIComponent(text)}`, withClip).state.photos.words;
+  assert.deepEqual(read(" a , b,,a"), ["a", "b"]);
+  for (const none of ["", " , ", "x".repeat(301), Array.from({ length: 51 }, (_, i) => `w${i}`).join()])
+    assert.equal(read(none), null);
 });
 
 test("a link holds only what differs from the start, which is the same for everyone", () => {

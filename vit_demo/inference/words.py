@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from vit_demo.errors import InputError
-from vit_demo.inference.forward import run_in_memory
+from vit_demo.inference.forward import RunOnModel, run_in_memory
 from vit_demo.trace import TracedViT
 from vit_demo.words.classifier import Tokenize, WordClassifier, with_words
 from vit_demo.words.texts import AS_TYPED, check_template, check_words
 
 if TYPE_CHECKING:
     from vit_demo.inference.exploration import Exploration
+    from vit_demo.weights import Preset
 
 NEEDED = (
     "A network of pictures and text needs labels=, a list of words, and transform=, its processor with a tokenizer."
@@ -53,7 +54,7 @@ def classifier_of(model: nn.Module, labels: Any, transform: Any, template: str) 
 
 
 def with_labels(ex: Exploration, labels: Sequence[str], template: str = AS_TYPED) -> Exploration:
-    """The result with other words, for a network of pictures and text; no other pass if it saw this picture last.
+    """The result with other words, for a network of pictures and text; no other pass if it saw this picture lately.
 
     Args:
         ex: The result.
@@ -71,6 +72,11 @@ def with_labels(ex: Exploration, labels: Sequence[str], template: str = AS_TYPED
         run = partial(run_in_memory, ex.run(_with_words, preset.labels, template))
     else:
         run = replace(run, preset=preset)
+    return other_words(ex, preset, run)
+
+
+def other_words(ex: Exploration, preset: Preset, run: RunOnModel) -> Exploration:
+    """The result with the words of a preset, whose network ``run`` runs."""
     new = replace(ex, preset=preset, run_on_model=run)
     return replace(new, logits=new.run(_logits).numpy())
 

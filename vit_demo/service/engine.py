@@ -25,6 +25,7 @@ from vit_demo.inference import forward
 from vit_demo.inference.cache import MODEL_BYTES, ByteCache
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.inputs import Fit, ModelInput, check_fit, default_preset
+from vit_demo.inference.words import other_words
 from vit_demo.resources import release_memory
 from vit_demo.scores import Scores
 from vit_demo.service.backend import Backend, Call
@@ -104,14 +105,20 @@ class Engine:
         dropped: tuple[tuple[int, int], ...] = (),
     ) -> Exploration:
         """As ``explore`` (and ``drop_patches``), for a picture that is read only if the result is not cached."""
-        key = ("result", source.identity, preset, patch_size, fit if preset.task == "photos" else "", dropped)
+        of_model = ("result", source.identity, patch_size, fit if preset.task == "photos" else "", dropped)
+        key, any_words = (*of_model, preset), (*of_model, self._model_key(preset, patch_size))
 
         def compute() -> Exploration:
             if dropped:
                 return self.explore_source(source, preset, patch_size, fit).drop_patches(dropped)
-            given = ModelInput.of(source.read(), preset, patch_size, fit)
             run, where = partial(self.run_on_model, preset, patch_size), partial(self._where, preset, patch_size)
-            return Exploration.of(given, preset, patch_size, fit, run, where)
+            if preset.takes_words and (known := self._results.get(any_words)) is not None:
+                return other_words(known, preset, run)
+            given = ModelInput.of(source.read(), preset, patch_size, fit)
+            found = Exploration.of(given, preset, patch_size, fit, run, where)
+            if preset.takes_words:
+                self._results.put(any_words, found)
+            return found
 
         return self.cached(self._results, key, compute, source.pool(preset), forward_bytes(preset, patch_size))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -21,6 +21,8 @@ Tokenize = Callable[[list[str]], Mapping[str, Tensor]]
 
 MAX_VECTORS = 5000
 """Texts whose vectors are kept; at 768 numbers each they take 15 MB."""
+MAX_SEEN = 8
+"""Pictures whose vectors are kept, so that other words need no other pass."""
 CHUNK = 64
 """Texts that are encoded together."""
 
@@ -96,7 +98,7 @@ class WordClassifier(nn.Module):
         self.words: tuple[str, ...] = others["words"]
         self.template: str = others["template"]
         self.is_softmax: bool = others["is_softmax"]
-        self._seen: dict[str, Tensor] = others["seen"]  # the last picture and its vector, for all words
+        self._seen: deque[tuple[Tensor, Tensor]] = others["seen"]  # the last pictures and their vectors, for all words
         self.register_buffer("scale", others["scale"])
         self.register_buffer("bias", others["bias"])
         self.register_buffer("text", vectors.to(self.scale) * self.scale)  # [K, D]
@@ -120,7 +122,7 @@ class WordClassifier(nn.Module):
             bias = torch.zeros_like(scale) if is_softmax else model.logit_bias.detach().clone()
             width = getattr(projection, "out_features", 0) or model.vision_model.config.hidden_size
             vectors = texts.vectors(texts_of(words, template)) if texts else scale.new_zeros(len(words), width)
-        others = {"scale": scale, "bias": bias, "is_softmax": is_softmax, "seen": {}}
+        others = {"scale": scale, "bias": bias, "is_softmax": is_softmax, "seen": deque(maxlen=MAX_SEEN)}
         return cls(model.vision_model, projection, texts, vectors, words=tuple(words), template=template, **others)
 
     def with_words(self, words: Sequence[str], template: str) -> WordClassifier:
@@ -141,7 +143,7 @@ class WordClassifier(nn.Module):
         """Logits ``[B, K]`` of images ``[B, 3, height, width]``."""
         vectors = self.projection(self.vision_model(pixel_values=images).pooler_output)  # [B, D]
         if len(images) == 1:
-            self._seen |= {"picture": images.detach(), "vector": vectors.detach()}
+            self._seen.append((images.detach(), vectors.detach()))
         return self.compare(vectors)
 
     def compare(self, vectors: Tensor) -> Tensor:
@@ -149,10 +151,8 @@ class WordClassifier(nn.Module):
         return F.normalize(vectors, dim=-1) @ self.text.mT + self.bias
 
     def vector_of(self, image: Tensor) -> Tensor | None:
-        """The vector ``[1, D]`` of the picture ``[1, 3, height, width]`` that it saw last; None of any other."""
-        seen = dict(self._seen)
-        is_same = seen and torch.equal(seen["picture"], image.to(seen["picture"]))
-        return seen["vector"] if is_same else None
+        """The vector ``[1, D]`` of a picture ``[1, 3, height, width]`` that it saw lately; None of any other."""
+        return next((vector for seen, vector in list(self._seen) if torch.equal(seen, image.to(seen))), None)
 
 
 def with_words(network: TracedViT, words: Sequence[str], template: str) -> TracedViT:

@@ -114,7 +114,8 @@ export function decodeLink(fragment, page) {
   const tab = { ...state[task], ...decodePicture(fields, task, page) };
   const fit = FITS.find((each) => each === fields.get("fit"));
   if (task === "photos" && fit) tab.fit = fit;
-  if (task === "photos") tab.words = readWords(fields.get("words") ?? "");
+  const words = readWords(fields.get("words") ?? "");
+  if (task === "photos" && words) tab.words = words;
   const size = integer(fields.get("patch_size"), 1, 10_000);
   const wanted = fields.get("model") ?? state[task].preset;
   const known = page.models.get(wanted);
