@@ -25,6 +25,9 @@ from vit_demo.web.server import launch
 from vit_demo.weights import PRESETS
 from vit_demo.weights.checkpoints import read_record
 
+from .weights.hub_server import served
+from .weights.word_models import word_files
+
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"docs/api.md": "tests/web/api/test_api_documentation.py", "docs/reference.md": "tests/test_reference.py"}
 DOCUMENTS = [
@@ -97,6 +100,14 @@ def address():
 
 
 @pytest.fixture
+def words_hub(tmp_path):
+    """A tiny network in the place of the preset that takes words."""
+    with served(tmp_path / "cache") as server:
+        server.repositories[vit_demo.presets()["tinyclip-8m"].repo] = word_files("clip", image_size=224, patch_size=16)
+        yield
+
+
+@pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """The working directory, with the pictures of the repository alone."""
     for name in ("docs/images", "vit_demo/web/examples"):
@@ -135,6 +146,8 @@ def test_python_runs_as_written(code, checkout, request):
             pytest.importorskip(library)
     if "http://127.0.0.1:7860" in code:
         code = code.replace("http://127.0.0.1:7860", request.getfixturevalue("address"))
+    if "tinyclip-8m" in code:
+        request.getfixturevalue("words_hub")
     if '"photo.jpg"' in code:  # the reader's own
         request.getfixturevalue("folder")
     exec(compile(code, "example", "exec"), names := {"__name__": "example"})

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from PIL import Image
 
 from vit_demo.weights import PRESETS
-from vit_demo.weights.hub.repository import WEIGHTS_FILE
+from vit_demo.weights.hub.repository import CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE
 
 ROOT = Path(__file__).parents[2]
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
@@ -72,4 +72,7 @@ def test_the_models_are_those_of_the_presets(card):
 def test_what_is_preloaded_is_what_the_presets_load(card):
     """The same file of the same commit, so that the cache of the Space holds what ``hub.fetch`` looks for."""
     pinned = [preset for preset in HUB if re.fullmatch("[0-9a-f]{40}", preset.revision)]
-    assert card["preload_from_hub"] == [f"{preset.repo} {WEIGHTS_FILE} {preset.revision}" for preset in pinned]
+    further = {True: f"{CONFIG_FILE},{TOKENIZER_FILE},", False: ""}
+    assert card["preload_from_hub"] == [
+        f"{preset.repo} {further[preset.takes_words]}{WEIGHTS_FILE} {preset.revision}" for preset in pinned
+    ]

@@ -24,15 +24,15 @@ def clip_vocabulary() -> dict[str, int]:
     return {piece: number for number, piece in enumerate(pieces)}
 
 
-def word_model(kind: str) -> nn.Module:
-    """A tiny ``CLIPModel`` or ``SiglipModel`` of patches of 8 pixels; ``kind`` is ``"clip"`` or ``"siglip"``."""
+def word_model(kind: str, image_size: int = 32, patch_size: int = 8) -> nn.Module:
+    """A tiny ``CLIPModel`` or ``SiglipModel``; ``kind`` is ``"clip"`` or ``"siglip"``."""
     shape = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
     count = len(clip_vocabulary()) if kind == "clip" else len(UNIGRAMS)
     tokens = {"bos_token_id": count - 2, "eos_token_id": count - 1} if kind == "clip" else {"eos_token_id": 1}
     text = shape | {"vocab_size": count, "max_position_embeddings": LENGTH, "pad_token_id": 1, **tokens}
     name = {"clip": "CLIP", "siglip": "Siglip"}[kind]
     config = getattr(transformers, f"{name}Config")(
-        text_config=text, vision_config=shape | {"image_size": 32, "patch_size": 8}
+        text_config=text, vision_config=shape | {"image_size": image_size, "patch_size": patch_size}
     )
     torch.manual_seed(0)
     model = getattr(transformers, f"{name}Model")(config).eval()
@@ -42,9 +42,9 @@ def word_model(kind: str) -> nn.Module:
     return model
 
 
-def word_files(kind: str) -> dict[str, bytes]:
+def word_files(kind: str, **sizes: int) -> dict[str, bytes]:
     """The files of its repository."""
-    model: Any = word_model(kind)
+    model: Any = word_model(kind, **sizes)
     merges = {"vocab": clip_vocabulary(), "merges": [list(pair) for pair in MERGES]}
     scores = {"unk_id": 2, "vocab": [[piece, -1.0 - 0.01 * number] for number, piece in enumerate(UNIGRAMS)]}
     return {
