@@ -54,16 +54,18 @@ class TextTower:
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """The normalised vector of each text, ``[K, D]``, on the device of the text tower."""
         with self._lock:
-            new = [text for text in dict.fromkeys(texts) if text not in self._kept]
-            for start in range(0, len(new), CHUNK):
-                part = new[start : start + CHUNK]
-                self._kept.update(zip(part, self._encode(part), strict=True))
+            found = {text: self._kept[text] for text in texts if text in self._kept}
+        new = [text for text in dict.fromkeys(texts) if text not in found]
+        for start in range(0, len(new), CHUNK):  # without the lock: nobody waits for somebody else's words
+            part = new[start : start + CHUNK]
+            found.update(zip(part, self._encode(part), strict=True))
+        with self._lock:
             for text in texts:
+                self._kept[text] = found[text]
                 self._kept.move_to_end(text)
-            found = torch.stack([self._kept[text] for text in texts])
             while len(self._kept) > MAX_VECTORS:
                 self._kept.popitem(last=False)
-            return found
+        return torch.stack([found[text] for text in texts])
 
     def _encode(self, texts: list[str]) -> Tensor:
         device = self._model.logit_scale.device
