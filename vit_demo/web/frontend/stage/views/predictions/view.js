@@ -78,6 +78,7 @@ export function create(card, { pickClass }) {
     rows.forEach((row, i) => {
       const prediction = predictions[i];
       row.item.classList.toggle("first", i === 0 && Boolean(prediction));
+      row.item.style.visibility = result && !prediction ? "hidden" : ""; // a model may have fewer classes than rows
       row.face.disabled = !prediction;
       row.label.textContent = row.label.title = prediction ? prediction.label : "";
       row.number.textContent = prediction ? probabilityOf(prediction) : "";
