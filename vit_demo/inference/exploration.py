@@ -50,7 +50,7 @@ class Exploration:
         pixels: The network's input, float32 ``[1, C, height, width]``, normalised.
         seconds: Time of the forward pass.
         device: Where it ran.
-        source: The path of the image, as it was given, or its number in a batch; None where there is neither.
+        source: The path of the image, as a string, or its number in a batch; None where there is neither.
         dropped: The patches that were dropped from the sequence; see ``drop_patches``.
         run_on_model: Runs a function on the network, which a result does not hold.
     """
