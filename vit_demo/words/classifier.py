@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from threading import Lock
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ Tokenize = Callable[[list[str]], Mapping[str, Tensor]]
 """From texts to the arguments of a text tower, ``input_ids`` ``[K, N]`` at least."""
 
 MAX_VECTORS = 5000
-"""Texts whose vectors are kept; at 768 numbers each they take 15 MB."""
+"""Texts whose vectors are kept, about; at 768 numbers each they take 15 MB."""
 MAX_SEEN = 8
 """Pictures whose vectors are kept, so that other words need no other pass."""
 CHUNK = 64
@@ -37,8 +36,7 @@ class TextTower:
 
     def __init__(self, model: Any, tokenize: Tokenize) -> None:
         self._model, self._tokenize = model, tokenize
-        self._kept: OrderedDict[str, Tensor] = OrderedDict()
-        self._lock = Lock()
+        self._kept: dict[str, Tensor] = {}  # replaced, never changed in place
 
     def __deepcopy__(self, memo: Any) -> TextTower:
         """A copy of a picture tower reads the same texts."""
@@ -53,18 +51,14 @@ class TextTower:
     @torch.no_grad()
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """The normalised vector of each text, ``[K, D]``, on the device of the text tower."""
-        with self._lock:
-            found = {text: self._kept[text] for text in texts if text in self._kept}
+        kept = self._kept
+        found = {text: kept[text] for text in texts if text in kept}
         new = [text for text in dict.fromkeys(texts) if text not in found]
-        for start in range(0, len(new), CHUNK):  # without the lock: nobody waits for somebody else's words
+        for start in range(0, len(new), CHUNK):
             part = new[start : start + CHUNK]
             found.update(zip(part, self._encode(part), strict=True))
-        with self._lock:
-            for text in texts:
-                self._kept[text] = found[text]
-                self._kept.move_to_end(text)
-            while len(self._kept) > MAX_VECTORS:
-                self._kept.popitem(last=False)
+        # Without a lock, which a fork of this process might copy while it is held.
+        self._kept = {**(kept if len(kept) < MAX_VECTORS else {}), **found}
         return torch.stack([found[text] for text in texts])
 
     def _encode(self, texts: list[str]) -> Tensor:
