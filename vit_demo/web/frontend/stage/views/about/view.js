@@ -5,6 +5,7 @@ import { setText } from "../../../shared/dom.js";
 import { createTermList, createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
+import { className } from "../../format.js";
 import { isFaint } from "../../heatmapColours.js";
 import { rankOf } from "../../methods.js";
 
@@ -34,6 +35,8 @@ export function create(card, { request }) {
   const find = (selector) => card.querySelector(selector);
   const tooltip = createTooltip(card);
   const docs = createMethodDocs(find(".method-docs"), request);
+  const intro = card.parentElement.querySelector(".welcome .what"); // in the card that a first visitor sees instead
+  let explained = ""; // the sentence without that of the patch under the pointer
 
   function show(result) {
     createTermList(find(".terms dl")); // in the language of now
@@ -42,7 +45,7 @@ export function create(card, { request }) {
     for (const name of [".dependence", ".cost", ".rank"]) setText(find(name), "");
   }
 
-  function draw({ result, method, view, map, choices, chosenMethod }) {
+  function draw({ result, method, view, map, choices, chosenMethod, pinnedView }) {
     const isFaintMap = map && isFaint(map, method.style(result));
     const faint = isFaintMap ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
     setExplainedText(find(".sentence"), method.sentence(result, view) + faint, tooltip);
@@ -52,9 +55,24 @@ export function create(card, { request }) {
     setText(find(".rank"), rankOf(method));
     for (const [way, words] of Object.entries(hints(choices, chosenMethod))) setText(find(`.hint.${way}`), words);
     docs.setMethod(choices.method);
+    setText(intro, introOf(result, method, view, choices));
+    const next = chosenMethod.sentence(result, pinnedView);
+    if (next !== explained) card.scrollTop = 0; // what was opened below it would hide it
+    explained = next;
   }
 
   return { show, draw, retry: docs.retry };
+}
+
+/** What the colours of the map are, for a first visitor. */
+function introOf(result, method, view, { hovered }) {
+  const isAttention = method.uses.includes("patch") && view.direction === "from";
+  if (isAttention && view.query === null)
+    return english("The stronger the colour of a patch, the more the network attends to it.");
+  if (isAttention && view.query === hovered)
+    return english("The stronger the colour of a patch, the more the patch under the pointer attends to it.");
+  if (!method.classSpecific) return method.sentence(result, view);
+  return translate("The colours show which patches are evidence for *{name}*.", { name: className(result, view) });
 }
 
 /** What pointing at a patch does now, for a mouse and for a finger. */
