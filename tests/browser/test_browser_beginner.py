@@ -87,3 +87,51 @@ def test_the_words_of_a_first_visit_are_true_of_the_map(visit, address) -> None:
     words = linked.locator(".welcome .what")
     words.get_by_text("4 rather than 9").wait_for()
     assert words.inner_text() == "The colours show which patches are evidence for 4 rather than 9."
+
+
+def test_the_removal_of_patches_ends_with_the_other_tab(visit, address) -> None:
+    page = visit(address, DESKTOPS[0])
+    remove = page.get_by_role("button", name="Remove patches")
+    remove.click()
+    assert remove.get_attribute("aria-pressed") == "true"
+    page.get_by_role("tab", name="Photo").click()
+    page.wait_for_function("document.querySelector('.stage').__stage.current()?.pixelated === false")
+    page.locator(".look .drop[aria-pressed=false]").wait_for()
+
+
+def test_step_four_defines_a_head_and_its_picture_belongs_to_its_question(visit, address) -> None:
+    page = visit(f"{address}#section=steps&step=4", DESKTOPS[0])
+    page.locator(".steps .prompt", has_text="Which of the marked patches").wait_for()
+    assert "Each block does this 4 times side by side" in page.locator(".steps .sentences").inner_text()
+    caption = page.locator(".steps .picture-caption")
+    assert caption.inner_text() == "The question below asks about the marked patches."
+    assert "Token: patch row" in page.locator(".steps .figure").inner_text(), "what the numbers are about"
+    page.locator(".steps select[data-key=head]").select_option("2")
+    page.locator(".steps .picture-caption", has_text="attends to in head 3 of block").wait_for()
+    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .picture-caption", has_text="class token · block 6, mean of all heads").wait_for()
+
+
+def test_what_is_veiled_says_so_and_the_end_of_the_tour_leads_on(visit, address) -> None:
+    page = visit(f"{address}#tab=photos&section=steps&step=7", DESKTOPS[0])
+    cover = page.locator(".steps .cover")
+    for _ in range(2):
+        cover.get_by_text("Hidden until you answer").wait_for()
+        page.get_by_role("button", name="Show me").click()
+        cover.wait_for(state="hidden")
+        page.locator(".steps .next").click()
+    assert page.locator(".steps .onwards").is_hidden(), "the first step again"
+    page.locator(".steps .previous").wait_for()
+    page.locator(".steps .part", has_text="Answer").click()
+    link = page.locator(".steps .onwards").get_by_role("link", name="Lessons")
+    assert link.get_attribute("href") == "./lessons"
+    page.get_by_role("button", name="Draw your own").click()
+    page.locator(".paper").wait_for()
+    page.locator(".look .picture").wait_for()
+
+
+def test_the_way_to_the_lessons_is_at_the_top_of_every_page(visit, address) -> None:
+    for size in (DESKTOPS[0], PHONE):
+        link = visit(address, size).locator("#header").get_by_role("link", name="Lessons")
+        box = link.bounding_box()
+        assert box and box["y"] + box["height"] < 100

@@ -12,7 +12,7 @@ import { compare, mapFields } from "../../onDemand.js";
 export function faithfulnessText(name, { deletion, insertion }) {
   const [deletes, inserts] = [deletion, insertion].map(beatsAll);
   return [
-    translate(VERDICTS[Number(deletes)][Number(inserts)], { name }),
+    translate(VERDICTS[Number(deletes)][Number(inserts)], { name, orders: deletion.random.length }),
     [
       translate("Deletion, its strongest patches removed first:"),
       comparison(deletion, translate("lower is better")),
@@ -32,7 +32,7 @@ const VERDICTS = [
   ],
   [
     english("*In part*: *{name}* needs its strongest patches, but they do not clearly restore it on their own."),
-    english("*Yes, better than every random order*: its strongest patches matter to *{name}*."),
+    english("*Yes, better than all {orders} random orders*: its strongest patches matter to *{name}*."),
   ],
 ];
 
