@@ -135,3 +135,40 @@ def test_the_way_to_the_lessons_is_at_the_top_of_every_page(visit, address) -> N
         link = visit(address, size).locator("#header").get_by_role("link", name="Lessons")
         box = link.bounding_box()
         assert box and box["y"] + box["height"] < 100
+
+
+def test_the_whole_screen_has_the_controls_beside_the_picture(visit, address) -> None:
+    page = visit(address, DESKTOPS[0])
+    page.get_by_role("button", name="Full screen").click()
+    page.wait_for_function("document.fullscreenElement")
+    picture = page.locator(".look .picture").bounding_box()
+    for control in ("method", "head", "block"):
+        box = page.locator(f".look [data-control={control}]").bounding_box()
+        assert box and picture and box["x"] >= picture["x"] + picture["width"] and box["x"] + box["width"] <= 1280
+    assert picture and picture["height"] > 500
+    page.locator(".look [data-control=head]").get_by_text("3", exact=True).click()
+    page.locator(".look .subject", has_text="head 3").wait_for()
+
+
+def test_the_rank_says_what_it_was_measured_on_and_leads_there(visit, address) -> None:
+    page = visit(address, DESKTOPS[0])
+    rank = page.locator(".about .rank")
+    assert rank.inner_text().startswith("faithfulness rank 8/")
+    assert "20 pictures for each of three networks" in (rank.get_attribute("title") or "")
+    assert rank.get_attribute("href") == "./faithfulness#attention"
+
+
+def test_all_methods_are_in_sight_or_a_shadow_says_that_there_are_more(visit, address) -> None:
+    for size in DESKTOPS:
+        page = visit(address, size)
+        page.locator(".more-methods").click()
+        hidden = page.locator(".all").evaluate("element => element.scrollHeight - element.clientHeight")
+        assert hidden <= 0 and top(page, ".all") >= 0
+
+
+def test_the_lessons_are_readable_on_a_phone(visit, address) -> None:
+    page = visit(address)
+    page.goto(f"{address}lessons")
+    widths = page.locator("td:nth-child(4)").evaluate_all("all => all.map((cell) => cell.getBoundingClientRect().width)")
+    assert len(widths) == 11 and min(widths) > 280
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -21,7 +21,7 @@ export function createCaption(element, onChange) {
   ].map(find);
   const against = find(".against");
   against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
-  const legends = [...element.querySelectorAll(".scale")].map(createLegend); // the first is that of the full screen
+  const legend = createLegend(find(".scale"));
 
   let isAnnounced = false; // whether the next frame is read out
   let status = ""; // of a map that is being computed, as it was read out
@@ -36,7 +36,7 @@ export function createCaption(element, onChange) {
     const isOld = Boolean(entry && !entry.value && drawing.map);
     find(".view").classList.toggle("old", isOld);
     if (isOld) setText(outdated, translate("Still shown: *{method}*", { method: translate(method.label) }));
-    for (const legend of legends) legend.update(drawing);
+    legend.update(drawing);
     setText(back, result.hasClassToken ? english("← class token") : english("← all tokens"));
     back.setAttribute(
       "aria-label",
@@ -97,7 +97,7 @@ export function createCaption(element, onChange) {
 
   function clear() {
     for (const node of [subject, value]) setText(node, "");
-    for (const legend of legends) legend.clear();
+    legend.clear();
     against.hidden = true;
     back.classList.add("invisible");
   }

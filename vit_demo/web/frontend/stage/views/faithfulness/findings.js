@@ -220,16 +220,14 @@ export function createMethodTable(panel, methods, curves) {
 function row({ label, classSpecific }, { deletion, insertion }) {
   const name = make("th", { scope: "row", textContent: label });
   if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
-  const cells = [deletion, insertion].map((side) =>
-    cell(side.area, beatsAll(side) ? "" : english("not clearly better than random")),
-  );
+  const cells = [deletion, insertion].map((side) => cell(side.area, beatsAll(side) ? "" : english("no clear gain")));
   return make("tr", {}, name, ...cells);
 }
 
 function cell(area, remark) {
   const node = make("td", { textContent: formatArea(area) });
   node.dataset.area = area;
-  if (remark) node.append(make("small", { textContent: ` ${remark}` }));
+  if (remark) node.append(make("small", { textContent: remark, title: english("not clearly better than random") }));
   return node;
 }
 
