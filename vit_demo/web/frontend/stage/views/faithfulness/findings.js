@@ -227,7 +227,8 @@ function row({ label, classSpecific }, { deletion, insertion }) {
 function cell(area, remark) {
   const node = make("td", { textContent: formatArea(area) });
   node.dataset.area = area;
-  if (remark) node.append(make("small", { textContent: remark, title: english("not clearly better than random") }));
+  if (remark)
+    node.append(make("small", { textContent: ` ${remark}`, title: english("not clearly better than random") }));
   return node;
 }
 
