@@ -153,7 +153,7 @@ def _of_javascript() -> Iterator[str]:
 
 def _of_html() -> set[str]:
     words = _Words()
-    words.feed(page.HEADER.format(source=page.SOURCE_LINK, device=""))
+    words.feed(page.HEADER.format(device="") + page.FOOTER.format(source=page.SOURCE_LINK, version=""))
     for path in FRONTEND.rglob("*.html"):
         words.feed(path.read_text(encoding="utf-8"))
     for path in FRONTEND.rglob("*.js"):

@@ -45,7 +45,7 @@ def test_the_counts_follow_every_field(build: Page) -> None:
     assert build.locator("#inputs").is_hidden(), "the network that is built is not the one on the left"
     fields(build).get_by_label("Depth").fill("1")
     wait_for_parameters(build, replace(VIT_TINY, depth=1))
-    fields(build).get_by_label("The head reads").select_option(label="the mean of the patches")
+    fields(build).get_by_label("The classifier reads").select_option(label="the mean of the patches")
     fields(build).get_by_label("Positions").select_option(label="sines and cosines")
     wait_for_parameters(build, replace(VIT_TINY, depth=1, pool="mean", pos_embed="sincos"))
 

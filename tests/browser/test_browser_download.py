@@ -176,7 +176,7 @@ def test_the_copied_command_has_the_options_of_the_map(
         " return stage?.choices.head === 0 && stage.current()?.source.patch_size === 7 && stage.scene()?.map; }"
     )
     code = copied(relevance, "Copy as Python")
-    assert "block=1, head=0, query=(1, 1)" in code
+    assert "block=1, head=0, query=(1, 1))  # counted from 0\n" in code
     saved(relevance, "PNG", into=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [
         "drawing-3-attention-block2-head1-row2-col2-digits-tiny-7.png"

@@ -19,7 +19,7 @@ WIDTHS = {390: 844, 820: 1180, 1440: 900}
 TEXTS = """() => {
   const skipped = "script, style, code, pre, textarea, [translate=no], [hidden], #language option, .credit";
   const found = [];
-  for (const root of document.querySelectorAll("#header, #choices, #stage")) {
+  for (const root of document.querySelectorAll("#header, #choices, #stage, #footer")) {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT,
       (node) => node.matches?.(skipped) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -47,7 +47,7 @@ TOO_LONG = """() => {
 }"""
 
 NAMES = {
-    *("vit_demo", "AttnLRP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "org/name", "CPU", "PCA"),
+    *("vit_demo", "API", "AttnLRP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "org/name", "CPU", "PCA"),
     *("px", "ms", "kB", "MB", "GB"),
     *PRESETS,
     *("ViT-Tiny", "MNIST from scratch", "einops ViT", "annotated ViT"),

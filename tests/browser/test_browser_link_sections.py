@@ -117,7 +117,7 @@ def test_the_network_that_was_built(opened: Page, browser: Browser) -> None:
     open_section(opened, "Build")
     opened.get_by_label("Start from").select_option("MNIST from scratch")
     opened.get_by_label("Depth").fill("5")
-    opened.get_by_label("The head reads").select_option("the mean of the patches")
+    opened.get_by_label("The classifier reads").select_option("the mean of the patches")
 
     def look(page: Page) -> str:
         page.locator(".build pre", has_text="depth=5").wait_for()

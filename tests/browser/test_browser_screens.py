@@ -62,7 +62,7 @@ def bottoms(page: Page, selectors: list[str]) -> dict[str, float]:
 
 
 def check_that_nothing_moves_under_a_finger(page: Page) -> None:
-    """The welcome, above all else, stays while the pad is drawn on, and goes only after the click of a tap has come."""
+    """The welcome, above all else, stays where it is: a deed only makes place for the words about the map."""
     box = page.locator(".paper").bounding_box()
     assert box
     touches = page.context.new_cdp_session(page)
@@ -71,13 +71,12 @@ def check_that_nothing_moves_under_a_finger(page: Page) -> None:
         touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place] if part else []})
     page.wait_for_timeout(600)
     assert page.locator(".welcome").is_visible() and page.locator(".paper").bounding_box() == box
-    page.evaluate(
-        "addEventListener('click', ({ target }) => { window.tapped = [target.closest('button')?.ariaLabel, scrollY,"
-        " document.querySelector('.welcome').hidden] }, true)"
-    )
+    assert page.locator(".about").is_hidden()
+    places = [page.locator(part).bounding_box() for part in (".paper", ".look .seen")]
     page.get_by_role("button", name="Clear", exact=True).click()
-    page.wait_for_selector(".welcome", state="hidden")
-    assert page.evaluate("window.tapped") == ["Clear", 0, False]
+    page.wait_for_selector(".about")
+    page.wait_for_selector('.stage[data-ready="empty"]')
+    assert [page.locator(part).bounding_box() for part in (".paper", ".look .seen")] == places
     page.locator(".digits button").nth(8).click()
     page.wait_for_function("document.querySelector('.stage').__stage.current()")
 
@@ -123,6 +122,12 @@ def test_the_welcome_leads_to_step_by_step_and_stands_in_place_of_the_settings_w
     page.context.close()
 
 
+IN_SIGHT = """(element) => {
+  const { left, top, width, height } = element.getBoundingClientRect();
+  return element.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+}"""
+
+
 @pytest.mark.parametrize("name", ["phone", "small phone"])
 def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_own_card(
     browser: Browser, address: str, name: str
@@ -131,8 +136,15 @@ def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_
     height = SIZES[name][1]
     assert bottoms(page, [".look .picture"])[".look .picture"] <= height
     assert page.locator(".headline").inner_text().startswith("Prediction: 7")
-    places = [page.locator(part).bounding_box()["y"] for part in (".paper", ".picture", ".predictions", "#preset")]
+    order = (".paper", ".picture", "#patch-size", ".look .controls", ".about", ".predictions")
+    places = [page.locator(part).bounding_box()["y"] for part in order]
     assert places == sorted(places)
+    page.locator(".about").scroll_into_view_if_needed()
+    page.evaluate("document.querySelector('#patch-size').scrollIntoView({ block: 'end' })")
+    assert page.locator(".look .picture").evaluate(IN_SIGHT), "the map is in sight while the patch size changes it"
+    page.evaluate("document.querySelector('.about').scrollIntoView()")
+    assert page.locator(".about .sentence").evaluate(IN_SIGHT), "a card slides over the picture"
+    page.evaluate("scrollTo(0, 0)")
     numbers = page.locator(".caption .value")
     assert numbers.inner_text().endswith("%") and numbers.evaluate(
         "element => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight"

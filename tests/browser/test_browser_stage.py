@@ -141,8 +141,11 @@ def test_the_caption_says_where_the_map_is_strong_and_what_the_class_token_keeps
     assert count <= PATCHES / 4
     line, column = divmod(int(row[1:].argmax()), COLUMNS)
     expected = f"Strongest: row {line + 1}, column {column + 1}, {100 * row[1:].max():.1f}\u00a0%; "
-    expected += f"half of the others’ sum in {count} of {PATCHES} patches"
-    assert stage.locator("#stage .value").inner_text() == f"{expected} · class token: {100 * row[0]:.2f}\u00a0%"
+    expected += f"{count} of the other {PATCHES - 1} patches have half of their sum"
+    assert (
+        stage.locator("#stage .value").inner_text()
+        == f"{expected} · on the class token itself: {100 * row[0]:.2f}\u00a0%"
+    )
 
 
 def test_a_click_on_a_class_shows_the_evidence_for_it_and_requests_it_once(stage: Page) -> None:

@@ -171,7 +171,7 @@ def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened:
     values = map_when(opened, "Libra FullGrad+")
     sentence = opened.locator(".look .value").inner_text()
     row, column = (int(place) + 1 for place in np.unravel_index(values.argmax(), values.shape))
-    start = f"Strongest: row {row}, column {column}, {values.max():.2f}; half of the others’ sum in "
+    start = f"Strongest: row {row}, column {column}, {values.max():.2f}; "
     assert sentence.startswith(start)
     count = int(sentence.removeprefix(start).split()[0])
     rest = np.sort(values.clip(0).ravel())[::-1][1:]

@@ -57,6 +57,11 @@ test("choices outlive a result as long as they mean the same", () => {
   const kept = choices();
   keepChoices(kept, result, { ...result });
   assert.deepEqual(kept, choices());
+  const drawn = { ...choices(), dropping: true };
+  keepChoices(drawn, { ...result, pixelated: true }, { ...result, pixelated: true });
+  assert.equal(drawn.dropping, true, "the next drawing");
+  keepChoices(drawn, { ...result, pixelated: true }, { ...result, pixelated: false });
+  assert.equal(drawn.dropping, false, "a click on the photo of the other tab removes nothing");
   const finer = choices();
   keepChoices(finer, result, { ...result, rows: 14, columns: 14 });
   assert.deepEqual([finer.pinned, finer.block, finer.head], [null, 3, 2]);

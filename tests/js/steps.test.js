@@ -28,7 +28,7 @@ const result = decodeResult(fixture.payload);
 const shared = decodeNumbers(fixture.steps.shared);
 const block = decodeNumbers(fixture.steps.block);
 const facts = factsOf(result, shared);
-const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false, answer: false };
+const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false, answer: null };
 const WORDS_A_MINUTE = 200;
 const steps = Array.from({ length: NUM_STEPS }, (_, step) => step);
 

@@ -26,7 +26,7 @@ OPENING_DIGIT = 7
 HEADER = """
 <header><button type="button" id="skip">Skip to the result</button>
 <h1 translate="no">vit_demo</h1><p>See how a Vision Transformer looks at a picture</p>
-<span class="badge">{device}</span>
+<a href="./lessons" target="_blank" rel="noopener">Lessons</a><span class="badge">{device}</span>
 <select id="language" aria-label="Language"></select>
 <button type="button" id="theme" aria-label="Switch between light and dark" title="Light or dark"></button></header>
 """

@@ -25,7 +25,7 @@ def routes(blocks: gr.Blocks) -> list[Route]:
     def document(path: str, title: str, html: Callable[[], str]) -> Route:
         @cache
         def page() -> str:
-            return PAGE.read_text("utf-8").replace("TITLE", title).replace("BODY", html())
+            return PAGE.read_text("utf-8").replace("TITLE", title).replace("NAME", path[1:]).replace("BODY", html())
 
         async def send(_: Request) -> Response:
             try:

@@ -226,18 +226,18 @@ function jobText({ model, done, total, error }) {
   return translate("Downloading {title}: {loaded} of {all} MB, {percentage} %", { title, loaded, all, percentage });
 }
 
-// The choice of a patch size, which shows at once what each size trades: the map, tokens, operations and accuracy.
+// The choice of a patch size, which shows at once what each size trades: patches, tokens, operations and accuracy.
 
 const MOST_WITHOUT_SCROLLING = 5;
 
 /** Each row of the choice: its name, and its value for a size (an entry of Python's `describe_patch_size`). */
 const ROWS = [
-  [english("map"), ({ side }) => `${side}²`],
+  [english("patches"), ({ side }) => formatInteger(side ** 2)],
   [english("tokens"), ({ tokens }) => formatInteger(tokens)],
   // The columns are too narrow for a unit.
-  [english("operations, M"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
+  [english("mill. operations"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
 ];
-const RIGHT = english("right, %");
+const RIGHT = english("% correct");
 
 /** `set(model, value, isMeasured)` shows the sizes of a model in `host`, `isMeasured` whether their accuracies hold. */
 function createPatchSizes(host, onChange) {
@@ -249,7 +249,9 @@ function createPatchSizes(host, onChange) {
     const rows = sizes.some(({ accuracy }) => accuracy !== null) ? [...ROWS, [RIGHT, accuracyOf]] : ROWS;
     host.classList.toggle("scrolls", sizes.length > MOST_WITHOUT_SCROLLING);
     names.replaceChildren(
-      ...["px", ...rows.map(([name]) => translate(name))].map((textContent) => make("span", { textContent })),
+      ...[english("pixels"), ...rows.map(([name]) => translate(name))].map((textContent) =>
+        make("span", { textContent }),
+      ),
     );
     const options = sizes.map((each) => [each.size, String(each.size), rows.map(([, read]) => read(each))]);
     radios.set(options, value);

@@ -21,7 +21,7 @@ export function createCaption(element, onChange) {
   ].map(find);
   const against = find(".against");
   against.addEventListener("change", () => onChange({ against: JSON.parse(against.value) }));
-  const legends = [...element.querySelectorAll(".scale")].map(createLegend); // the first is that of the full screen
+  const legend = createLegend(find(".scale"));
 
   let isAnnounced = false; // whether the next frame is read out
   let status = ""; // of a map that is being computed, as it was read out
@@ -36,7 +36,7 @@ export function createCaption(element, onChange) {
     const isOld = Boolean(entry && !entry.value && drawing.map);
     find(".view").classList.toggle("old", isOld);
     if (isOld) setText(outdated, translate("Still shown: *{method}*", { method: translate(method.label) }));
-    for (const legend of legends) legend.update(drawing);
+    legend.update(drawing);
     setText(back, result.hasClassToken ? english("← class token") : english("← all tokens"));
     back.setAttribute(
       "aria-label",
@@ -97,7 +97,7 @@ export function createCaption(element, onChange) {
 
   function clear() {
     for (const node of [subject, value]) setText(node, "");
-    for (const legend of legends) legend.clear();
+    legend.clear();
     against.hidden = true;
     back.classList.add("invisible");
   }
@@ -134,8 +134,8 @@ function restText(method, map, result, view) {
   const numPrefix = numTokens - numPatches + dropped.length;
   if (!isShare || view.direction === "to" || !numPrefix) return "";
   const values = { rest: written(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
-  if (!hasClassToken) return ` · ${translate("registers: {rest}", values)}`;
-  return ` · ${numPrefix > 1 ? translate("class token and registers: {rest}", values) : translate("class token: {rest}", values)}`;
+  if (!hasClassToken) return ` · ${translate("on the registers: {rest}", values)}`;
+  return ` · ${numPrefix > 1 ? translate("on the class token and the registers: {rest}", values) : translate("on the class token itself: {rest}", values)}`;
 }
 
 /** The colour scale as it is painted in the picture, with the values at its ends. */
@@ -196,7 +196,7 @@ export function concentration(map) {
 const REST = {
   none: english("Strongest: {place}, {value}; nothing anywhere else"),
   few: english(
-    "Strongest: {place}, {value}; half of the others’ sum in 1 of {all} patches|Strongest: {place}, {value}; half of the others’ sum in {count} of {all} patches",
+    "Strongest: {place}, {value}; 1 of the other {others} patches has half of their sum|Strongest: {place}, {value}; {count} of the other {others} patches have half of their sum",
   ),
   spread: english("Strongest: {place}, {value}; the rest is spread over the whole picture"),
 };
@@ -210,7 +210,7 @@ export function placesText({ format }, map, result) {
   const words =
     strongest < 0
       ? translate("No patch speaks for the class")
-      : translate(REST[kind], { ...named(strongest), count, all });
+      : translate(REST[kind], { ...named(strongest), count, others: all - 1 });
   const sumOf = (sign) => map.reduce((sum, value) => sum + Math.max(0, sign * value), 0);
   if (!sumOf(-1) || sumOf(-1) <= SUBSTANTIAL * sumOf(1)) return words;
   const against = concentration(map.map((value) => -value)).strongest;

@@ -25,6 +25,7 @@ export function isStep(part, { features, tour, network }) {
 /** Choices outlive a result as long as they mean the same for the next one. */
 export function keepChoices(choices, before, after) {
   const sameNetwork = before.numBlocks === after.numBlocks && before.numHeads === after.numHeads;
+  if (before.pixelated !== after.pixelated) choices.dropping = false; // the other tab
   const sameGrid = before.rows === after.rows && before.columns === after.columns;
   if (!sameNetwork) Object.assign(choices, { block: after.numBlocks - 1, head: -1 });
   if (!sameGrid)

@@ -15,16 +15,11 @@ import { currentLanguage, english, translate } from "../shared/language.js";
 import { percent } from "./format.js";
 import { rankOf, recommendedMethods } from "./methods.js";
 
-/** Why a control has no effect on the maps of a method. */
-const REASONS = {
-  block: (method) => translate("{method} covers all blocks", { method }),
-  head: (method) => translate("{method} covers all heads", { method }),
-  direction: (method) => translate("{method} has no direction", { method }),
-};
+/** What the maps of a method are about, where it does not have the choice of a control. */
+const REASONS = { block: english("all blocks"), head: english("all heads"), direction: english("no direction") };
 
 /** Puts the reason why a control does not apply in its place; none if it applies. */
 function explain(host, reason) {
-  host.title = reason;
   host.classList.toggle("inapplicable", Boolean(reason));
   host.dataset.why = reason;
 }
@@ -68,7 +63,7 @@ export function createControls(element, methods, actions) {
     const wanted = `${shape.numHeads} ${currentLanguage()}`;
     if (wanted !== heads) offerHeads(shape.numHeads);
     heads = wanted;
-    const { uses, label } = methods[choices.method];
+    const { uses } = methods[choices.method];
     method.update(choices, result);
     direction.set(choices.direction);
     block.set(choices.block + 1, shape.numBlocks);
@@ -77,7 +72,7 @@ export function createControls(element, methods, actions) {
     opacity.enable(Boolean(result));
     for (const [use, each] of Object.entries({ block, head, direction })) {
       each.enable(Boolean(result) && uses.includes(use));
-      explain(hosts[use], uses.includes(use) ? "" : REASONS[use](translate(label)));
+      explain(hosts[use], uses.includes(use) ? "" : REASONS[use]);
     }
   }
 

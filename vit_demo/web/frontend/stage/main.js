@@ -51,7 +51,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   find(".enlarge").hidden = !document.fullscreenEnabled;
   find(".enlarge").addEventListener("click", () =>
-    document.fullscreenElement ? document.exitFullscreen() : find(".seen").requestFullscreen(),
+    document.fullscreenElement ? document.exitFullscreen() : find(".look").requestFullscreen(),
   );
   find(".back").addEventListener("click", () => {
     pin(stage, null);

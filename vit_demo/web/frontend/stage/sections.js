@@ -52,18 +52,22 @@ const VISITED = "vit_demo-visited"; // in the browser's storage
 /**
  * Greets a first visitor in `card` until the first deed: what one sees, what to do, and the way to the tour.
  *
- * What is below moves when the card goes, so it goes with the click of the deed, and while one draws it stays.
+ * What is below would move when the card goes: there, and while one draws, it stays, and only makes place for the words about
+ * the map and the model.
  */
 export function createWelcome(card, onTour) {
   card.hidden = readSetting(VISITED) !== null;
   if (card.hidden) return;
   const listen = documentEvents(card);
+  const seen = card.parentElement.querySelector(".seen");
 
   function deed({ target, type }) {
     const isDeed = target.closest(".inputs, .stage") && (type !== "keydown" || target.matches("canvas"));
     if (!isDeed || (card.contains(target) && !target.matches("button"))) return;
     storeSetting(VISITED, "yes");
-    card.hidden = !target.closest(".paper"); // which must not move between two strokes
+    const isAbove = card.getBoundingClientRect().bottom <= seen.getBoundingClientRect().top; // on a phone and a tablet
+    card.classList.toggle("done", isAbove);
+    card.hidden = target.closest(".sections, .tabs, .welcome") !== null || !(isAbove || target.closest(".paper"));
   }
 
   card.querySelector("button").addEventListener("click", onTour);

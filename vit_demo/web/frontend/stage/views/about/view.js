@@ -5,6 +5,7 @@ import { setText } from "../../../shared/dom.js";
 import { createTermList, createTooltip, setExplainedText } from "../../../shared/glossary/glossary.js";
 import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
+import { className } from "../../format.js";
 import { isFaint } from "../../heatmapColours.js";
 import { rankOf } from "../../methods.js";
 
@@ -15,7 +16,7 @@ export const html = `
   <section class="card about">
     <h2>What you are looking at</h2>
     <p class="sentence"></p>
-    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span><span class="pill rank"></span></p>
+    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span><a class="pill rank" target="_blank" rel="noopener" title="The place of this method among all, by deletion and insertion on 20 pictures for each of three networks of digits and photos; it was not measured on this picture."></a></p>
     <p class="hint mouse"></p>
     <p class="hint touch"></p>
     <div class="further">
@@ -30,10 +31,14 @@ export const html = `
     </div>
   </section>`;
 
+const isServed = import.meta.url.startsWith("http"); // not in a notebook, which has no other page
+
 export function create(card, { request }) {
   const find = (selector) => card.querySelector(selector);
   const tooltip = createTooltip(card);
   const docs = createMethodDocs(find(".method-docs"), request);
+  const intro = card.parentElement.querySelector(".welcome .what"); // in the card that a first visitor sees instead
+  let explained = ""; // the sentence without that of the patch under the pointer
 
   function show(result) {
     createTermList(find(".terms dl")); // in the language of now
@@ -42,7 +47,7 @@ export function create(card, { request }) {
     for (const name of [".dependence", ".cost", ".rank"]) setText(find(name), "");
   }
 
-  function draw({ result, method, view, map, choices, chosenMethod }) {
+  function draw({ result, method, view, map, choices, chosenMethod, pinnedView }) {
     const isFaintMap = map && isFaint(map, method.style(result));
     const faint = isFaintMap ? ` *${translate("Nothing stands out.")}* ${translate(method.faintReason)}` : "";
     setExplainedText(find(".sentence"), method.sentence(result, view) + faint, tooltip);
@@ -50,11 +55,27 @@ export function create(card, { request }) {
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
     setText(find(".rank"), rankOf(method));
+    if (isServed) find(".rank").href = `./faithfulness#${choices.method}`;
     for (const [way, words] of Object.entries(hints(choices, chosenMethod))) setText(find(`.hint.${way}`), words);
     docs.setMethod(choices.method);
+    setText(intro, introOf(result, method, view, choices));
+    const next = chosenMethod.sentence(result, pinnedView);
+    if (next !== explained) card.scrollTop = 0; // what was opened below it would hide it
+    explained = next;
   }
 
   return { show, draw, retry: docs.retry };
+}
+
+/** What the colours of the map are, for a first visitor. */
+function introOf(result, method, view, { hovered }) {
+  const isAttention = method.uses.includes("patch") && view.direction === "from";
+  if (isAttention && view.query === null)
+    return english("The stronger the colour of a patch, the more the network attends to it.");
+  if (isAttention && view.query === hovered)
+    return english("The stronger the colour of a patch, the more the patch under the pointer attends to it.");
+  if (!method.classSpecific) return method.sentence(result, view);
+  return translate("The colours show which patches are evidence for *{name}*.", { name: className(result, view) });
 }
 
 /** What pointing at a patch does now, for a mouse and for a finger. */

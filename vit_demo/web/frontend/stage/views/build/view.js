@@ -127,7 +127,7 @@ function share(words, value, total) {
 const CHOICES = [
   [
     "pool",
-    english("The head reads"),
+    english("The classifier reads"),
     [
       ["cls", english("the class token")],
       ["mean", english("the mean of the patches")],

@@ -139,6 +139,7 @@ export function pythonOf(saved) {
   if ("head" in fields) options.push(`head=${fields.head < 0 ? "None" : fields.head}`);
   if (fields.query !== undefined && fields.query !== null) options.push(`query=${place(fields.query)}`);
   if (fields.direction === "to") options.push('direction="to"');
+  const counted = ["block", "head", "query"].some((each) => (fields[each] ?? -1) !== -1) ? "  # counted from 0" : "";
   const without = dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "";
   const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
   const labels = words ? `, labels=${JSON.stringify(words)}` : "";
@@ -146,7 +147,7 @@ export function pythonOf(saved) {
 
 image = "${nameOfInput(saved)}"  # Download, "Input picture"
 ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit}${labels})
-${without}values = ex.heatmap(${options.join(", ")})
+${without}values = ex.heatmap(${options.join(", ")})${counted}
 ex.overlay(values, method="${name}").save("${name}.png")
 `;
 }

@@ -12,7 +12,7 @@ import { compare, mapFields } from "../../onDemand.js";
 export function faithfulnessText(name, { deletion, insertion }) {
   const [deletes, inserts] = [deletion, insertion].map(beatsAll);
   return [
-    translate(VERDICTS[Number(deletes)][Number(inserts)], { name }),
+    translate(VERDICTS[Number(deletes)][Number(inserts)], { name, orders: deletion.random.length }),
     [
       translate("Deletion, its strongest patches removed first:"),
       comparison(deletion, translate("lower is better")),
@@ -32,7 +32,7 @@ const VERDICTS = [
   ],
   [
     english("*In part*: *{name}* needs its strongest patches, but they do not clearly restore it on their own."),
-    english("*Yes, better than every random order*: its strongest patches matter to *{name}*."),
+    english("*Yes, better than all {orders} random orders*: its strongest patches matter to *{name}*."),
   ],
 ];
 
@@ -220,16 +220,15 @@ export function createMethodTable(panel, methods, curves) {
 function row({ label, classSpecific }, { deletion, insertion }) {
   const name = make("th", { scope: "row", textContent: label });
   if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
-  const cells = [deletion, insertion].map((side) =>
-    cell(side.area, beatsAll(side) ? "" : english("not clearly better than random")),
-  );
+  const cells = [deletion, insertion].map((side) => cell(side.area, beatsAll(side) ? "" : english("no clear gain")));
   return make("tr", {}, name, ...cells);
 }
 
 function cell(area, remark) {
   const node = make("td", { textContent: formatArea(area) });
   node.dataset.area = area;
-  if (remark) node.append(make("small", { textContent: ` ${remark}` }));
+  if (remark)
+    node.append(make("small", { textContent: ` ${remark}`, title: english("not clearly better than random") }));
   return node;
 }
 

@@ -43,6 +43,7 @@ export function headFigure({ result, facts, block, tour, paint, choose }) {
   const [first] = keyed;
   return [
     headControls(facts, tour, choose),
+    hint(subjectOf(result, tour)),
     table,
     query
       ? named(translate("score of the first"), writtenScore(query, keys.subarray(0, width), scores[first], width))
@@ -173,7 +174,7 @@ export function depthFigure({ facts, shared, revealed }) {
     const probability = formatProbability(value, facts.scores);
     return barRow(name, label, barOf(value, facts.scores), probability, label === facts.prediction);
   });
-  const list = veil(make("ol", { className: "rows" }, ...rows), revealed);
+  const list = covered(make("ol", { className: "rows" }, ...rows), revealed);
   const words = facts.hasClasses
     ? english("The classifier head was trained on the last block only, so take earlier predictions as a tendency.")
     : english("Cosine similarity of the output after each block to the final output.");
@@ -198,7 +199,7 @@ export function classesFigure({ facts, shared, revealed, paint }) {
     softmax: `${terms[0]} / (${terms.join(" + ")}${more})`,
     sigmoid: `1 / (1 + e^${bracketed(-logits[0])})`,
   };
-  const list = veil(make("ol", { className: "rows logits" }, ...rows), revealed);
+  const list = covered(make("ol", { className: "rows logits" }, ...rows), revealed);
   if (scores === "none") return [...vectors, list];
   const written = `${formula[scores]} ${relation(words(logits[0]))}`;
   return [
@@ -207,6 +208,16 @@ export function classesFigure({ facts, shared, revealed, paint }) {
     veil(arithmetic(written), revealed),
     hint(english("On the left the logit of each class, on the right its probability.")),
   ];
+}
+
+/** A veiled list, and over it why it is. */
+function covered(list, revealed) {
+  const cover = make(
+    "p",
+    { className: "cover", hidden: revealed },
+    english("Hidden until you answer the question below"),
+  );
+  return make("div", { className: "covered" }, veil(list, revealed), cover);
 }
 
 /** Hides an answer until the question is answered; its place stays. */

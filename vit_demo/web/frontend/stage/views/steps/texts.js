@@ -99,9 +99,12 @@ const STEPS = [
   },
   {
     title: "Attention: what a token attends to",
-    sentences: () => [
-      "Each token makes a *query* (what it looks for), a *key* (what it offers) and a *value* (what it hands over), {headWidth} numbers each in every head.",
+    sentences: (f) => [
+      "Each token makes a *query* (what it looks for), a *key* (what it offers) and a *value* (what it hands over), {headWidth} numbers each.",
       "The better another token's key matches its query, the more a token attends to it: this is *attention*, and its shares add up to 100 %.",
+      f.heads === 1
+        ? "Each block of this network does this once: it has one *head*."
+        : "Each block does this {heads} times side by side, each time with weights of its own: these are its *heads*.",
     ],
     before: (f) => [shape(f.heads, f.tokens, f.headWidth), "queries, and as many keys and values"],
     after: (f) => [shape(f.heads, f.tokens, f.tokens), "attention of each token to every token"],

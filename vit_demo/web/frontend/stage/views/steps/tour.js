@@ -47,7 +47,7 @@ export function settleTour(tour, result, shared) {
     head: inRange(tour.head, numHeads) ? tour.head : 0,
     filter: inRange(tour.filter, shared.filters?.length ?? 0) ? tour.filter : null,
     fromClassToken: Boolean(tour.fromClassToken) && hasClassToken,
-    answer: Boolean(tour.answer), // whether the map is that of the answer
+    answer: tour.answer ?? null, // whether the map is that of the answer; null until a token or head is chosen
   };
 }
 

@@ -2,8 +2,10 @@
 
 import { isNew, make, makeButton, setText } from "../../../shared/dom.js";
 import { currentLanguage, english, translate, translateName } from "../../../shared/language.js";
+import { pageState } from "../../../shared/pageState.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { formatShare, placeOf } from "../../format.js";
+import { FIRST_SECTION } from "../../sections.js";
 import { classesFigure, depthFigure, headFigure, headsFigure, mlpFigure } from "./blockFigures.js";
 import { createPainter, createPicture, short } from "./painting.js";
 import { productFigure, rowFigure, sequenceFigure } from "./patchFigures.js";
@@ -31,6 +33,11 @@ export const html = `
         <p class="hint signs"><i></i>above zero<i></i>below zero; the stronger, the further from it</p>
         <div class="quiz"></div>
       </div>
+    </div>
+    <div class="onwards" hidden>
+      <b>What next?</b>
+      <button type="button" class="quiet draw">Draw your own</button>
+      <a class="quiet" href="./lessons" target="_blank" rel="noopener">Lessons</a>
     </div>
     <div class="shapes"></div>
     <div class="code"></div>
@@ -79,7 +86,7 @@ export function create(card, { request, change, stepCode }) {
 
   function go(step) {
     if (!tour || step < 0 || step >= NUM_STEPS) return;
-    choose({ step });
+    choose({ step, answer: null });
     if (card.getBoundingClientRect().top < 0) card.scrollIntoView({ block: "start" });
   }
 
@@ -149,6 +156,7 @@ export function create(card, { request, change, stepCode }) {
     });
     card.querySelector(".art-blocks").textContent = `×\u00a0${facts.blocks}`;
     find(".previous").disabled = step === 0;
+    find(".onwards").hidden = step < NUM_STEPS - 1;
     setText(find(".next"), step === NUM_STEPS - 1 ? english("Start again") : english("Next"));
     writeShapes(find(".shapes"), [before, after]);
     const code = find(".code");
@@ -177,6 +185,9 @@ export function create(card, { request, change, stepCode }) {
         translate("Similarity of positions to *{place}*, from 0 (weakest colour) to 1 (strongest).", {
           place: placeOf(result, hovered ?? patch),
         });
+    } else if (step === 3 && !revealed && tour.answer === null && question) {
+      const asked = english("The question below asks about the marked patches.");
+      view.caption = (hovered) => (hovered === null ? asked : place(hovered));
     } else if (step === 3 && revealed && tour.answer && question?.map) {
       view.chosen = null;
       view.mapOf = () => question.map;
@@ -211,6 +222,11 @@ export function create(card, { request, change, stepCode }) {
     if (!result) setText(find(".title"), english("Draw a digit or choose a photo to start."));
   }
 
+  find(".draw").addEventListener("click", () => {
+    pageState.chooseTask("digits");
+    change({ section: FIRST_SECTION });
+    scrollTo(0, 0);
+  });
   find(".previous").addEventListener("click", () => go(tour?.step - 1));
   find(".next").addEventListener("click", () => go((tour?.step + 1) % NUM_STEPS));
   document.addEventListener("keydown", (event) => {
