@@ -146,15 +146,23 @@ test("the map of a result that is not shown yet is requested once", async () => 
 
 function droppingOf(request) {
   const shown = [];
+  let chosen = null;
   const dropping = createDropping(request, {
+    chosen: () => chosen,
     prepare: async () => {},
     show: (result) => shown.push(result),
-    onChange: () => {},
+    onChange({ dropped }) {
+      chosen = dropped;
+    },
     open: async (payload) => payload,
   });
-  const whole = { numPatches: 4, source: { digit: "a digit" } };
+  const whole = { numPatches: 4, source: { digit: "a digit" }, dropped: [] };
   dropping.start(whole);
-  return { dropping, shown, whole };
+  function restore(patches) {
+    chosen = patches;
+    dropping.follow();
+  }
+  return { dropping, shown, whole, restore };
 }
 
 test("of two results without patches that arrive out of order, the latest is shown", async () => {
@@ -190,12 +198,35 @@ test("after a failure the patches are those of the shown result again", async ()
   const { held, request } = heldRequests();
   const { dropping } = droppingOf(request);
   dropping.toggle(2);
-  held[0].reply({ result: "without one" });
+  held[0].reply({ result: { dropped: [2] } });
   await settle();
   dropping.toggle(3);
   held[1].reply({ error: "No." });
   await settle();
+  dropping.follow();
+  assert.equal(held.length, 2);
   assert.deepEqual([[...dropping.dropped()], dropping.error()], [[2], "No."]);
+});
+
+test("patches of a link or the history are dropped once, and those under a brush when it is lifted", async () => {
+  const { held, request } = heldRequests();
+  const { dropping, shown, whole, restore } = droppingOf(request);
+  restore([1, 2]);
+  restore([1, 2]);
+  held[0].reply({ result: { dropped: [1, 2] } });
+  await settle();
+  for (const patch of [0, 2]) {
+    dropping.brush(patch, patch === 0);
+    dropping.follow(); // as each frame does
+  }
+  assert.equal(held.length, 1);
+  dropping.commit();
+  assert.deepEqual(held[1].fields.source.dropped, [0, 1]);
+  restore(null);
+  await settle();
+  held[1].reply({ result: "late" });
+  await settle();
+  assert.deepEqual([shown.length, shown[1]], [2, whole]);
 });
 
 test("at least one patch stays", () => {

@@ -3,10 +3,18 @@
 import { setConstants } from "../shared/constants.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
-import { clickedPatch, newResult, pageState, REPLACE, shownResult } from "../shared/pageState.js";
+import {
+  clickedPatch,
+  isAwaited,
+  newResult,
+  pageState,
+  REPLACE,
+  resultStatus,
+  shownResult,
+} from "../shared/pageState.js";
 import { createReplyCache, createRequestIds, sendRequest } from "../shared/requests.js";
 import { createCaption, setHeadline } from "./caption.js";
-import { keepChoices, validChoices } from "./choices.js";
+import { changesWith, FIRST_GUESS } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
 import { describeMethods } from "./methods.js";
@@ -16,14 +24,16 @@ import { openResult } from "./result.js";
 import { createSections, createStatus, createWelcome, FIRST_SECTION } from "./sections.js";
 import {
   change,
+  choicesOf,
   clickPatch,
   createState,
+  pageView,
   patchActions,
   pickClass,
   pickHead,
   pin,
-  publishInput,
-  publishView,
+  point,
+  redraw,
   render,
   retry,
 } from "./stage.js";
@@ -35,18 +45,25 @@ export async function mount({ element, props, server, watch, ...given }) {
   const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}/view.js`)));
   await languageReady; // so that nothing is shown in English first
   const stage = createState(element, describeMethods(registered));
-  const request = (fields, options) => sendRequest(server, fields, options);
+  const request = createRequest(stage, element, server);
   stage.parts = createParts(stage, request, viewModules, { ...data, upload: server.upload });
-  const { find, host, choices, methods, parts } = stage;
+  const { find, host, methods, parts } = stage;
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
-  stage.picture.addEventListener("pointerenter", () => change(stage, {})); // loads the trace before the pointer reaches a patch
+  stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   clickedPatch.subscribe(element, (patch) => clickPatch(stage, patch));
-  find(".drop").addEventListener("click", () => change(stage, { dropping: !choices.dropping, pinned: null }));
-  find(".smooth").addEventListener("click", () => change(stage, { smooth: !choices.smooth }));
-  find(".follow").addEventListener("click", () => change(stage, { follows: !choices.follows, pinned: null }));
+  for (const [button, name] of [
+    [".drop", "dropping"],
+    [".follow", "follows"],
+  ]) {
+    find(button).addEventListener("click", () => {
+      point(stage, { [name]: !stage.pointing[name] });
+      change(stage, { pinned: null });
+    });
+  }
+  find(".smooth").addEventListener("click", () => change(stage, { smooth: !pageView().smooth }));
   find(".restore").addEventListener("click", () => {
-    change(stage, { dropping: false });
+    point(stage, { dropping: false });
     parts.dropping.restoreAll();
   });
   find(".enlarge").hidden = !document.fullscreenEnabled;
@@ -57,8 +74,8 @@ export async function mount({ element, props, server, watch, ...given }) {
     pin(stage, null);
     stage.canvas.focus({ preventScroll: true });
   });
-  new ResizeObserver(() => change(stage, {})).observe(stage.picture);
-  const themes = new MutationObserver(() => (element.isConnected ? change(stage, {}) : themes.disconnect()));
+  new ResizeObserver(() => redraw(stage)).observe(stage.picture);
+  const themes = new MutationObserver(() => (element.isConnected ? redraw(stage) : themes.disconnect()));
   themes.observe(document.body, { attributeFilter: ["class"] }); // of which Gradio's dark theme is one
 
   languageChange.subscribe(element, () => {
@@ -67,10 +84,11 @@ export async function mount({ element, props, server, watch, ...given }) {
     render(stage);
   });
   createStatus(element, host);
+  // Until a new result is there the old one stays as it is; a visitor may look around in it.
+  pageState.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
-  function show({ payload, view = null, restored = false, ...calls }) {
-    const latest = payload ?? stage.latestPayload ?? props.value;
-    return showNext(stage, { payload: latest, view, restored, ...calls }, opened.start());
+  function show({ payload, ...message }) {
+    return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, opened.start());
   }
   newResult.subscribe(element, show);
   watch("value", () => show({ payload: props.value }));
@@ -78,10 +96,31 @@ export async function mount({ element, props, server, watch, ...given }) {
 
   // For tests: the state, and any map by name.
   host.__stage = {
-    choices,
+    get choices() {
+      return choicesOf(stage);
+    },
     current: () => stage.result,
-    map: (view) => methods[view.method ?? choices.method].map(stage.result, { ...choices, query: null, ...view }),
+    map(part) {
+      const view = { ...choicesOf(stage), query: null, ...part };
+      return methods[view.method].map(stage.result, view);
+    },
     scene: () => stage.scene,
+  };
+}
+
+/** Requests for a result wait while another one is awaited, whose choices they may hold; once it is there, none is sent. */
+function createRequest(stage, element, server) {
+  const waiting = [];
+  resultStatus.subscribe(element, () => {
+    if (isAwaited()) return;
+    for (const send of waiting.splice(0)) send();
+    redraw(stage);
+  });
+  return async (fields, options) => {
+    const { result } = stage;
+    const waits = isAwaited() && fields.source && fields.source !== stage.next?.source;
+    if (waits) await new Promise((resolve) => waiting.push(resolve));
+    return stage.result === result ? sendRequest(server, fields, options) : null;
   };
 }
 
@@ -89,6 +128,7 @@ function createParts(stage, request, viewModules, data) {
   const { find, host, methods } = stage;
   const onChange = (part) => change(stage, part);
   const dropping = createDropping(request, {
+    chosen: () => (isAwaited() ? stage.result.dropped : choicesOf(stage).dropped),
     prepare: (result) => prepare(stage, result),
     show: (result) => showResult(stage, result),
     onChange,
@@ -117,7 +157,7 @@ function createParts(stage, request, viewModules, data) {
   const sections = createSections(find(".sections"), cards, (section) => onChange({ section }));
   if (sections.isOffered("steps")) createWelcome(find(".welcome"), () => onChange({ section: "steps" }));
   return {
-    replies: createReplyCache(request, () => onChange({})),
+    replies: createReplyCache(request, () => redraw(stage)),
     dropping,
     controls,
     caption: createCaption(find(".look"), onChange),
@@ -136,15 +176,12 @@ function createViews(host, viewModules, context) {
   });
 }
 
-/** Shows a payload, which may be the one that is open, with the view of the page's state, if it has any for it. */
-async function showNext(stage, { payload, view, restored, isNewest = () => true, onShown = () => {} }, isLatest) {
-  const { choices, parts } = stage;
+/** Shows a payload, which may be the one that is open. */
+async function showNext(stage, { payload, restored, isNewest = () => true, onShown = () => {} }, isLatest) {
+  const { parts } = stage;
   const isCurrent = () => isLatest() && isNewest();
   stage.latestPayload = payload;
-  // That of now: the visitor may have chosen something while the result was opened.
-  const takeView = () => view && Object.assign(choices, pageState.get().view);
   if (!payload || payload.empty) {
-    takeView();
     showEmpty(stage, payload?.message);
     return onShown();
   }
@@ -152,14 +189,13 @@ async function showNext(stage, { payload, view, restored, isNewest = () => true,
     // The old result stays until the new one is complete, so that nothing flickers.
     const isOpen = payload === stage.openedPayload;
     const next = isOpen ? stage.result : await openResult(payload);
-    if (!isOpen) await prepare(stage, next);
+    const changes = () => (restored || stage.latest === FIRST_GUESS ? {} : changesWith(pageView(), stage.latest, next));
+    if (!isOpen) await prepare(stage, next, changes());
     if (!isCurrent()) return;
-    takeView();
     stage.openedPayload = payload;
     if (!isOpen) parts.dropping.start(next);
-    showResult(stage, next, restored ? null : stage.shape);
-    if (view) publishView(choices, REPLACE);
-    if (view) parts.dropping.restore(choices.dropped);
+    if (pageState.get()) pageState.changeView(changes(), REPLACE);
+    showResult(stage, next);
   } catch (error) {
     console.error(error);
     if (isCurrent()) showEmpty(stage, english("This result could not be shown."));
@@ -168,36 +204,31 @@ async function showNext(stage, { payload, view, restored, isNewest = () => true,
 }
 
 /** Waits for the first reply about the map of a new result, so that most maps are there with their picture. */
-async function prepare({ result, shape, choices, methods, parts }, next) {
-  const isServed = !methods[choices.method].map;
-  const sameNetwork = result && next.numBlocks === shape.numBlocks && next.numHeads === shape.numHeads;
-  if (!isServed || !sameNetwork || !next.predictions.length) return;
-  const fields = mapFields(methods, next, { ...choices, pinned: null });
-  await servedMap(parts.replies, next, fields, "next map").firstReply;
+async function prepare(stage, next, changes = {}) {
+  const { result, methods, parts } = stage;
+  const choices = choicesOf(stage, { ...pageView(), ...changes, pinned: null }, next);
+  stage.next = next;
+  if (!result || methods[choices.method].map) return;
+  await servedMap(parts.replies, next, mapFields(methods, next, choices), "next map").firstReply;
 }
 
-/** `before` is the shape that the choices were made for; null where they came with the result. */
-function showResult(stage, next, before = stage.shape) {
-  const { find, host, choices, methods, parts } = stage;
-  if (before) keepChoices(choices, before, next);
-  validChoices(choices, methods, parts.sections, next);
-  stage.result = stage.shape = next;
+function showResult(stage, next) {
+  const { find, host, parts } = stage;
+  stage.result = stage.latest = next;
   setText(find(".message"), "");
   setHeadline(find(".headline"), next);
   host.classList.remove("waiting");
   for (const each of parts.views) each.show?.(next, parts.dropping.whole());
   render(stage);
-  publishInput(stage);
   Object.assign(host.dataset, { run: next.run, top1: next.predictions[0]?.name ?? "", ready: "true" });
   shownResult.publish(next);
 }
 
 function showEmpty(stage, message) {
-  const { find, host, choices, parts } = stage;
+  const { find, host, parts } = stage;
   stage.result = stage.scene = stage.openedPayload = null;
   parts.dropping.cancel();
   parts.replies.release("map");
-  if (!parts.sections.isOffered(choices.section)) choices.section = FIRST_SECTION;
   setText(find(".message"), message || english("Draw a digit or choose a photo."));
   setHeadline(find(".headline"), null);
   setProgress(find(".view .progress"), false);
@@ -205,7 +236,6 @@ function showEmpty(stage, message) {
   host.classList.add("waiting");
   parts.caption.clear();
   for (const each of parts.views) each.show?.(null);
-  publishInput(stage);
   Object.assign(host.dataset, { run: "", top1: "", ready: "empty" });
   render(stage);
 }
