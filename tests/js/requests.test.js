@@ -162,14 +162,18 @@ function droppingOf(request) {
     chosen = patches;
     dropping.follow();
   }
-  return { dropping, shown, whole, restore };
+  function click(patch) {
+    dropping.brush(patch);
+    dropping.lift();
+  }
+  return { dropping, shown, whole, restore, click };
 }
 
 test("of two results without patches that arrive out of order, the latest is shown", async () => {
   const { held, request } = heldRequests();
-  const { dropping, shown } = droppingOf(request);
-  dropping.toggle(3);
-  dropping.toggle(1);
+  const { click, shown } = droppingOf(request);
+  click(3);
+  click(1);
   assert.deepEqual(
     held.map(({ fields }) => fields.source.dropped),
     [[3], [1, 3]],
@@ -184,8 +188,8 @@ test("of two results without patches that arrive out of order, the latest is sho
 test("a reply about dropped patches is not shown once the picture is gone, or they are restored", async () => {
   for (const leave of ["cancel", "restoreAll"]) {
     const { held, request } = heldRequests();
-    const { dropping, shown, whole } = droppingOf(request);
-    dropping.toggle(3);
+    const { dropping, click, shown, whole } = droppingOf(request);
+    click(3);
     dropping[leave]();
     await settle();
     held[0].reply({ result: "without one" });
@@ -196,11 +200,11 @@ test("a reply about dropped patches is not shown once the picture is gone, or th
 
 test("after a failure the patches are those of the shown result again", async () => {
   const { held, request } = heldRequests();
-  const { dropping } = droppingOf(request);
-  dropping.toggle(2);
+  const { dropping, click } = droppingOf(request);
+  click(2);
   held[0].reply({ result: { dropped: [2] } });
   await settle();
-  dropping.toggle(3);
+  click(3);
   held[1].reply({ error: "No." });
   await settle();
   dropping.follow();
@@ -215,13 +219,14 @@ test("patches of a link or the history are dropped once, and those under a brush
   restore([1, 2]);
   held[0].reply({ result: { dropped: [1, 2] } });
   await settle();
-  for (const patch of [0, 2]) {
-    dropping.brush(patch, patch === 0);
+  // A brush that begins at a dropped patch restores what is under it.
+  for (const patch of [2, 0]) {
+    dropping.brush(patch);
     dropping.follow(); // as each frame does
   }
   assert.equal(held.length, 1);
-  dropping.commit();
-  assert.deepEqual(held[1].fields.source.dropped, [0, 1]);
+  dropping.lift();
+  assert.deepEqual(held[1].fields.source.dropped, [1]);
   restore(null);
   await settle();
   held[1].reply({ result: "late" });
@@ -231,8 +236,8 @@ test("patches of a link or the history are dropped once, and those under a brush
 
 test("at least one patch stays", () => {
   const { held, request } = heldRequests();
-  const { dropping } = droppingOf(request);
-  for (const patch of [0, 1, 2, 3]) dropping.toggle(patch);
+  const { dropping, click } = droppingOf(request);
+  for (const patch of [0, 1, 2, 3]) click(patch);
   assert.deepEqual([...dropping.dropped()], [0, 1, 2]);
   assert.equal(dropping.error(), "At least one patch must stay.");
   assert.equal(held.length, 3);

@@ -64,11 +64,11 @@ export function createChannel(/** @type {any} */ latest = null) {
 }
 
 export function createPageState() {
-  const { publish, latest, subscribe } = createChannel(); // null until the page is opened
+  const { publish, latest, subscribe } = createChannel(); // null until the page is opened; a stage without inputs has a view alone
   const get = /** @type {() => State} */ (latest);
 
-  /** Opens the page with a state; what there is of one stays, as for a component that is mounted again. */
-  const open = (/** @type {any} */ first) => publish({ ...first, ...get() }, RESTORE);
+  /** Opens the page with a state; a component that is mounted again gets the one that there is. */
+  const open = (/** @type {any} */ first) => publish(get()?.task ? get() : first, RESTORE);
 
   /** Opens a tab, with the parts that change. A class and patches belong to the picture of their tab. */
   function chooseTask(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part = {}) {

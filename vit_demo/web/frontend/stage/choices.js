@@ -27,6 +27,7 @@ export function isStep(part, { features, tour, network }) {
 
 /** What changes in a view with the next result: choices outlive a result as long as they mean the same for the next one. */
 export function changesWith(view, before, after) {
+  if (before === FIRST_GUESS) return {};
   const sameNetwork = before.numBlocks === after.numBlocks && before.numHeads === after.numHeads;
   const sameGrid = before.rows === after.rows && before.columns === after.columns;
   const named = (result, label) => result.predictions.find(({ index }) => index === label)?.label;

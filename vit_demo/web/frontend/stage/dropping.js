@@ -19,7 +19,7 @@ export function createDropping(request, { chosen, prepare, show, onChange, open 
   let whole = /** @type {any} */ (null); // the result with all its patches
   let shown = /** @type {any} */ (null);
   let wanted = []; // the patches without which a result is shown or under way
-  let isBrushing = false;
+  let isErasing = /** @type {boolean | null} */ (null); // whether the brush drops patches; null while it is lifted
   let error = "";
 
   const listed = () => chosen() ?? whole.dropped;
@@ -32,7 +32,7 @@ export function createDropping(request, { chosen, prepare, show, onChange, open 
     requests.start();
     whole = shown = result;
     wanted = result.dropped;
-    isBrushing = false;
+    isErasing = null;
     error = "";
   }
 
@@ -42,10 +42,11 @@ export function createDropping(request, { chosen, prepare, show, onChange, open 
   /** Shows the result without the patches that are chosen now, whoever chose them: a click, a link or the history. */
   async function follow() {
     const patches = listed();
-    if (isBrushing || isSame(patches, wanted)) return;
+    if (isErasing !== null || isSame(patches, wanted)) return;
     const isCurrent = requests.start();
     wanted = patches;
-    const next = isSame(patches, whole.dropped) ? whole : await resultWithout(patches, isCurrent);
+    const known = [whole, shown].find((each) => isSame(each.dropped, patches));
+    const next = known ?? (await resultWithout(patches, isCurrent));
     if (next && isCurrent()) await prepare(next);
     if (!next || !isCurrent()) return;
     shown = next;
@@ -70,35 +71,28 @@ export function createDropping(request, { chosen, prepare, show, onChange, open 
     follow();
   }
 
-  /** Drops or restores a patch under a brush; the model runs when the brush is lifted (`commit`). */
-  function brush(patch, isDropped) {
-    isBrushing = true;
+  /** Drops patches under a brush, or restores them if it begins at a dropped one; `lift()` it, and the model runs. */
+  function brush(patch) {
     const patches = dropped();
-    if (isDropped) patches.add(patch);
+    isErasing ??= !patches.has(patch);
+    if (isErasing) patches.add(patch);
     else patches.delete(patch);
     const isLast = patches.size === whole.numPatches;
     error = isLast ? english("At least one patch must stay.") : "";
     choose(isLast ? listed() : [...patches].sort((a, b) => a - b));
   }
 
-  function commit() {
-    isBrushing = false;
+  function lift() {
+    isErasing = null;
     follow();
-  }
-
-  /** Drops a patch, or restores it. */
-  function toggle(patch) {
-    brush(patch, !dropped().has(patch));
-    commit();
   }
 
   return {
     start,
     follow,
     cancel,
-    toggle,
     brush,
-    commit,
+    lift,
     restoreAll,
     dropped,
     whole: () => whole,

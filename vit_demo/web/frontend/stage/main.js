@@ -3,6 +3,7 @@
 import { setConstants } from "../shared/constants.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
+import { FIRST_VIEW } from "../shared/link.js";
 import {
   clickedPatch,
   isAwaited,
@@ -12,9 +13,9 @@ import {
   resultStatus,
   shownResult,
 } from "../shared/pageState.js";
-import { createReplyCache, createRequestIds, sendRequest } from "../shared/requests.js";
+import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { createCaption, setHeadline } from "./caption.js";
-import { changesWith, FIRST_GUESS } from "./choices.js";
+import { changesWith } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
 import { describeMethods } from "./methods.js";
@@ -27,12 +28,10 @@ import {
   choicesOf,
   clickPatch,
   createState,
-  pageView,
   patchActions,
   pickClass,
   pickHead,
   pin,
-  point,
   redraw,
   render,
   retry,
@@ -44,26 +43,29 @@ export async function mount({ element, props, server, watch, ...given }) {
   setConstants(constants);
   const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}/view.js`)));
   await languageReady; // so that nothing is shown in English first
+  if (!pageState.get()) pageState.open({ view: FIRST_VIEW }); // without inputs, as in a notebook
   const stage = createState(element, describeMethods(registered));
-  const request = createRequest(stage, element, server);
+
+  /** The result on the stage is not asked about while the next one is awaited, whose choices these may be. */
+  async function request(fields, options) {
+    const { result } = stage;
+    const isOfIt = result && (fields.source === result.source || fields.kind === "result");
+    while (isOfIt && isAwaited()) await pause(SETTLE);
+    return result === stage.result ? sendRequest(server, fields, options) : null;
+  }
+
   stage.parts = createParts(stage, request, viewModules, { ...data, upload: server.upload });
   const { find, host, methods, parts } = stage;
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
   stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   clickedPatch.subscribe(element, (patch) => clickPatch(stage, patch));
-  for (const [button, name] of [
-    [".drop", "dropping"],
-    [".follow", "follows"],
-  ]) {
-    find(button).addEventListener("click", () => {
-      point(stage, { [name]: !stage.pointing[name] });
-      change(stage, { pinned: null });
-    });
-  }
-  find(".smooth").addEventListener("click", () => change(stage, { smooth: !pageView().smooth }));
+  const toggle = (name, part) => change(stage, { [name]: !choicesOf(stage)[name], ...part });
+  find(".drop").addEventListener("click", () => toggle("dropping", { pinned: null }));
+  find(".smooth").addEventListener("click", () => toggle("smooth"));
+  find(".follow").addEventListener("click", () => toggle("follows", { pinned: null }));
   find(".restore").addEventListener("click", () => {
-    point(stage, { dropping: false });
+    change(stage, { dropping: false });
     parts.dropping.restoreAll();
   });
   find(".enlarge").hidden = !document.fullscreenEnabled;
@@ -85,7 +87,7 @@ export async function mount({ element, props, server, watch, ...given }) {
   });
   createStatus(element, host);
   // Until a new result is there the old one stays as it is; a visitor may look around in it.
-  pageState.subscribe(element, () => isAwaited() || redraw(stage));
+  for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
   function show({ payload, ...message }) {
     return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, opened.start());
@@ -105,22 +107,6 @@ export async function mount({ element, props, server, watch, ...given }) {
       return methods[view.method].map(stage.result, view);
     },
     scene: () => stage.scene,
-  };
-}
-
-/** Requests for a result wait while another one is awaited, whose choices they may hold; once it is there, none is sent. */
-function createRequest(stage, element, server) {
-  const waiting = [];
-  resultStatus.subscribe(element, () => {
-    if (isAwaited()) return;
-    for (const send of waiting.splice(0)) send();
-    redraw(stage);
-  });
-  return async (fields, options) => {
-    const { result } = stage;
-    const waits = isAwaited() && fields.source && fields.source !== stage.next?.source;
-    if (waits) await new Promise((resolve) => waiting.push(resolve));
-    return stage.result === result ? sendRequest(server, fields, options) : null;
   };
 }
 
@@ -189,31 +175,33 @@ async function showNext(stage, { payload, restored, isNewest = () => true, onSho
     // The old result stays until the new one is complete, so that nothing flickers.
     const isOpen = payload === stage.openedPayload;
     const next = isOpen ? stage.result : await openResult(payload);
-    const changes = () => (restored || stage.latest === FIRST_GUESS ? {} : changesWith(pageView(), stage.latest, next));
-    if (!isOpen) await prepare(stage, next, changes());
     if (!isCurrent()) return;
+    if (!restored) pageState.changeView(changesWith(pageState.get().view, stage.latest, next), REPLACE);
+    if (!isOpen) await prepare(stage, next);
+    if (!isCurrent()) return;
+    onShown();
     stage.openedPayload = payload;
     if (!isOpen) parts.dropping.start(next);
-    if (pageState.get()) pageState.changeView(changes(), REPLACE);
     showResult(stage, next);
   } catch (error) {
     console.error(error);
-    if (isCurrent()) showEmpty(stage, english("This result could not be shown."));
+    if (!isCurrent()) return;
+    showEmpty(stage, english("This result could not be shown."));
+    onShown();
   }
-  if (isCurrent()) onShown();
 }
 
 /** Waits for the first reply about the map of a new result, so that most maps are there with their picture. */
-async function prepare(stage, next, changes = {}) {
+async function prepare(stage, next) {
   const { result, methods, parts } = stage;
-  const choices = choicesOf(stage, { ...pageView(), ...changes, pinned: null }, next);
-  stage.next = next;
+  const choices = { ...choicesOf(stage, next), pinned: null };
   if (!result || methods[choices.method].map) return;
   await servedMap(parts.replies, next, mapFields(methods, next, choices), "next map").firstReply;
 }
 
 function showResult(stage, next) {
-  const { find, host, parts } = stage;
+  const { find, host, latest, parts } = stage;
+  if (next.rows !== latest.rows || next.columns !== latest.columns) stage.pointing.hovered = null;
   stage.result = stage.latest = next;
   setText(find(".message"), "");
   setHeadline(find(".headline"), next);
@@ -236,6 +224,6 @@ function showEmpty(stage, message) {
   host.classList.add("waiting");
   parts.caption.clear();
   for (const each of parts.views) each.show?.(null);
-  Object.assign(host.dataset, { run: "", top1: "", ready: "empty" });
   render(stage);
+  Object.assign(host.dataset, { run: "", top1: "", ready: "empty" });
 }

@@ -1,9 +1,8 @@
 // What a stage keeps, what a visitor does to it, and the frame that follows from that and the view of the page's state.
 
-import { setProgress, setText } from "../shared/dom.js";
+import { isNew, setProgress, setText } from "../shared/dom.js";
 import { middlePatch, neighbour } from "../shared/geometry.js";
 import { english, translate } from "../shared/language.js";
-import { FIRST_VIEW } from "../shared/link.js";
 import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
 import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
@@ -26,46 +25,33 @@ export function createState(element, methods) {
     latestPayload: null,
     openedPayload: null, // that of the result with all its patches
     latest: FIRST_GUESS, // the last result, even where there is none now
-    next: null, // a result that is about to be shown
     scene: null, // what the picture shows: {result, method, view, map}
-    published: null, // what the inputs know: {result, pinned}
     frame: 0, // the next one, if it is scheduled
-    isErasing: true, // whether the brush drops patches or restores them
     parts: null, // {replies, dropping, controls, caption, views, sections}
   };
 }
 
-/** The view of the page's state. */
-export const pageView = () => pageState.get()?.view ?? FIRST_VIEW;
-
-/** What is drawn of a result: the page's view and what the pointer does, as far as the result has it. */
-export const choicesOf = ({ latest, methods, pointing, parts }, view = pageView(), result = latest) =>
-  validFor(result, { ...view, ...pointing }, methods, parts.sections);
+/** What is drawn of a result: the page's view and what no link holds, as far as the result has it. */
+export const choicesOf = ({ latest, methods, pointing, parts }, result = latest) =>
+  validFor(result, { ...pageState.get().view, ...pointing }, methods, parts.sections);
 
 /** Draws with the next frame, however many changes come before it. */
 export function redraw(stage) {
   if (!stage.frame) stage.frame = requestAnimationFrame(() => render(stage));
 }
 
-/** Changes a part of the page's view. Without inputs, as in a notebook, nobody has opened a state. */
+/** Changes some choices: the page's view, and what no link holds. */
 export function change(stage, part) {
-  if (!pageState.get()) pageState.open({ view: FIRST_VIEW });
-  pageState.changeView(part, isStep(part, pageView()) ? PUSH : REPLACE);
-  redraw(stage);
-}
-
-/** Changes what no link holds. */
-export function point(stage, part) {
-  Object.assign(stage.pointing, part);
+  const { hovered, dropping, follows, ...view } = { ...stage.pointing, ...part };
+  stage.pointing = { hovered, dropping, follows };
+  pageState.changeView(view, isStep(view, pageState.get().view) ? PUSH : REPLACE);
   redraw(stage);
 }
 
 /** Shows the pad which digit the model saw, and the small photo which part of which photo, where that is new. */
 function publishInput(stage, { pinned }) {
-  const { result, published } = stage;
-  if (published?.result === result && published.pinned === pinned) return;
-  stage.published = { result, pinned };
-  const { pixelated, image, photo, rows, columns } = result ?? {};
+  const { run, pixelated, image, photo, rows, columns } = stage.result ?? {};
+  if (!isNew(stage.picture, [run, pinned])) return;
   modelInput.publish({ digit: pixelated ? image : null, photo: photo ? { ...photo, rows, columns, pinned } : null });
 }
 
@@ -159,7 +145,7 @@ export function clickPatch(stage, patch) {
   if (!stage.result) return;
   if (stage.pointing.dropping) toggleDropped(stage, patch);
   else if (usesPatch(stage)) pin(stage, patch === choicesOf(stage).pinned ? null : patch);
-  else point(stage, { hovered: patch });
+  else change(stage, { hovered: patch });
 }
 
 export function pin(stage, patch) {
@@ -170,7 +156,8 @@ export function pin(stage, patch) {
 }
 
 function toggleDropped({ find, result, parts: { dropping } }, patch) {
-  dropping.toggle(patch);
+  dropping.brush(patch);
+  dropping.lift();
   const place = placeOf(result, patch);
   const news = dropping.dropped().has(patch)
     ? translate("Patch removed: {place}.", { place })
@@ -180,9 +167,8 @@ function toggleDropped({ find, result, parts: { dropping } }, patch) {
 
 /** What pointer and keys on the picture do, as `listenToPatches` takes it. */
 export function patchActions(stage) {
-  const { pointing } = stage;
   return {
-    hover: (patch) => patch !== pointing.hovered && point(stage, { hovered: patch }),
+    hover: (patch) => patch !== stage.pointing.hovered && change(stage, { hovered: patch }),
     click: (patch) => clickPatch(stage, patch),
     isFollowed: () => isFollowing(stage),
     move(step) {
@@ -192,21 +178,19 @@ export function patchActions(stage) {
       const patch = from === null ? middlePatch(result) : neighbour(from, step, result);
       parts.caption.announceNext();
       if (usesPatch(stage) && !dropping) pin(stage, patch);
-      else point(stage, { hovered: patch });
+      else change(stage, { hovered: patch });
     },
     brush: {
-      isOn: () => pointing.dropping,
-      start(patch) {
-        const { dropping } = stage.parts;
-        stage.isErasing = !dropping.dropped().has(patch);
-        dropping.brush(patch, stage.isErasing);
-      },
-      over: (patch) => stage.parts.dropping.brush(patch, stage.isErasing),
-      end: () => stage.parts.dropping.commit(),
+      isOn: () => stage.pointing.dropping,
+      over: (patch) => stage.parts.dropping.brush(patch),
+      lift: () => stage.parts.dropping.lift(),
     },
-    press: () => pointing.dropping && pointing.hovered !== null && toggleDropped(stage, pointing.hovered),
+    press() {
+      const { dropping, hovered } = choicesOf(stage);
+      if (dropping && hovered !== null) toggleDropped(stage, hovered);
+    },
     leave() {
-      pointing.hovered = null;
+      change(stage, { hovered: null });
       pin(stage, null);
     },
   };
