@@ -1,7 +1,7 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
 import { createRadios, isNew, make, makeOptions, setText } from "../shared/dom.js";
-import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
+import { currentLanguage, english, formatDecimals, formatInteger, marked, translate } from "../shared/language.js";
 import { isTrained, sizeOf } from "../shared/link.js";
 import { PUSH, RESTORE, shownResult, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
@@ -175,7 +175,8 @@ const isSource = ({ example, upload }, picture) =>
 /** What a patch size means, in which the first sentence is about square pictures, for another grid; for null without it. */
 function withGrid(text, grid) {
   if (!grid) return text.slice(text.indexOf(". ") + 2);
-  return text.replace(/^\d+ × \d+/, `${grid.rows} × ${grid.columns}`).replace(/\*\d+ /, `*${grid.tokens} `);
+  const [rows, columns, tokens] = [grid.rows, grid.columns, grid.tokens].map(marked);
+  return text.replace(/^\S+ × \S+/, `${rows} × ${columns}`).replace(/\*\S+ /, `*${tokens} `);
 }
 
 // Bringing a model to the server: a job with its progress, which stops when nobody requests it any more.
