@@ -5,7 +5,7 @@ still needs. ``page_words`` collects the texts from the code, for this command a
 
 - JavaScript: the first argument of each ``translate("...")`` and ``english("...")``, and in ``texts.js`` each string;
 - HTML, in files and in ``html = `...` `` of JavaScript: text and attributes, outside of ``translate="no"``;
-- Python: what the registries hold, and the sentences of the modules below, whose values are ``{0}``, ``{1}`` and so on.
+- Python: what the registries hold, and the sentences of the modules below, with ``{0}``, ``{1}`` and so on for values.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import count
 from pathlib import Path
 
 from vit_demo.methods import METHODS
+from vit_demo.sentences import FIRST, LAST, marked
 from vit_demo.web import page
 from vit_demo.web.catalog import method_docs
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
@@ -66,36 +68,20 @@ SENTENCES = (
 LEFT_IN_ENGLISH = (
     "The template must hold",
     "HF_HUB_OFFLINE is set",
-    "A picture must be a path",
-    "An array must be",
-    "give the path of a picture file",
-    "cannot be opened: check the path",
     "contains NaN or infinity",
-    "The number of components must",
-    "The number of segments must",
-    "cannot be compared: use one model",
     "The request is not an object",
-    "There is no request",
-    "There is no block",
     "has no source",
-    "is not on the Hub, or not {1}",
-    "cannot be downloaded, because {1}",
-    "neither a folder nor a repository",
-    "is not a valid revision",
-    "has no revision",
-    "is damaged: its hash",
-    "could not be downloaded",
-    "preprocessor_config.json",
     "Its config has no mean",
 )
-"""Parts of sentences of these modules that only Python's users, forged requests and unusual checkpoints meet."""
+"""Parts of sentences of these modules that only Python's users, forged requests and unusual checkpoints meet; those
+of f-strings have no key."""
 
 MORE_SENTENCES = (
     "{0} is not on the Hub, or not public: check its name.",
     f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {FALLBACK}.",
     f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {FALLBACK}.",
 )
-"""What the sentences with several placeholders become for a visitor."""
+"""What the sentences that are put together become for a visitor."""
 
 UNTRANSLATED = {"org/name", "Apache-2.0", "AttnLRP"}
 """The same in every language."""
@@ -170,8 +156,8 @@ def _of_registries() -> Iterator[str]:
     for heading in ("Features", *(method.docs for method in METHODS.values())):
         yield plain(method_docs.parts(method_docs.sections()[heading])[0])
     for preset in PRESETS.values():
-        yield re.sub(r"^\w+-\S+/\d+|^FlexiViT-\w", "{0}", preset.title)
-        yield from _SENTENCE_END.split(re.sub(r"\d+\.\d", "{0}", preset.note))
+        yield _key(preset.title)
+        yield from map(_key, _SENTENCE_END.split(marked(preset.note)))
     yield from PRESETS["photos-tiny"].labels
     for photo in EXAMPLE_PHOTOS.values():
         yield from (photo.title, photo.licence)
@@ -186,19 +172,16 @@ def _sentences(path: Path) -> Iterator[str]:
     skipped = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     skipped |= {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
-        text = "" if node in skipped else _text(node)
-        is_sentence = re.match(r"[A-Z“{]", text) and re.search(r"[ ].*[.]$", text)
+        text = node.value if isinstance(node, ast.Constant) and node not in skipped else ""
+        is_sentence = isinstance(text, str) and re.match(r"[A-Z“{]", text) and re.search(r"[ ].*[.]$", text)
         if is_sentence and not any(part in text for part in LEFT_IN_ENGLISH):
             yield text
 
 
-def _text(node: ast.AST) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if not isinstance(node, ast.JoinedStr):
-        return ""
-    places = iter(range(len(node.values)))
-    return "".join(str(part.value) if isinstance(part, ast.Constant) else f"{{{next(places)}}}" for part in node.values)
+def _key(text: str) -> str:
+    """The key of a sentence, as ``language.js`` finds it: its values are numbered."""
+    places = count()
+    return re.sub(f"{FIRST}.*?{LAST}", lambda _: f"{{{next(places)}}}", marked(text))
 
 
 def read_language(name: str) -> dict[str, str | dict[str, str]]:

@@ -4,9 +4,15 @@ The page, the API and the command line show the message of an ``InputError``. An
 logged with its traceback.
 """
 
+from vit_demo.sentences import sentence
+
 
 class InputError(ValueError):
     """Invalid input; base class of all other errors here."""
+
+    def __init__(self, message: str, *values: object) -> None:
+        """``message`` is a sentence, or the template of one with values: ``{0}``, ``{1}`` and so on."""
+        super().__init__(sentence(message, *values) if values else message)
 
 
 class ImageError(InputError):

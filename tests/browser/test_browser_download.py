@@ -171,10 +171,7 @@ def test_the_copied_command_has_the_options_of_the_map(
     relevance: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     relevance.evaluate("location.hash = 'tab=digits&model=digits-tiny&patch_size=7&digit=3&block=2&head=1&patch=6'")
-    relevance.wait_for_function(
-        "() => { const stage = document.querySelector('.stage')?.__stage;"
-        " return stage?.choices.head === 0 && stage.current()?.source.patch_size === 7 && stage.scene()?.map; }"
-    )
+    relevance.wait_for_function("document.querySelector('.stage').__stage.scene().view.query === 5")
     code = copied(relevance, "Copy as Python")
     assert "block=1, head=0, query=(1, 1))  # counted from 0\n" in code
     saved(relevance, "PNG", into=tmp_path)

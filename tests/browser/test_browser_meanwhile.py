@@ -42,6 +42,38 @@ def test_a_section_opened_while_a_result_is_awaited_stays_open(opened: Page):
     assert opened.evaluate(f"{STAGE}.choices.section") == "features"
 
 
+def test_a_link_asks_nothing_about_the_result_that_it_replaces(opened: Page):
+    held: list[Route] = []
+    asked: list[dict] = []
+
+    def hold_result(route: Route) -> None:
+        asked.append(route.request.post_data_json)
+        if asked[-1]["kind"] == "result":
+            held.append(route)
+        else:
+            route.continue_()
+
+    opened.route("**/vit_demo/request", hold_result)
+    opened.evaluate("location.hash = '#digit=3&model=digits-tiny&method=relevance&block=12&patch=49&class=3&removed=2'")
+    while not held:
+        opened.wait_for_timeout(20)
+    opened.locator("#stage .picture").hover(position={"x": 20, "y": 20})
+    opened.locator("#stage .picture").hover(position={"x": 60, "y": 60})
+    opened.wait_for_timeout(300)
+    assert [request["kind"] for request in asked] == ["result"]
+    assert opened.evaluate(f"[{STAGE}.current().predictions[0].label, {STAGE}.choices.block]") == ["7", 5]
+    held[0].continue_()
+    opened.wait_for_function(f"{STAGE}.current().predictions[0].label === '3'")
+    while len(held) < 2:
+        opened.wait_for_timeout(20)
+    assert held[1].request.post_data_json["source"]["dropped"] == [1]
+    held[1].continue_()
+    opened.wait_for_function(f"{STAGE}.current().dropped.length === 1")
+    opened.locator(".look .subject", has_text="for 3 · relevance").wait_for()
+    models = {request["source"]["preset"] for request in asked if request["kind"] != "method_docs"}
+    assert models == {"digits-tiny"} and "removed=2" in opened.url
+
+
 def test_the_back_button_leaves_patches_dropped(opened: Page):
     opened.get_by_role("button", name="Remove patches").click()
     opened.locator("#stage .picture").click(position={"x": 20, "y": 20})

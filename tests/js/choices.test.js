@@ -3,13 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { FIRST_VIEW } from "../../vit_demo/web/frontend/shared/link.js";
 import { createChannel } from "../../vit_demo/web/frontend/shared/pageState.js";
 import {
-  firstChoices,
+  changesWith,
+  FIRST_GUESS,
+  firstPointing,
   isStep,
-  keepChoices,
-  validChoices,
-  viewIn,
+  validFor,
   viewOf,
 } from "../../vit_demo/web/frontend/stage/choices.js";
 import { classMethod, describeMethods, recommendedMethods } from "../../vit_demo/web/frontend/stage/methods.js";
@@ -17,11 +18,13 @@ import { isDefaultMap, mapFields } from "../../vit_demo/web/frontend/stage/onDem
 import { fixture } from "./helpers.js";
 
 const methods = describeMethods(fixture.methods);
+const firstChoices = () => ({ ...FIRST_VIEW, ...firstPointing() });
 const result = {
   numBlocks: 6,
   numHeads: 4,
   rows: 7,
   columns: 7,
+  numPatches: 49,
   hasClassToken: true,
   pool: "cls",
   tokenOf: Int32Array.from({ length: 49 }, (_, patch) => (patch === 9 ? -1 : patch + 1)),
@@ -53,30 +56,17 @@ test("pointing at a patch reads the map; it is the query if that is chosen, and 
 });
 
 test("choices outlive a result as long as they mean the same", () => {
-  const choices = () => ({ ...firstChoices(), block: 3, head: 2, pinned: 5, label: 1, method: "relevance" });
-  const kept = choices();
-  keepChoices(kept, result, { ...result });
-  assert.deepEqual(kept, choices());
-  const drawn = { ...choices(), dropping: true };
-  keepChoices(drawn, { ...result, pixelated: true }, { ...result, pixelated: true });
-  assert.equal(drawn.dropping, true, "the next drawing");
-  keepChoices(drawn, { ...result, pixelated: true }, { ...result, pixelated: false });
-  assert.equal(drawn.dropping, false, "a click on the photo of the other tab removes nothing");
-  const finer = choices();
-  keepChoices(finer, result, { ...result, rows: 14, columns: 14 });
-  assert.deepEqual([finer.pinned, finer.block, finer.head], [null, 3, 2]);
-  const other = choices();
-  keepChoices(other, result, { ...result, numBlocks: 12, predictions: [{ index: 1, label: "goldfish" }] });
-  assert.deepEqual([other.block, other.head, other.label, other.pinned], [11, -1, null, 5]);
+  const view = { ...FIRST_VIEW, block: 3, head: 2, pinned: 5, label: 1, method: "relevance" };
+  assert.deepEqual(changesWith(view, result, { ...result }), {});
+  const { features, ...finer } = changesWith(view, result, { ...result, rows: 14, columns: 14 });
+  assert.deepEqual([finer, features.pinned], [{ pinned: null }, null]);
+  const other = { ...result, numBlocks: 12, predictions: [{ index: 1, label: "goldfish" }] };
+  assert.deepEqual(changesWith(view, result, other), { block: null, head: -1, label: null });
 });
 
 test("choices from an address that a result does not have are replaced", () => {
   const sections = { isOffered: (name) => name === "attention" };
-  const valid = (choices, shown = result) => {
-    const found = { ...firstChoices(), ...choices };
-    validChoices(found, methods, sections, { numPatches: 49, ...shown });
-    return found;
-  };
+  const valid = (choices, shown = result) => validFor(shown, { ...firstChoices(), ...choices }, methods, sections);
   const { section, method, block, head, pinned, label } = valid({
     section: "weather",
     method: "constructor",
@@ -88,8 +78,16 @@ test("choices from an address that a result does not have are replaced", () => {
   assert.deepEqual([section, method, block, head, pinned, label], ["attention", "attention", 5, -1, null, null]);
   assert.equal(valid({ block: null }).block, 5, "the last");
   const good = { section: "attention", method: "relevance", block: 2, head: 3, pinned: 48, label: 1 };
-  assert.deepEqual(viewIn(valid(good)), viewIn({ ...firstChoices(), ...good }));
+  assert.deepEqual(valid(good), { ...firstChoices(), ...good });
   assert.equal(valid(good, { ...result, predictions: [] }).method, "attention");
+  const { method: awaited, ...rest } = valid({ ...good, hovered: 5, against: 7 }, FIRST_GUESS);
+  assert.equal(awaited, "relevance", "until a result is there nothing speaks against a method");
+  assert.deepEqual(
+    [rest.block, rest.head, rest.pinned, rest.hovered, rest.label, rest.against],
+    [0, 3, ...Array(4).fill(null)],
+  );
+  const dropped = (patches) => valid({ dropped: patches }, { ...result, numPatches: 3 }).dropped;
+  assert.deepEqual([[1, 2, 3], [3, 4], [0, 1, 2], null].map(dropped), [[1, 2], null, null, null]);
 });
 
 test("a request names what matters to its method and nothing else", () => {
@@ -120,10 +118,9 @@ test("another class is compared with, unless the map is about none, the model la
   );
 
   const settle = (part, after = result) => {
-    const settled = { ...firstChoices(), ...part };
-    keepChoices(settled, result, after);
-    validChoices(settled, methods, { isOffered: () => true }, { numPatches: 49, ...after });
-    return settled.against;
+    const view = { ...firstChoices(), ...part };
+    const kept = { ...view, ...changesWith(view, result, after) };
+    return validFor(after, kept, methods, { isOffered: () => true }).against;
   };
   assert.equal(settle({ against: 1 }), 1);
   assert.deepEqual([settle({ against: 7 }), settle({ against: 5 })], [null, null]);

@@ -9,6 +9,7 @@ import {
   formatDecimals,
   formatInteger,
   languageChange,
+  marked,
   translate,
   useCatalogue,
 } from "../../vit_demo/web/frontend/shared/language.js";
@@ -53,15 +54,28 @@ test("sentences of the server are found by their templates, one by one", () => {
     "Test accuracy {0}.": "Testgenauigkeit {0}.",
     "Trained (a+b).": "Trainiert (a+b).",
   });
-  const text = "1.2 M parameters. Test accuracy 69.4\u00a0% (X 1), 1,642 of 2. Trained (a+b). More, in English.";
+  const values = ["1.2 M", "69.4\u00a0% (X 1), 1,642 of 2"].map(marked);
+  const text = `${values[0]} parameters. Test accuracy ${values[1]}. Trained (a+b). More, in ${marked("English")}.`;
   const expected = "1,2 M Parameter. Testgenauigkeit 69,4\u00a0% (X 1), 1.642 of 2. Trainiert (a+b). More, in English.";
   assert.equal(translate(text), expected);
-  assert.equal(translate("org/vit-1.5 parameters."), "org/vit-1.5 Parameter.", "the number in a name is none");
+  assert.equal(
+    translate(`${marked("org/vit-1.5")} parameters.`),
+    "org/vit-1.5 Parameter.",
+    "the number in a name is none",
+  );
+  useCatalogue("en", {});
+  assert.equal(
+    translate(`${marked("1.2 M")} parameters. ${marked("A")}.`),
+    "1.2 M parameters. A.",
+    "marks are not shown",
+  );
 });
 
 test("a sentence of each language comes back from the server's English", () => {
+  const [side, tokens, count, accuracy] = ["12", "145", "3.0 M", "69.4"].map(marked);
   const english =
-    "12 × 12 patches + class token = *145 tokens*. 3.0 M parameters. Right on 69.4\u00a0% of MNIST’s test digits.";
+    `${side} × ${side} patches + class token = *${tokens} tokens*. ${count} parameters. ` +
+    `Right on ${accuracy}\u00a0% of MNIST’s test digits.`;
   for (const name of ["es", "zh", "de", "fr"]) {
     useCatalogue(name, read(name));
     const found = translate(english);

@@ -146,22 +146,34 @@ test("the map of a result that is not shown yet is requested once", async () => 
 
 function droppingOf(request) {
   const shown = [];
+  let chosen = null;
   const dropping = createDropping(request, {
+    chosen: () => chosen,
     prepare: async () => {},
     show: (result) => shown.push(result),
-    onChange: () => {},
+    onChange({ dropped }) {
+      chosen = dropped;
+    },
     open: async (payload) => payload,
   });
-  const whole = { numPatches: 4, source: { digit: "a digit" } };
+  const whole = { numPatches: 4, source: { digit: "a digit" }, dropped: [] };
   dropping.start(whole);
-  return { dropping, shown, whole };
+  function restore(patches) {
+    chosen = patches;
+    dropping.follow();
+  }
+  function click(patch) {
+    dropping.brush(patch);
+    dropping.lift();
+  }
+  return { dropping, shown, whole, restore, click };
 }
 
 test("of two results without patches that arrive out of order, the latest is shown", async () => {
   const { held, request } = heldRequests();
-  const { dropping, shown } = droppingOf(request);
-  dropping.toggle(3);
-  dropping.toggle(1);
+  const { click, shown } = droppingOf(request);
+  click(3);
+  click(1);
   assert.deepEqual(
     held.map(({ fields }) => fields.source.dropped),
     [[3], [1, 3]],
@@ -176,8 +188,8 @@ test("of two results without patches that arrive out of order, the latest is sho
 test("a reply about dropped patches is not shown once the picture is gone, or they are restored", async () => {
   for (const leave of ["cancel", "restoreAll"]) {
     const { held, request } = heldRequests();
-    const { dropping, shown, whole } = droppingOf(request);
-    dropping.toggle(3);
+    const { dropping, click, shown, whole } = droppingOf(request);
+    click(3);
     dropping[leave]();
     await settle();
     held[0].reply({ result: "without one" });
@@ -188,20 +200,44 @@ test("a reply about dropped patches is not shown once the picture is gone, or th
 
 test("after a failure the patches are those of the shown result again", async () => {
   const { held, request } = heldRequests();
-  const { dropping } = droppingOf(request);
-  dropping.toggle(2);
-  held[0].reply({ result: "without one" });
+  const { dropping, click } = droppingOf(request);
+  click(2);
+  held[0].reply({ result: { dropped: [2] } });
   await settle();
-  dropping.toggle(3);
+  click(3);
   held[1].reply({ error: "No." });
   await settle();
+  dropping.follow();
+  assert.equal(held.length, 2);
   assert.deepEqual([[...dropping.dropped()], dropping.error()], [[2], "No."]);
+});
+
+test("patches of a link or the history are dropped once, and those under a brush when it is lifted", async () => {
+  const { held, request } = heldRequests();
+  const { dropping, shown, whole, restore } = droppingOf(request);
+  restore([1, 2]);
+  restore([1, 2]);
+  held[0].reply({ result: { dropped: [1, 2] } });
+  await settle();
+  // A brush that begins at a dropped patch restores what is under it.
+  for (const patch of [2, 0]) {
+    dropping.brush(patch);
+    dropping.follow(); // as each frame does
+  }
+  assert.equal(held.length, 1);
+  dropping.lift();
+  assert.deepEqual(held[1].fields.source.dropped, [1]);
+  restore(null);
+  await settle();
+  held[1].reply({ result: "late" });
+  await settle();
+  assert.deepEqual([shown.length, shown[1]], [2, whole]);
 });
 
 test("at least one patch stays", () => {
   const { held, request } = heldRequests();
-  const { dropping } = droppingOf(request);
-  for (const patch of [0, 1, 2, 3]) dropping.toggle(patch);
+  const { dropping, click } = droppingOf(request);
+  for (const patch of [0, 1, 2, 3]) click(patch);
   assert.deepEqual([...dropping.dropped()], [0, 1, 2]);
   assert.equal(dropping.error(), "At least one patch must stay.");
   assert.equal(held.length, 3);

@@ -16,6 +16,7 @@ from PIL import Image
 from vit_demo.checks import require
 from vit_demo.errors import ImageError
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
+from vit_demo.sentences import marked
 
 MAX_DIMENSION = 65_535
 """Longest side of a picture before it is reduced, in pixels: the limit of JPEG."""
@@ -58,7 +59,7 @@ def main() -> None:
         image = decode(data)
         output = b"%s %d %d\n%s" % (OK, *image.size, image.tobytes())
     except ImageError as error:
-        output = REFUSED + b" " + str(error).encode()
+        output = REFUSED + b" " + marked(error.args[0]).encode()
     except MemoryError:
         output = REFUSED + b" " + TOO_COMPLEX.encode()
     sys.stdout.buffer.write(output)
@@ -86,7 +87,7 @@ def _open(data: bytes) -> Image.Image:
     try:
         image = Image.open(io.BytesIO(data), formats=(*FORMATS, *_added_formats(data)))
     except Image.DecompressionBombError as error:
-        raise ImageError(too_many_pixels(MAX_PIXELS)) from error
+        raise too_many_pixels(MAX_PIXELS) from error
     except MemoryError:
         raise
     except Exception as error:  # decoders raise nearly anything on hostile bytes
@@ -118,14 +119,15 @@ def check_size(size: tuple[int, int], max_pixels: int = MAX_PIXELS) -> None:
     if min(size) < 1:
         raise ImageError("The picture has no pixels: choose another one.")
     if size[0] * size[1] > max_pixels:
-        raise ImageError(too_many_pixels(max_pixels))
+        raise too_many_pixels(max_pixels)
     if max(size) > MAX_DIMENSION:
-        raise ImageError(f"A side of the picture has more than {MAX_DIMENSION} pixels: send a smaller copy.")
+        raise ImageError("A side of the picture has more than {0} pixels: send a smaller copy.", MAX_DIMENSION)
 
 
-def too_many_pixels(max_pixels: int) -> str:
-    """The error message for a picture with more pixels than a limit."""
-    return f"The picture has more than {max_pixels / 1e6:g} million pixels: save a smaller copy and send that."
+def too_many_pixels(max_pixels: int) -> ImageError:
+    """The error of a picture with more pixels than a limit."""
+    template = "The picture has more than {0} million pixels: save a smaller copy and send that."
+    return ImageError(template, f"{max_pixels / 1e6:g}")
 
 
 def _added_formats(data: bytes) -> tuple[str, ...]:

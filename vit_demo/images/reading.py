@@ -24,6 +24,7 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.errors import ImageError
 from vit_demo.images.decoder import NOT_A_PICTURE, OK, REFUSED, TOO_COMPLEX, check_size, decode
 from vit_demo.images.rgb import DAMAGED, MAX_SIDE, to_rgb
+from vit_demo.sentences import Sentence
 
 MAX_DECODE_SECONDS = 20.0
 """Elapsed time of the decoding process, in seconds; more than CPU time if the machine is busy."""
@@ -93,7 +94,7 @@ def decode_in_process(data: bytes) -> Image.Image:
         raise ImageError(TOO_COMPLEX) from error
     head, _, pixels = done.stdout.partition(b"\n")
     if done.returncode == 0 and head.startswith(REFUSED):
-        raise ImageError(done.stdout[len(REFUSED) + 1 :].decode())
+        raise ImageError(Sentence(done.stdout[len(REFUSED) + 1 :].decode()))
     if done.returncode == 0 and head.startswith(OK):
         width, height = (int(word) for word in head.split()[1:])
         if 1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE and len(pixels) == width * height * 3:
@@ -195,7 +196,9 @@ def _check_bytes(data: bytes) -> None:
     if not data:
         raise ImageError("The file is empty: choose another picture.")
     if len(data) > MAX_PICTURE_BYTES:
-        raise ImageError(f"The file is larger than {MAX_PICTURE_BYTES // 10**6} MB: save a smaller copy and send that.")
+        raise ImageError(
+            "The file is larger than {0} MB: save a smaller copy and send that.", MAX_PICTURE_BYTES // 10**6
+        )
 
 
 def _from_array(array: np.ndarray) -> Image.Image:

@@ -138,7 +138,7 @@ def kmeans(ex: Exploration, k: int, block: int = -1, seed: int = 0) -> NDArray[n
     """
     most, seed = min(features.MAX_SEGMENTS, len(_present(ex))), whole_number(seed, "The seed", 0)
     if most < features.MIN_SEGMENTS:
-        raise InputError(f"Segments need at least {features.MIN_SEGMENTS} patches, and only {most} is left.")
+        raise InputError("Segments need at least {0} patches, and only {1} is left.", features.MIN_SEGMENTS, most)
     if not features.MIN_SEGMENTS <= whole_number(k, "The number of segments") <= most:
         raise InputError(f"The number of segments must be from {features.MIN_SEGMENTS} to {most} here.")
     points = features.reduce_tokens(tokens(ex, block)).main
@@ -213,7 +213,7 @@ def _to_grid(ex: Exploration, values: NDArray[np.floating]) -> NDArray[np.float3
 
 def _same_model(ex: Exploration, other: Exploration) -> Exploration:
     if not hasattr(other, "preset"):
-        raise InputError(f"The other result must be an Exploration, not {type(other).__name__}.")
+        raise InputError("The other result must be an Exploration, not {0}.", type(other).__name__)
     if other.preset != ex.preset:
         raise InputError(f"Tokens of {ex.preset.name} and {other.preset.name} cannot be compared: use one model.")
     return other

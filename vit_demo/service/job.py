@@ -63,7 +63,9 @@ class Job(Generic[T]):
         if not self.is_wanted:
             raise Cancelled
         if time.monotonic() - self._started_at > JOB_SECONDS:
-            raise InputError(f"This took more than {JOB_SECONDS:.0f} seconds: choose a smaller model or picture.")
+            raise InputError(
+                "This took more than {0} seconds: choose a smaller model or picture.", f"{JOB_SECONDS:.0f}"
+            )
         self.done, self.total = done, total
         if self._parent is not None and self._parent.is_wanted:
             self._parent.report(done, total)

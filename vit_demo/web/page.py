@@ -6,6 +6,7 @@ from html import escape
 import gradio as gr
 
 from vit_demo.errors import InputError
+from vit_demo.sentences import marked
 from vit_demo.service.engine import get_engine
 from vit_demo.service.source import Source
 from vit_demo.version import __version__
@@ -73,4 +74,4 @@ def initial_stage(preset: Preset, source: Source) -> ResultPayload | EmptyPayloa
         return get_engine().jobs.run(object(), work, preset.task)  # ZeroGPU emulates the main thread's tensors
     except InputError as error:
         logging.getLogger(__name__).error("The preset %s cannot be used: %s", preset.name, error)
-        return empty(str(error))
+        return empty(marked(error.args[0]))

@@ -23,9 +23,9 @@ def check_words(words: Sequence[str], *, is_softmax: bool) -> tuple[str, ...]:
         LabelError: If there are none or too many, or one is empty, too long or there twice.
     """
     if isinstance(words, str) or not all(isinstance(word, str) and _is_word(word) for word in words):
-        raise LabelError(f"Each word must be one line of at most {MAX_CHARACTERS} characters, and not empty.")
+        raise LabelError("Each word must be one line of at most {0} characters, and not empty.", MAX_CHARACTERS)
     if not 0 < len(words) <= MAX_WORDS or len(set(words)) < len(words):
-        raise LabelError(f"Give 1 to {MAX_WORDS:,} different words: this network compares them.")
+        raise LabelError("Give 1 to {0} different words: this network compares them.", f"{MAX_WORDS:,}")
     return (*words, NO_WORDS) if is_softmax and len(words) == 1 and words[0] != NO_WORDS else tuple(words)
 
 

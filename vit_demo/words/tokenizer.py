@@ -18,7 +18,7 @@ from torch import Tensor
 from vit_demo.errors import PresetError
 from vit_demo.words.classifier import Tokenize
 
-UNUSABLE = "its tokenizer.json holds no vocabulary of {}."
+UNUSABLE = "its tokenizer.json holds no vocabulary of {0}."
 MAX_PIECE = 256
 """Characters of a piece of the vocabulary; the longest of CLIP has 128."""
 
@@ -44,7 +44,7 @@ def tokenizer_of(file: Mapping[str, Any], *, is_softmax: bool, length: int, voca
     except PresetError:
         raise
     except Exception as error:  # whatever the library raises for a stranger's vocabulary
-        raise PresetError(UNUSABLE.format("CLIP" if is_softmax else "SigLIP")) from error
+        raise PresetError(UNUSABLE, "CLIP" if is_softmax else "SigLIP") from error
 
 
 def _clip(model: Mapping[str, Any], length: int, vocabulary: int) -> Tokenize:
@@ -96,7 +96,7 @@ def _check(pieces: Mapping[str, Any], numbers: Any, vocabulary: int, wanted: Seq
     """Refuses a vocabulary that is none, or that numbers tokens which the text tower does not have."""
     whole = all(type(number) is int and 0 <= number < vocabulary for number in numbers)
     if not whole or not all(piece in pieces for piece in wanted) or any(len(piece) > MAX_PIECE for piece in pieces):
-        raise PresetError(UNUSABLE.format(name))
+        raise PresetError(UNUSABLE, name)
 
 
 def _padded(rows: list[list[int]], length: int, padding: int) -> Tensor:

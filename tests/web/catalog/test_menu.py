@@ -9,6 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from vit_demo import Trace
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
+from vit_demo.sentences import Sentence
 from vit_demo.web.catalog import menu
 from vit_demo.web.catalog.menu import (
     EVERYDAY_PHOTOS,
@@ -41,8 +42,9 @@ def test_what_the_menu_counts_is_what_the_network_does(name: str) -> None:
         assert size["tokens"] == tokens and isinstance(size["side"], int)
         assert size["side"] ** 2 + model.config.num_prefix_tokens == tokens
         assert 2 * size["operations"] == counter.get_total_flops()
-        assert f"{size['side']} × {size['side']} patches" in size["text"] and f"*{tokens} tokens*" in size["text"]
-        assert size["accuracy"] is None or f"Right on {size['accuracy']:.1f}" in size["accuracy_text"]
+        text = Sentence(size["text"])
+        assert f"{size['side']} × {size['side']} patches" in text and f"*{tokens} tokens*" in text
+        assert size["accuracy"] is None or f"Right on {size['accuracy']:.1f}" in Sentence(size["accuracy_text"])
     assert entry["num_blocks"] == len(trace.q) and entry["num_classes"] == len(preset.labels)
     assert entry["on_machine"]
 

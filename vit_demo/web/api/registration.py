@@ -90,7 +90,9 @@ async def _while_awaited(work: Coroutine[Any, Any, T]) -> T:
             if not is_awaited(started):
                 raise InputError(NOBODY)
             if time.monotonic() - started > EVENT_SECONDS:
-                raise InputError(f"This took more than {EVENT_SECONDS:.0f} seconds: choose a smaller model or picture.")
+                raise InputError(
+                    "This took more than {0} seconds: choose a smaller model or picture.", f"{EVENT_SECONDS:.0f}"
+                )
         if not await wait_for_stream():
             raise InputError(NOBODY)
         return task.result()

@@ -7,6 +7,7 @@ from huggingface_hub import constants
 from vit_demo.defaults import LARGE_PHOTO_PRESET
 from vit_demo.model import ViTConfig
 from vit_demo.model.config import ANNOTATED_VIT, EINOPS_VIT, MNIST_FROM_SCRATCH, VIT_TINY
+from vit_demo.sentences import Sentence, joined, marked, sentence
 from vit_demo.weights import DEFAULT_PRESETS, PRESETS, Preset
 from vit_demo.weights.checkpoints import read_record
 from vit_demo.weights.hub.repository import is_on_machine
@@ -54,8 +55,8 @@ def accuracy_note(preset: Preset, patch_size: int) -> str:
         return ""
     count, _ = EVERYDAY_PHOTOS.get(preset.name, (0, {}))
     if count:
-        return f"Right on {accuracy:.1f}\u00a0% of {count} everyday photos."
-    return f"Right on {accuracy:.1f}\u00a0% of MNIST’s test digits."
+        return sentence("Right on {0}\u00a0% of {1} everyday photos.", f"{accuracy:.1f}", count)
+    return sentence("Right on {0}\u00a0% of MNIST’s test digits.", f"{accuracy:.1f}")
 
 
 def bundled_accuracy(preset: Preset, patch_size: int) -> float | None:
@@ -74,8 +75,9 @@ def resampling_note(preset: Preset, patch_size: int) -> str:
     top1 = PUBLISHED_TOP1.get(preset.name, {})
     if patch_size in top1 and native in top1:
         resampled, trained = (f"{top1[size]}\u00a0%" for size in (patch_size, native))
-        return f"Resampled from {native} px: ImageNet top-1 {resampled}, {trained} at {native} px (published)."
-    return f"Resampled from {native} px; accuracy at this size is not published."
+        template = "Resampled from {0} px: ImageNet top-1 {1}, {2} at {3} px (published)."
+        return sentence(template, native, resampled, trained, native)
+    return sentence("Resampled from {0} px; accuracy at this size is not published.", native)
 
 
 def default_photo_preset() -> str:
@@ -107,7 +109,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         test_set = "everyday photos" if preset.name in EVERYDAY_PHOTOS else "MNIST test"
     return {
         "name": name or preset.name,
-        "title": preset.title,
+        "title": marked(preset.title),
         "task": preset.task,
         "on_machine": preset.source != "hub" or is_on_machine(preset),
         "megabytes": round(BYTES_PER_PARAMETER * preset.num_parameters / 1e6),
@@ -116,7 +118,7 @@ def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:
         "words": list(preset.labels) if preset.takes_words else [],
         "num_blocks": preset.num_blocks,
         "default_patch_size": preset.default_patch_size,
-        "summary": " ".join((f"{preset.num_blocks} blocks · {preset.num_heads} heads.", preset.note)).rstrip(),
+        "summary": joined(sentence("{0} blocks · {1} heads.", preset.num_blocks, preset.num_heads), preset.note).marked,
         "sizes": [describe_patch_size(preset, size) for size in preset.patch_sizes],
         "test_set": test_set,
     }
@@ -137,27 +139,28 @@ def describe_patch_size(preset: Preset, patch_size: int) -> dict[str, Any]:
         "tokens": tokens,
         "operations": num_operations(preset.config, patch_size, tokens),
         "accuracy": bundled_accuracy(preset, patch_size) if preset.source == "bundled" else published,
-        "text": patch_size_summary(preset, patch_size),
-        "accuracy_text": accuracy_note(preset, patch_size) if preset.source == "bundled" else "",
+        "text": patch_size_summary(preset, patch_size).marked,
+        "accuracy_text": marked(accuracy_note(preset, patch_size)) if preset.source == "bundled" else "",
     }
 
 
-def patch_size_summary(preset: Preset, patch_size: int) -> str:
+def patch_size_summary(preset: Preset, patch_size: int) -> Sentence:
     """Parameters, and tokens of a square picture, at a patch size; *stars* make words bold."""
     count = preset.num_parameters_at(patch_size)
     side = preset.image_size // patch_size
     num_registers = preset.config.num_registers
     total = num_tokens(preset.config, patch_size)
     if preset.config.class_token and num_registers:
-        tokens = f"{side} × {side} patches + class token + {num_registers} registers = *{total} tokens*."
+        template = "{0} × {1} patches + class token + {2} registers = *{3} tokens*."
+        tokens = sentence(template, side, side, num_registers, total)
     elif preset.config.class_token:
-        tokens = f"{side} × {side} patches + class token = *{total} tokens*."
+        tokens = sentence("{0} × {1} patches + class token = *{2} tokens*.", side, side, total)
     elif num_registers:
-        tokens = f"{side} × {side} patches + {num_registers} registers = *{total} tokens*."
+        tokens = sentence("{0} × {1} patches + {2} registers = *{3} tokens*.", side, side, num_registers, total)
     else:
-        tokens = f"{side} × {side} patches = *{total} tokens*."
+        tokens = sentence("{0} × {1} patches = *{2} tokens*.", side, side, total)
     parameters = f"{count / 1e6:.1f} M" if count >= 1e5 else f"{count:,}"
-    return " ".join((tokens, f"{parameters} parameters.", resampling_note(preset, patch_size))).rstrip()
+    return joined(tokens, sentence("{0} parameters.", parameters), resampling_note(preset, patch_size))
 
 
 TRAINING_LIMITS = {"parameters": 1_000_000, "tokens": 200, "operations": 25_000_000, "depth": 16}

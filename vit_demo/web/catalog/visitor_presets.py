@@ -27,7 +27,7 @@ def model_name(text: Any) -> str:
         return text
     name = re.sub(r"^(https?://)?(www\.)?(huggingface\.co|hf\.co)/", "", text.strip()[:MAX_NAME_LENGTH]).rstrip("/")
     if not settings.is_allowed_repository(name):
-        raise PresetError(f"“{text.strip()[:80]}” is not the name of a model on the Hub: write it as org/name.")
+        raise PresetError("“{0}” is not the name of a model on the Hub: write it as org/name.", text.strip()[:80])
     return name
 
 

@@ -60,8 +60,9 @@ def folder() -> Path:
             except OSError as error:
                 where = base or "the temporary folder of this machine"
                 raise InputError(
-                    f"Uploads cannot be stored in {where} ({error.strerror}): set GRADIO_TEMP_DIR to a folder that can "
-                    "be written."
+                    "Uploads cannot be stored in {0} ({1}): set GRADIO_TEMP_DIR to a folder that can be written.",
+                    where,
+                    error.strerror,
                 ) from error
             if fcntl is not None:  # the system releases the lock when this process ends in any way
                 _locks.append((_folder / LOCK).open("w"))

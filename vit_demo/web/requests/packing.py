@@ -31,6 +31,6 @@ def pack(reply: dict[str, Any]) -> bytes:
 def message_of(error: Exception) -> str:
     """The message of an ``InputError``; any other error is logged and gets a general message."""
     if isinstance(error, InputError):
-        return str(error)
+        return error.args[0]
     logging.getLogger(__name__).error("A request failed", exc_info=error)
     return INTERNAL_ERROR

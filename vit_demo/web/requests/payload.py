@@ -16,6 +16,7 @@ from vit_demo.images import is_plain
 from vit_demo.inference.exploration import Exploration
 from vit_demo.inference.sequence import check_block
 from vit_demo.methods import logsumexp
+from vit_demo.sentences import marked, sentence
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
 from vit_demo.weights.limits import num_operations
 from vit_demo.words.texts import NO_WORDS
@@ -158,7 +159,7 @@ def payload(result: Exploration, request: ResultRequest | None = None, num_class
         "trace_bytes": _trace_bytes(trace),
         "dropped": [row * result.grid[1] + col for row, col in result.dropped],
         "predictions": _predictions(result, num_classes),
-        "note": _note(result),
+        "note": marked(_note(result)),
         "attention_maps": quantized(result.attention_maps()),
         "rollout": quantized(result.rollout()),
         "operations": num_operations(preset.config, result.patch_size, trace.num_tokens),
@@ -249,9 +250,10 @@ def _note(result: Exploration) -> str:
         return "Each class has a probability of its own, and none reaches one half."
     if result.preset.task == "digits":
         return "Low confidence: this may not be a single digit, or not one like those the model was trained on."
-    return (
-        f"Uncertain: the probability is spread over several of the {len(result.labels)} classes, as for most pictures "
-        "of none of them; the first may still be right."
+    return sentence(
+        "Uncertain: the probability is spread over several of the {0} classes, as for most pictures of none of them; "
+        "the first may still be right.",
+        len(result.labels),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from vit_demo.errors import ImageError, InputError
 from vit_demo.inference.cache import ByteCache
+from vit_demo.sentences import marked
 from vit_demo.service.engine import get_engine
 from vit_demo.service.job import Cancelled, Job
 from vit_demo.service.limits import job_bytes
@@ -65,7 +66,7 @@ async def handle(request: Any) -> bytes:
         return pack({"done": 0, "total": 0})
     except Exception as error:
         # The same picture would be refused again; any other cause may be gone by then.
-        return pack({"error": message_of(error)} | ({"retry": False} if isinstance(error, ImageError) else {}))
+        return pack({"error": marked(message_of(error))} | ({"retry": False} if isinstance(error, ImageError) else {}))
 
 
 class Unfinished(Exception):

@@ -130,13 +130,12 @@ def _download(
         about = _in_time(partial(get_hf_file_metadata, url, token=token, timeout=TIMEOUT, endpoint=endpoint))
     except errors.RepositoryNotFoundError as error:
         remedy = "check its name, or log in with `hf auth login`" if trusted else "check its name"
-        raise CheckpointError(
-            f"{repo} is not on the Hub, or not {'accessible to you' if trusted else 'public'}: {remedy}."
-        ) from error
+        public = "accessible to you" if trusted else "public"
+        raise CheckpointError(f"{{0}} is not on the Hub, or not {public}: {remedy}.", repo) from error
     except errors.RevisionNotFoundError as error:
         raise CheckpointError(f"{repo} has no revision {revision!r}: use another one, or {repo} alone.") from error
     except errors.EntryNotFoundError as error:
-        raise MissingFileError(f"{repo} has no {filename}, so it cannot be used here.") from error
+        raise MissingFileError("{0} has no {1}, so it cannot be used here.", repo, filename) from error
     except CheckpointError:
         raise
     except Exception as error:  # the Hub client's HTTP library, and so its exceptions, changes between versions
@@ -171,7 +170,9 @@ def _check_response(response: Any) -> None:
     for name in ("etag", "x-linked-etag", "x-repo-commit"):
         value = response.headers.get(name, "").removeprefix("W/").strip('"')
         if value and not PATH_PART.fullmatch(value):
-            raise CheckpointError(f"The Hub sent {quote(value)} as {name}, which is not valid: use another mirror.")
+            raise CheckpointError(
+                "The Hub sent {0} as {1}, which is not valid: use another mirror.", quote(value), name
+            )
 
 
 def _no_repository(name: str) -> PresetError:
@@ -180,7 +181,11 @@ def _no_repository(name: str) -> PresetError:
 
 def _too_large(repo: str, filename: str, size: int, max_bytes: int) -> CheckpointError:
     return CheckpointError(
-        f"{filename} of {repo} has {_megabytes(size)}: choose a model with at most {_megabytes(max_bytes)}."
+        "{0} of {1} has {2}: choose a model with at most {3}.",
+        filename,
+        repo,
+        _megabytes(size),
+        _megabytes(max_bytes),
     )
 
 
@@ -193,7 +198,7 @@ def _unreachable(repo: str, error: Exception) -> CheckpointError:
     if is_offline:  # for the operator; a visitor can do nothing about it
         logging.getLogger(__name__).warning("HF_HUB_OFFLINE is set, so %s is not downloaded.", repo)
     why = "this machine is set to work offline" if is_offline else "the Hub does not respond"
-    return CheckpointError(f"{repo} cannot be downloaded, because {why}: go online, or {FALLBACK}.")
+    return CheckpointError(f"{{0}} cannot be downloaded, because {why}: go online, or {FALLBACK}.", repo)
 
 
 def _has_hash(path: Path, etag: str) -> bool:

@@ -105,14 +105,18 @@ def read_json_object(path: Path, model: str, max_bytes: int = limits.MAX_JSON_BY
             content = file.read(max_bytes + 1)
     except OSError as error:
         raise CheckpointError(
-            f"{model} has no {path.name}, so its architecture is unknown: choose another model."
+            "{0} has no {1}, so its architecture is unknown: choose another model.", model, path.name
         ) from error
     if len(content) > max_bytes:
-        raise CheckpointError(f"{path.name} of {model} has more than {max_bytes / 1e6:.1f} MB: shorten it.")
+        raise CheckpointError(
+            "{0} of {1} has more than {2} MB: shorten it.", path.name, model, f"{max_bytes / 1e6:.1f}"
+        )
     try:
         found = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path.name} of {model} is not JSON in UTF-8: download or save it again.") from error
+        raise CheckpointError(
+            "{0} of {1} is not JSON in UTF-8: download or save it again.", path.name, model
+        ) from error
     if not isinstance(found, dict):
-        raise CheckpointError(f"{path.name} of {model} does not hold a JSON object: download or save it again.")
+        raise CheckpointError("{0} of {1} does not hold a JSON object: download or save it again.", path.name, model)
     return found

@@ -56,7 +56,9 @@ def build_network(config: dict[str, Any], name: str, *, words: bool = False) -> 
         raise
     except Exception as error:  # whatever a library raises for the arguments of a stranger
         reason = sanitize(str(error).partition("\n")[0], limits.MAX_QUOTE_LENGTH)
-        raise PresetError(f"{name} cannot be built from its config.json ({reason}): choose another model.") from error
+        raise PresetError(
+            "{0} cannot be built from its config.json ({1}): choose another model.", name, reason
+        ) from error
 
 
 def bounded_outline(
@@ -111,7 +113,7 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], config: dict[str
             for key in found[kind]
         )
     if differing:
-        raise CheckpointError(f"The weights of {name} do not fit its config.json: {quote(differing[0])} differs.")
+        raise CheckpointError("The weights of {0} do not fit its config.json: {1} differs.", name, quote(differing[0]))
     return module.eval().requires_grad_(False)
 
 

@@ -15,6 +15,7 @@ from torch import nn
 
 from vit_demo.defaults import CropMode
 from vit_demo.errors import PresetError
+from vit_demo.sentences import sentence
 from vit_demo.weights import limits
 from vit_demo.weights.hub.json_fields import BOOLEAN, TEXT, Fields, choice, list_of, number, whole
 from vit_demo.weights.imagenet import CLIP, IMAGENET_DEFAULT, IMAGENET_INCEPTION, IMAGENET_LABELS
@@ -105,7 +106,9 @@ def _torchvision(module: Any) -> Preprocessing:
     size, width = module.image_size, module.hidden_dim
     is_swag = size in (384, 512, 518) or width == 1280
     weights = "SWAG's weights" if is_swag else "IMAGENET1K_V1"
-    found = Preprocessing(image_size=size, note=f"It does not say how its photos are prepared: as for {weights}.")
+    found = Preprocessing(
+        image_size=size, note=sentence("It does not say how its photos are prepared: as for {0}.", weights)
+    )
     if is_swag:
         return found
     kept = 0.9256 if (width, module.patch_size) == (1024, 16) else 0.875  # 224 of 242 or 256 pixels
@@ -152,7 +155,9 @@ def _transformers(config: dict[str, Any], preprocessor: dict[str, Any] | None) -
     if preprocessor is not None:
         mode, side, fraction = _fit(found, usual)
     normalised = found.get("do_normalize", BOOLEAN, True)
-    assumed = f"It does not say how its photos are prepared: as for the published models of its type, {kind}."
+    assumed = sentence(
+        "It does not say how its photos are prepared: as for the published models of its type, {0}.", kind
+    )
     return Preprocessing(
         image_size=side if kind in ANY_SIZE and side % vision.sizes("patch_size", 2, (16, 16))[0] == 0 else size,
         labels=fields.numbered_texts("id2label"),

@@ -17,6 +17,7 @@ from torch import Tensor
 from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.model import ViT, ViTConfig
 from vit_demo.scores import scores_for
+from vit_demo.sentences import joined, sentence
 from vit_demo.trace import TracedViT, adapt
 from vit_demo.weights import limits
 from vit_demo.weights.hub import visitor_cache
@@ -149,7 +150,7 @@ def _outline(name: str, source: str, repo: str, revision: str, folder: Path, *, 
             has_mask=has_mask,
             parameters=count,
             trusted=trusted,
-            note=f"Trained at {shape.patch_size} px; other patch sizes are resampled. {found.note}".strip(),
+            note=joined(sentence("Trained at {0} px; other patch sizes are resampled.", shape.patch_size), found.note),
         )
         if not trusted:
             limits.check_for_visitors(preset.config, count, has_mask=has_mask)
@@ -190,12 +191,16 @@ def _load(preset: Preset, folder: Path) -> TracedViT:
     path = folder / WEIGHTS_FILE
     if not path.is_file():
         raise CheckpointError(
-            f"{preset.name} has no {WEIGHTS_FILE}: save the weights as one safetensors file; pickled weights (.bin, "
-            ".pth) are never opened, because opening them can run arbitrary code."
+            "{0} has no {1}: save the weights as one safetensors file; pickled weights (.bin, .pth) are never opened, "
+            "because opening them can run arbitrary code.",
+            preset.name,
+            WEIGHTS_FILE,
         )
     if path.stat().st_size > limits.MAX_WEIGHTS_BYTES:
         most = limits.MAX_WEIGHTS_BYTES // 10**9
-        raise CheckpointError(f"{preset.name}: {WEIGHTS_FILE} is larger than {most} GB: choose a smaller model.")
+        raise CheckpointError(
+            "{0}: {1} is larger than {2} GB: choose a smaller model.", preset.name, WEIGHTS_FILE, most
+        )
     config = read_json_object(folder / CONFIG_FILE, preset.name)
     module = build_network(config, preset.name, words=preset.takes_words)
     module = load_tensors(module, to_finite_float32(read_tensors(path), preset.name), config, preset.name)
@@ -216,7 +221,7 @@ def _with_words(module: Any, preset: Preset, folder: Path) -> WordClassifier:
     tokenize = tokenizer_of(file, is_softmax=is_softmax, length=length, vocabulary=vocabulary)
     classifier = WordClassifier.of(module, tokenize, preset.labels, preset.template)
     if not torch.isfinite(classifier.text).all():
-        raise CheckpointError(f"What {preset.name} makes of words is not a number: choose another model.")
+        raise CheckpointError("What {0} makes of words is not a number: choose another model.", preset.name)
     return classifier
 
 
@@ -228,7 +233,7 @@ def load_own(preset: Preset) -> ViT:
         return own_network(preset.config, tensors)
     except RuntimeError as error:
         raise CheckpointError(
-            f"{WEIGHTS_FILE} of {preset.repo} holds another network than {preset.name}: choose another model."
+            "{0} of {1} holds another network than {2}: choose another model.", WEIGHTS_FILE, preset.repo, preset.name
         ) from error
 
 

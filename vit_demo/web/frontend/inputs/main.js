@@ -84,7 +84,7 @@ export function mount({ element, server, ...given }) {
   retryResult.subscribe(element, results.retry);
   addEventListener("online", () => element.isConnected && results.retry());
   pageState.open(opening?.state ?? page.first);
-  if (opening?.model) menu.linked.open(opening.model, opening.state);
+  if (opening?.model) menu.linked.open(opening.model);
   else if (remembered && !remembered.on_machine) useOnceItIsHere(remembered.name);
 
   /** The menu is as old as the server; meanwhile a model that it says must be downloaded may have been. */

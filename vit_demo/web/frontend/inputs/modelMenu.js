@@ -1,9 +1,9 @@
 // The model menu, with the jobs that bring a model to the server, and the patch sizes.
 
 import { createRadios, isNew, make, makeOptions, setText } from "../shared/dom.js";
-import { currentLanguage, english, formatDecimals, formatInteger, translate } from "../shared/language.js";
+import { currentLanguage, english, formatDecimals, formatInteger, marked, translate } from "../shared/language.js";
 import { isTrained, sizeOf } from "../shared/link.js";
-import { PUSH, shownResult, storeSetting } from "../shared/pageState.js";
+import { PUSH, RESTORE, shownResult, storeSetting } from "../shared/pageState.js";
 import { createRequestIds, sendRequest } from "../shared/requests.js";
 import { createWords } from "./words.js";
 
@@ -16,8 +16,8 @@ const CUSTOM_HINT = english("A ViT, DeiT or DINOv2 of timm or transformers, with
 /**
  * Starts the menu in its element. `models` maps names to the entries of Python's `model_entry`; `offer` is the name of the
  * model that the photo tab offers. `show(state)` shows the state; `use(model, how)` chooses a model that needs no download.
- * `linked` is the model that a link names and that must be downloaded: `open(model, state)` gets it and uses it, with the
- * view of that state unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is
+ * `linked` is the model that a link names and that must be downloaded: `open(model)` gets it and uses it, as part of the
+ * state of the link unless the visitor chooses anything before; `leave()` ends that; `isAwaited()` tells whether it is
  * under way and nothing was chosen.
  */
 export function createMenu(element, { pageState, server, models, offer, customModels }) {
@@ -30,10 +30,10 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   const words = createWords(find(".words"), (words) => pageState.changeTab("photos", { words }));
   const jobs = createModelJob(server, { onChange: showJob, onReady: install });
   let isAsking = false; // whether the box for a model of the Hub is open
-  let linkedView = null; // the view of a link whose model is awaited
+  let isLinked = false; // whether the model of a link is awaited
 
   function cancel() {
-    linkedView = null;
+    isLinked = false;
     jobs.cancel();
   }
 
@@ -54,22 +54,21 @@ export function createMenu(element, { pageState, server, models, offer, customMo
 
   /** A model is on the server now. */
   function install(entry, { patchSize }) {
-    const view = linkedView;
-    linkedView = null;
+    const wasLinked = isLinked;
+    isLinked = false;
     models.set(entry.name, { ...entry, on_machine: true });
     isAsking = false;
     const state = pageState.get();
     const tab = { ...state[entry.task], preset: entry.name, patchSize: sizeOf(entry, patchSize) };
-    if (view) pageState.restore({ ...state, [entry.task]: tab, view });
+    if (wasLinked) pageState.restore({ ...state, [entry.task]: tab });
     else use(entry, PUSH, tab.patchSize);
     show(pageState.get());
   }
 
   function showJob(current) {
-    if (current?.error && isTrained(current.model.name) && linkedView?.training) {
-      const view = { ...linkedView, section: "build" }; // where the network can be trained again
-      linkedView = null;
-      pageState.restore({ ...pageState.get(), view });
+    if (current?.error && isTrained(current.model.name) && isLinked && pageState.get().view.training) {
+      isLinked = false;
+      pageState.changeView({ section: "build" }, RESTORE); // where the network can be trained again
     }
     job.hidden = !current;
     custom.classList.toggle("busy", Boolean(current && !current.error));
@@ -138,7 +137,7 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   offered.addEventListener("click", () => choose(offer));
   custom.addEventListener("submit", (event) => {
     event.preventDefault();
-    linkedView = null;
+    isLinked = false;
     if (box.value.trim()) jobs.start({ name: box.value.trim() });
   });
   find("[data-job=cancel]").addEventListener("click", cancel);
@@ -151,16 +150,16 @@ export function createMenu(element, { pageState, server, models, offer, customMo
   });
 
   pageState.subscribe(element, (_, how) => {
-    if (how === PUSH) linkedView = null;
+    if (how === PUSH) isLinked = false;
   });
 
   const linked = {
-    open(model, { view }) {
-      linkedView = view;
+    open(model) {
+      isLinked = true;
       jobs.start({ ...models.get(model.name), ...model });
     },
-    leave: () => linkedView && cancel(),
-    isAwaited: () => Boolean(linkedView),
+    leave: () => isLinked && cancel(),
+    isAwaited: () => isLinked,
   };
   return { show, use, linked };
 }
@@ -179,7 +178,8 @@ const isSource = ({ example, upload }, picture) =>
 /** What a patch size means, in which the first sentence is about square pictures, for another grid; for null without it. */
 function withGrid(text, grid) {
   if (!grid) return text.slice(text.indexOf(". ") + 2);
-  return text.replace(/^\d+ × \d+/, `${grid.rows} × ${grid.columns}`).replace(/\*\d+ /, `*${grid.tokens} `);
+  const [rows, columns, tokens] = [grid.rows, grid.columns, grid.tokens].map(marked);
+  return text.replace(/^\S+ × \S+/, `${rows} × ${columns}`).replace(/\*\S+ /, `*${tokens} `);
 }
 
 // Bringing a model to the server: a job with its progress, which stops when nobody requests it any more.

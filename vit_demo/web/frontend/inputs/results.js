@@ -55,7 +55,6 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
       load();
     } else {
       newest = { ...newest, state, restored: restored || (newest.restored && !newest.isDone) };
-      if (restored && newest.isDone) show(null);
     }
   }
 
@@ -67,7 +66,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     shownKey = key;
     shownPicture = pictureOf(newest.state);
     const onShown = () => isNewest() && publishStatus("done");
-    newResult.publish({ payload, view: newest.state.view, restored: newest.restored, isNewest, onShown });
+    newResult.publish({ payload, restored: newest.restored, isNewest, onShown });
   }
 
   /** The result of the same picture stays, marked as old; for another one the sentence takes its place. */
@@ -77,7 +76,7 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     if (pictureOf(state) === shownPicture) return;
     shownKey = shownPicture = null;
     const isNewest = () => newest.key === key;
-    newResult.publish({ payload: { empty: true, message: sentence }, view: state.view, restored, isNewest });
+    newResult.publish({ payload: { empty: true, message: sentence }, restored, isNewest });
   }
 
   const publishStatus = (state, sentence = "", canRetry = true) => resultStatus.publish({ state, sentence, canRetry });
@@ -90,8 +89,8 @@ export function createResults(server, { drawingOf, opening, firstPause = 1000 })
     if (refused) return fail("failed", refused, false);
     if (key === shownKey) return show(null);
     if (!source) return show({ empty: true, message: PROMPTS[state.task] });
-    if (cache.has(key)) return show(cache.get(key));
     publishStatus("pending");
+    if (cache.has(key)) return show(cache.get(key));
     for (let wait = firstPause; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
       const reply = await sendRequest(server, { kind: "result", source }, { isCurrent });
       if (!isCurrent() || !reply) return;

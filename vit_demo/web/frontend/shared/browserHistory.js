@@ -49,7 +49,7 @@ export function syncHistory(element, pageState, page, linked, browser = window) 
     timer = 0;
     const { state, model } = read(entry) ?? { state: page.first, model: null };
     pageState.restore(state);
-    if (model) linked.open(model, state);
+    if (model) linked.open(model);
     else linked.leave();
   });
 

@@ -13,12 +13,12 @@ export const LANGUAGES = { en: "English", es: "Español", zh: "中文", de: "Deu
 export const languageChange = createChannel("en");
 
 const KEY = "vit_demo-language"; // in the browser's storage
-const SENTENCE_END = /(?<=[.!?]\*?) (?=[A-Z0-9“])/;
+const SENTENCE_END = /(?<=[.!?]\*?) (?=[A-Z0-9“\u2068])/;
+const VALUE = /\u2068(.*?)\u2069/gs; // as sentences.py marks them
 const SERVER_NUMBER = /(?<![\w./,-])(?:\d{1,3}(?:,\d{3})+|\d+\.\d+)(?![\w/]|[.,]\d)/g;
 
 let language = "en";
 let catalogue = new Map();
-let patterns = []; // of the sentences in which the server puts values
 let plurals = new Intl.PluralRules("en");
 let latest = 0; // a language that arrives after a later choice is not shown
 
@@ -29,21 +29,33 @@ export const english = (text) => text;
 
 /**
  * A text in the page's language; English where the catalogue lacks it. `{name}` in it stands for `values.name`. A text of
- * two forms, `one|other`, is in the form for `values.count`. Without values, it may be several sentences of the server.
+ * two forms, `one|other`, is in the form for `values.count`. Without values, it may be several sentences of the server,
+ * which marks the values in them.
  *
  * @param {string} text
  * @param {Record<string, unknown> | null} [values]
  */
 export function translate(text, values = null) {
+  if (!values) return ofServer(text) ?? text.split(SENTENCE_END).map(sentenceOfServer).join(" ");
   const found = catalogue.get(text);
-  if (values) return fill(found === undefined ? englishForm(text, values) : formOf(found, values), values);
-  return found ?? matched(text) ?? text.split(SENTENCE_END).map(ofServer).join(" ");
+  return fill(found === undefined ? englishForm(text, values) : formOf(found, values), values);
 }
 
 /** The name of a class in the page's language, if its catalogue has it. */
 export const translateName = (name) => catalogue.get(name) ?? name;
 
-const ofServer = (sentence) => catalogue.get(sentence) ?? matched(sentence) ?? sentence;
+/** A text of the server, whose values are {0}, {1} and so on in its key; undefined where the catalogue lacks it. */
+function ofServer(text) {
+  const values = Array.from(text.matchAll(VALUE), ([, value]) => serverValue(value));
+  let next = 0;
+  const found = catalogue.get(text.replace(VALUE, () => `{${next++}}`));
+  return found && fill(found, values);
+}
+
+const sentenceOfServer = (sentence) => ofServer(sentence) ?? sentence.replace(VALUE, "$1");
+
+/** A value in place of one of the server's. */
+export const marked = (value) => `\u2068${value}\u2069`;
 
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
@@ -56,15 +68,6 @@ function englishForm(text, { count }) {
   return count === 1 ? one : other;
 }
 
-/** A sentence of the server with values, {0}, {1} and so on in its key. */
-function matched(text) {
-  for (const { pattern, translation } of patterns) {
-    const found = pattern.exec(text);
-    if (found) return fill(translation, found.slice(1).map(serverValue));
-  }
-  return null;
-}
-
 /** A value as it is in the server's sentence, with its numbers as the language writes them. */
 const serverValue = (value) =>
   value.replace(SERVER_NUMBER, (text) => {
@@ -72,16 +75,10 @@ const serverValue = (value) =>
     return formatDecimals(Number(text.replaceAll(",", "")), digits, true);
   });
 
-function patternOf([key, translation]) {
-  const parts = key.split(/\{\d+\}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return { pattern: new RegExp(`^${parts.join("(.+?)")}$`, "s"), translation };
-}
-
 /** Uses a catalogue from now on: an object from English texts to translations, strings or forms by plural category. */
 export function useCatalogue(name, texts) {
   language = name;
   catalogue = new Map(Object.entries(texts));
-  patterns = [...catalogue].filter(([key]) => key.includes("{0}")).map(patternOf);
   plurals = new Intl.PluralRules(name);
   languageChange.publish(name);
 }

@@ -237,7 +237,6 @@ function encodeView(view, numBlocks) {
 
 /** The view before anybody has chosen one. */
 export const FIRST_VIEW = decodeView(new URLSearchParams());
-export const VIEW_FIELDS = Object.keys(FIRST_VIEW);
 
 /** Patches as numbers and ranges: [0, 1, 2, 6] is "1-3,7". */
 function encodePatches(patches) {

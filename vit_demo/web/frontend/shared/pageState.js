@@ -64,11 +64,11 @@ export function createChannel(/** @type {any} */ latest = null) {
 }
 
 export function createPageState() {
-  const { publish, latest, subscribe } = createChannel(); // null until the page is opened
+  const { publish, latest, subscribe } = createChannel(); // null until the page is opened; a stage without inputs has a view alone
   const get = /** @type {() => State} */ (latest);
 
   /** Opens the page with a state; a component that is mounted again gets the one that there is. */
-  const open = (first) => publish(get() ?? first, RESTORE);
+  const open = (/** @type {any} */ first) => publish(get()?.task ? get() : first, RESTORE);
 
   /** Opens a tab, with the parts that change. A class and patches belong to the picture of their tab. */
   function chooseTask(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part = {}) {
@@ -104,14 +104,17 @@ export const pageState = createPageState();
 // How the parts of the page talk to each other: the stage, the pad and the small photo import the same channels.
 
 /**
- * What the stage is to show: {payload, view, restored, isNewest(), onShown()}. Without a payload it keeps its result;
- * `view` is that of the page's state, and `restored` tells whether it came from the address, so that it holds for another
- * model, too. The stage calls `onShown()` when it shows it, and does not show what is no longer the newest.
+ * What the stage is to show: {payload, restored, isNewest(), onShown()}. Without a payload it keeps its result; `restored`
+ * tells whether the view came from the address, so that it holds for another model, too. The stage calls `onShown()` when
+ * it shows it, and does not show what is no longer the newest.
  */
 export const newResult = createChannel();
 
 /** How the request for the newest result goes: {state, sentence, canRetry}, see `createStatus` of `stage/sections.js`. */
 export const resultStatus = createChannel({ state: "done", sentence: "" });
+
+/** Whether a result is awaited: the one on the stage belongs to a state before. */
+export const isAwaited = () => resultStatus.latest().state === "pending";
 
 /** The visitor wants the newest result requested again. */
 export const retryResult = createChannel();

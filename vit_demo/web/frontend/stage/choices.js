@@ -1,17 +1,20 @@
 // @ts-check
-// What the visitor has chosen, and what of it can be shown.
+// What the visitor has chosen, which is the page's view and what no link holds of it, and what of it can be shown.
 
-import { FIRST_VIEW, VIEW_FIELDS } from "../shared/link.js";
+import { FIRST_VIEW } from "../shared/link.js";
 import { againstOf } from "./format.js";
 import { hasMap } from "./result.js";
 
-export const firstChoices = () => ({
-  ...FIRST_VIEW,
+/** What no link holds. */
+export const firstPointing = () => ({
   hovered: null, // a patch
   dropping: false, // whether a click drops a patch
   // Whether the map is about the patch under the pointer; else pointing reads the map. A finger must scroll, too.
   follows: globalThis.matchMedia?.("(hover: hover)").matches ?? true,
 });
+
+/** What the choices are valid for before the first result. */
+export const FIRST_GUESS = { numBlocks: 1, numHeads: 4, numPatches: 0, predictions: [{ index: -1 }] };
 
 /** Whether a choice is a step of the browser's history; sliders, numbers and the pointer change the step they are in. */
 export function isStep(part, { features, tour, network }) {
@@ -22,37 +25,41 @@ export function isStep(part, { features, tour, network }) {
   return Boolean(ofFeatures || differs("step", part.tour, tour) || differs("start", part.network, network));
 }
 
-/** Choices outlive a result as long as they mean the same for the next one. */
-export function keepChoices(choices, before, after) {
+/** What changes in a view with the next result: choices outlive a result as long as they mean the same for the next one. */
+export function changesWith(view, before, after) {
+  if (before === FIRST_GUESS) return {};
   const sameNetwork = before.numBlocks === after.numBlocks && before.numHeads === after.numHeads;
-  if (before.pixelated !== after.pixelated) choices.dropping = false; // the other tab
   const sameGrid = before.rows === after.rows && before.columns === after.columns;
-  if (!sameNetwork) Object.assign(choices, { block: after.numBlocks - 1, head: -1 });
-  if (!sameGrid)
-    Object.assign(choices, { pinned: null, hovered: null, features: { ...choices.features, pinned: null } });
-  for (const each of ["label", "against"]) {
-    const named = ({ predictions }) => predictions?.find(({ index }) => index === choices[each])?.label;
-    if (named(before) !== named(after)) choices[each] = null; // another model's class of the same number
-  }
+  const named = (result, label) => result.predictions.find(({ index }) => index === label)?.label;
+  // Another model's class of the same number is another class.
+  const others = ["label", "against"].filter((each) => named(before, view[each]) !== named(after, view[each]));
+  return {
+    ...(!sameNetwork && { block: null, head: -1 }),
+    ...(!sameGrid && { pinned: null, features: { ...view.features, pinned: null } }),
+    ...Object.fromEntries(others.map((each) => [each, null])),
+  };
 }
 
-/** Replaces choices that a result does not have; they may come from an address. */
-export function validChoices(choices, methods, sections, result) {
+/** The choices as they can be shown of a result: what it does not have, which may come from an address, is replaced. */
+export function validFor(result, choices, methods, sections) {
   const { numBlocks, numHeads, numPatches, predictions } = result;
-  if (!sections.isOffered(choices.section)) choices.section = FIRST_VIEW.section;
-  if (!(choices.block !== null && choices.block < numBlocks)) choices.block = numBlocks - 1;
-  if (choices.head >= numHeads) choices.head = -1;
-  if (choices.pinned >= numPatches) choices.pinned = null;
-  if (choices.hovered >= numPatches) choices.hovered = null;
-  if (!predictions.some(({ index }) => index === choices.label)) choices.label = null;
-  if (!againstOf(result, choices)) choices.against = null;
   const method = Object.hasOwn(methods, choices.method) ? methods[choices.method] : null;
-  if (!method || (method.classSpecific && !predictions.length)) choices.method = FIRST_VIEW.method;
+  const isShown = method && !(method.classSpecific && !predictions.length);
+  const label = predictions.some(({ index }) => index === choices.label) ? choices.label : null;
+  const dropped = choices.dropped?.filter((patch) => patch < numPatches) ?? [];
+  return {
+    ...choices,
+    section: sections.isOffered(choices.section) ? choices.section : FIRST_VIEW.section,
+    method: isShown ? choices.method : FIRST_VIEW.method,
+    block: Math.min(choices.block ?? Infinity, numBlocks - 1),
+    head: choices.head < numHeads ? choices.head : -1,
+    pinned: choices.pinned < numPatches ? choices.pinned : null,
+    hovered: choices.hovered < numPatches ? choices.hovered : null,
+    label,
+    against: againstOf(result, { ...choices, label }) ? choices.against : null,
+    dropped: dropped.length && dropped.length < numPatches ? dropped : null,
+  };
 }
-
-/** The part of some choices that belongs to the page's state. */
-export const viewIn = (choices) =>
-  Object.fromEntries(VIEW_FIELDS.filter((name) => name in choices).map((name) => [name, choices[name]]));
 
 /** What a method can show of the choices now: until a block's trace is here, its class token. */
 export function viewOf(result, { comparesClasses, uses }, choices) {

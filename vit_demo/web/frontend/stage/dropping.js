@@ -10,49 +10,46 @@ import { openResult } from "./result.js";
 const HATCH = 7; // CSS pixels between two lines
 
 /**
- * `prepare(result)` is awaited before `show(result)` gets the result without the dropped patches; `onChange(part)` is
- * called with the choices that follow when a patch is dropped or restored, or cannot be.
+ * `chosen()` are the dropped patches of the page's view, or null; `prepare(result)` is awaited before `show(result)` gets the
+ * result without them; `onChange(part)` is called with the choices that follow when a patch is dropped or restored, or
+ * cannot be.
  */
-export function createDropping(request, { prepare, show, onChange, open = openResult }) {
+export function createDropping(request, { chosen, prepare, show, onChange, open = openResult }) {
   const requests = createRequestIds();
   let whole = /** @type {any} */ (null); // the result with all its patches
-  let dropped = new Set();
-  let confirmed = new Set(); // the patches that the shown result is without
+  let shown = /** @type {any} */ (null);
+  let wanted = []; // the patches without which a result is shown or under way
+  let isErasing = /** @type {boolean | null} */ (null); // whether the brush drops patches; null while it is lifted
   let error = "";
 
-  const listed = () => [...dropped].sort((a, b) => a - b);
+  const listed = () => chosen() ?? whole.dropped;
+  const dropped = () => new Set(listed());
 
-  const changed = () => onChange({ pinned: null, dropped: dropped.size ? listed() : null });
+  const choose = (patches) => onChange({ pinned: null, dropped: patches.length ? patches : null });
 
   /** Begins with a result, which has all its patches, or is shown where they cannot be restored. */
   function start(result) {
     requests.start();
-    whole = result;
-    dropped = new Set(result.dropped);
-    confirmed = new Set(result.dropped);
+    whole = shown = result;
+    wanted = result.dropped;
+    isErasing = null;
     error = "";
-  }
-
-  /** Drops the patches of a link, or of a step of the history, and no others. */
-  function restore(patches) {
-    const wanted = (patches ?? []).filter((patch) => patch < whole.numPatches);
-    const isSame = wanted.length === dropped.size && wanted.every((patch) => dropped.has(patch));
-    if (isSame || wanted.length === whole.numPatches) return;
-    dropped = new Set(wanted);
-    error = "";
-    update();
   }
 
   /** Ends with the result: a reply that is still to come shows nothing. */
   const cancel = () => requests.start();
 
-  async function update() {
-    const isCurrent = requests.start();
+  /** Shows the result without the patches that are chosen now, whoever chose them: a click, a link or the history. */
+  async function follow() {
     const patches = listed();
-    const next = patches.length ? await resultWithout(patches, isCurrent) : whole;
+    if (isErasing !== null || isSame(patches, wanted)) return;
+    const isCurrent = requests.start();
+    wanted = patches;
+    const known = [whole, shown].find((each) => isSame(each.dropped, patches));
+    const next = known ?? (await resultWithout(patches, isCurrent));
     if (next && isCurrent()) await prepare(next);
     if (!next || !isCurrent()) return;
-    confirmed = new Set(patches);
+    shown = next;
     show(next);
   }
 
@@ -61,52 +58,49 @@ export function createDropping(request, { prepare, show, onChange, open = openRe
     const reply = await request({ kind: "result", source }, { isCurrent });
     if (reply?.result) return open(reply.result);
     if (reply) {
-      dropped = new Set(confirmed);
-      setError(reply.error);
+      wanted = shown.dropped;
+      error = reply.error;
+      choose(wanted);
     }
     return null;
   }
 
-  function setError(sentence) {
-    error = sentence;
-    changed();
-  }
-
   function restoreAll() {
-    dropped = new Set();
-    setError("");
-    update();
+    error = "";
+    choose([]);
+    follow();
   }
 
-  /** Drops or restores a patch under a brush; the model runs when the brush is lifted (`commit`). */
-  function brush(patch, isDropped) {
-    const patches = new Set(dropped);
-    if (isDropped) patches.add(patch);
+  /** Drops patches under a brush, or restores them if it begins at a dropped one; `lift()` it, and the model runs. */
+  function brush(patch) {
+    const patches = dropped();
+    isErasing ??= !patches.has(patch);
+    if (isErasing) patches.add(patch);
     else patches.delete(patch);
-    if (patches.size === whole.numPatches) return setError(english("At least one patch must stay."));
-    dropped = patches;
-    setError("");
+    const isLast = patches.size === whole.numPatches;
+    error = isLast ? english("At least one patch must stay.") : "";
+    choose(isLast ? listed() : [...patches].sort((a, b) => a - b));
   }
 
-  /** Drops a patch, or restores it. */
-  function toggle(patch) {
-    brush(patch, !dropped.has(patch));
-    if (!error) update();
+  function lift() {
+    isErasing = null;
+    follow();
   }
 
   return {
     start,
-    restore,
+    follow,
     cancel,
-    toggle,
     brush,
-    commit: update,
+    lift,
     restoreAll,
-    dropped: () => dropped,
+    dropped,
     whole: () => whole,
     error: () => error,
   };
 }
+
+const isSame = (patches, others) => String(patches) === String(others);
 
 /** Dropped patches: grey, hatched, nothing of the picture left. */
 export function hatchPatches(context, box, result, dropped) {

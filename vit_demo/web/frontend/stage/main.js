@@ -3,10 +3,19 @@
 import { setConstants } from "../shared/constants.js";
 import { make, setProgress, setText } from "../shared/dom.js";
 import { english, languageChange, languageReady } from "../shared/language.js";
-import { clickedPatch, newResult, pageState, REPLACE, shownResult } from "../shared/pageState.js";
-import { createReplyCache, createRequestIds, sendRequest } from "../shared/requests.js";
+import { FIRST_VIEW } from "../shared/link.js";
+import {
+  clickedPatch,
+  isAwaited,
+  newResult,
+  pageState,
+  REPLACE,
+  resultStatus,
+  shownResult,
+} from "../shared/pageState.js";
+import { createReplyCache, createRequestIds, pause, SETTLE, sendRequest } from "../shared/requests.js";
 import { createCaption, setHeadline } from "./caption.js";
-import { keepChoices, validChoices } from "./choices.js";
+import { changesWith } from "./choices.js";
 import { createControls } from "./controls.js";
 import { createDropping } from "./dropping.js";
 import { describeMethods } from "./methods.js";
@@ -16,14 +25,14 @@ import { openResult } from "./result.js";
 import { createSections, createStatus, createWelcome, FIRST_SECTION } from "./sections.js";
 import {
   change,
+  choicesOf,
   clickPatch,
   createState,
   patchActions,
   pickClass,
   pickHead,
   pin,
-  publishInput,
-  publishView,
+  redraw,
   render,
   retry,
 } from "./stage.js";
@@ -34,17 +43,27 @@ export async function mount({ element, props, server, watch, ...given }) {
   setConstants(constants);
   const viewModules = await Promise.all(viewNames.map((name) => import(`./views/${name}/view.js`)));
   await languageReady; // so that nothing is shown in English first
+  if (!pageState.get()) pageState.open({ view: FIRST_VIEW }); // without inputs, as in a notebook
   const stage = createState(element, describeMethods(registered));
-  const request = (fields, options) => sendRequest(server, fields, options);
+
+  /** The result on the stage is not asked about while the next one is awaited, whose choices these may be. */
+  async function request(fields, options) {
+    const { result } = stage;
+    const isOfIt = result && (fields.source === result.source || fields.kind === "result");
+    while (isOfIt && isAwaited()) await pause(SETTLE);
+    return result === stage.result ? sendRequest(server, fields, options) : null;
+  }
+
   stage.parts = createParts(stage, request, viewModules, { ...data, upload: server.upload });
-  const { find, host, choices, methods, parts } = stage;
+  const { find, host, methods, parts } = stage;
 
   listenToPatches(stage.canvas, () => stage.result, patchActions(stage));
-  stage.picture.addEventListener("pointerenter", () => change(stage, {})); // loads the trace before the pointer reaches a patch
+  stage.picture.addEventListener("pointerenter", () => redraw(stage)); // loads the trace before the pointer reaches a patch
   clickedPatch.subscribe(element, (patch) => clickPatch(stage, patch));
-  find(".drop").addEventListener("click", () => change(stage, { dropping: !choices.dropping, pinned: null }));
-  find(".smooth").addEventListener("click", () => change(stage, { smooth: !choices.smooth }));
-  find(".follow").addEventListener("click", () => change(stage, { follows: !choices.follows, pinned: null }));
+  const toggle = (name, part) => change(stage, { [name]: !choicesOf(stage)[name], ...part });
+  find(".drop").addEventListener("click", () => toggle("dropping", { pinned: null }));
+  find(".smooth").addEventListener("click", () => toggle("smooth"));
+  find(".follow").addEventListener("click", () => toggle("follows", { pinned: null }));
   find(".restore").addEventListener("click", () => {
     change(stage, { dropping: false });
     parts.dropping.restoreAll();
@@ -57,8 +76,8 @@ export async function mount({ element, props, server, watch, ...given }) {
     pin(stage, null);
     stage.canvas.focus({ preventScroll: true });
   });
-  new ResizeObserver(() => change(stage, {})).observe(stage.picture);
-  const themes = new MutationObserver(() => (element.isConnected ? change(stage, {}) : themes.disconnect()));
+  new ResizeObserver(() => redraw(stage)).observe(stage.picture);
+  const themes = new MutationObserver(() => (element.isConnected ? redraw(stage) : themes.disconnect()));
   themes.observe(document.body, { attributeFilter: ["class"] }); // of which Gradio's dark theme is one
 
   languageChange.subscribe(element, () => {
@@ -67,10 +86,11 @@ export async function mount({ element, props, server, watch, ...given }) {
     render(stage);
   });
   createStatus(element, host);
+  // Until a new result is there the old one stays as it is; a visitor may look around in it.
+  for (const each of [pageState, resultStatus]) each.subscribe(element, () => isAwaited() || redraw(stage));
   const opened = createRequestIds(); // a payload that is opened while a later one has come is not shown
-  function show({ payload, view = null, restored = false, ...calls }) {
-    const latest = payload ?? stage.latestPayload ?? props.value;
-    return showNext(stage, { payload: latest, view, restored, ...calls }, opened.start());
+  function show({ payload, ...message }) {
+    return showNext(stage, { payload: payload ?? stage.latestPayload ?? props.value, ...message }, opened.start());
   }
   newResult.subscribe(element, show);
   watch("value", () => show({ payload: props.value }));
@@ -78,9 +98,14 @@ export async function mount({ element, props, server, watch, ...given }) {
 
   // For tests: the state, and any map by name.
   host.__stage = {
-    choices,
+    get choices() {
+      return choicesOf(stage);
+    },
     current: () => stage.result,
-    map: (view) => methods[view.method ?? choices.method].map(stage.result, { ...choices, query: null, ...view }),
+    map(part) {
+      const view = { ...choicesOf(stage), query: null, ...part };
+      return methods[view.method].map(stage.result, view);
+    },
     scene: () => stage.scene,
   };
 }
@@ -89,6 +114,7 @@ function createParts(stage, request, viewModules, data) {
   const { find, host, methods } = stage;
   const onChange = (part) => change(stage, part);
   const dropping = createDropping(request, {
+    chosen: () => (isAwaited() ? stage.result.dropped : choicesOf(stage).dropped),
     prepare: (result) => prepare(stage, result),
     show: (result) => showResult(stage, result),
     onChange,
@@ -117,7 +143,7 @@ function createParts(stage, request, viewModules, data) {
   const sections = createSections(find(".sections"), cards, (section) => onChange({ section }));
   if (sections.isOffered("steps")) createWelcome(find(".welcome"), () => onChange({ section: "steps" }));
   return {
-    replies: createReplyCache(request, () => onChange({})),
+    replies: createReplyCache(request, () => redraw(stage)),
     dropping,
     controls,
     caption: createCaption(find(".look"), onChange),
@@ -136,15 +162,12 @@ function createViews(host, viewModules, context) {
   });
 }
 
-/** Shows a payload, which may be the one that is open, with the view of the page's state, if it has any for it. */
-async function showNext(stage, { payload, view, restored, isNewest = () => true, onShown = () => {} }, isLatest) {
-  const { choices, parts } = stage;
+/** Shows a payload, which may be the one that is open. */
+async function showNext(stage, { payload, restored, isNewest = () => true, onShown = () => {} }, isLatest) {
+  const { parts } = stage;
   const isCurrent = () => isLatest() && isNewest();
   stage.latestPayload = payload;
-  // That of now: the visitor may have chosen something while the result was opened.
-  const takeView = () => view && Object.assign(choices, pageState.get().view);
   if (!payload || payload.empty) {
-    takeView();
     showEmpty(stage, payload?.message);
     return onShown();
   }
@@ -152,52 +175,49 @@ async function showNext(stage, { payload, view, restored, isNewest = () => true,
     // The old result stays until the new one is complete, so that nothing flickers.
     const isOpen = payload === stage.openedPayload;
     const next = isOpen ? stage.result : await openResult(payload);
+    if (!isCurrent()) return;
+    if (!restored) pageState.changeView(changesWith(pageState.get().view, stage.latest, next), REPLACE);
     if (!isOpen) await prepare(stage, next);
     if (!isCurrent()) return;
-    takeView();
+    onShown();
     stage.openedPayload = payload;
+    if (stage.latest.pixelated !== next.pixelated) stage.pointing.dropping = false; // the other tab
     if (!isOpen) parts.dropping.start(next);
-    showResult(stage, next, restored ? null : stage.shape);
-    if (view) publishView(choices, REPLACE);
-    if (view) parts.dropping.restore(choices.dropped);
+    showResult(stage, next);
   } catch (error) {
     console.error(error);
-    if (isCurrent()) showEmpty(stage, english("This result could not be shown."));
+    if (!isCurrent()) return;
+    showEmpty(stage, english("This result could not be shown."));
+    onShown();
   }
-  if (isCurrent()) onShown();
 }
 
 /** Waits for the first reply about the map of a new result, so that most maps are there with their picture. */
-async function prepare({ result, shape, choices, methods, parts }, next) {
-  const isServed = !methods[choices.method].map;
-  const sameNetwork = result && next.numBlocks === shape.numBlocks && next.numHeads === shape.numHeads;
-  if (!isServed || !sameNetwork || !next.predictions.length) return;
-  const fields = mapFields(methods, next, { ...choices, pinned: null });
-  await servedMap(parts.replies, next, fields, "next map").firstReply;
+async function prepare(stage, next) {
+  const { result, methods, parts } = stage;
+  const choices = { ...choicesOf(stage, next), pinned: null };
+  if (!result || methods[choices.method].map) return;
+  await servedMap(parts.replies, next, mapFields(methods, next, choices), "next map").firstReply;
 }
 
-/** `before` is the shape that the choices were made for; null where they came with the result. */
-function showResult(stage, next, before = stage.shape) {
-  const { find, host, choices, methods, parts } = stage;
-  if (before) keepChoices(choices, before, next);
-  validChoices(choices, methods, parts.sections, next);
-  stage.result = stage.shape = next;
+function showResult(stage, next) {
+  const { find, host, latest, parts } = stage;
+  if (next.rows !== latest.rows || next.columns !== latest.columns) stage.pointing.hovered = null;
+  stage.result = stage.latest = next;
   setText(find(".message"), "");
   setHeadline(find(".headline"), next);
   host.classList.remove("waiting");
   for (const each of parts.views) each.show?.(next, parts.dropping.whole());
   render(stage);
-  publishInput(stage);
   Object.assign(host.dataset, { run: next.run, top1: next.predictions[0]?.name ?? "", ready: "true" });
   shownResult.publish(next);
 }
 
 function showEmpty(stage, message) {
-  const { find, host, choices, parts } = stage;
+  const { find, host, parts } = stage;
   stage.result = stage.scene = stage.openedPayload = null;
   parts.dropping.cancel();
   parts.replies.release("map");
-  if (!parts.sections.isOffered(choices.section)) choices.section = FIRST_SECTION;
   setText(find(".message"), message || english("Draw a digit or choose a photo."));
   setHeadline(find(".headline"), null);
   setProgress(find(".view .progress"), false);
@@ -205,7 +225,6 @@ function showEmpty(stage, message) {
   host.classList.add("waiting");
   parts.caption.clear();
   for (const each of parts.views) each.show?.(null);
-  publishInput(stage);
-  Object.assign(host.dataset, { run: "", top1: "", ready: "empty" });
   render(stage);
+  Object.assign(host.dataset, { run: "", top1: "", ready: "empty" });
 }

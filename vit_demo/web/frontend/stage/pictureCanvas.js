@@ -97,7 +97,7 @@ const NO_BRUSH = { isOn: () => false };
 /**
  * Calls `hover(patch | null)`, `click(patch)`, `move([down, right])`, `press()` and `leave()` for what the visitor does
  * on the canvas; `getGrid()` returns {rows, columns}, or null while there is nothing to point at. `brush` is
- * {isOn(), start(patch), over(patch), end()}: while it is on, a pressed pointer brushes over patches and clicks none.
+ * {isOn(), over(patch), lift()}: while it is on, a pressed pointer brushes over patches and clicks none.
  * `isFollowed()` tells whether a finger points, too.
  */
 export function listenToPatches(canvas, getGrid, actions) {
@@ -116,11 +116,11 @@ export function listenToPatches(canvas, getGrid, actions) {
     brushed = patchUnder(event);
     if (brushed === null) return;
     canvas.setPointerCapture(event.pointerId);
-    brush.start(brushed);
+    brush.over(brushed);
   });
   for (const name of ["pointerup", "pointercancel"]) {
     canvas.addEventListener(name, () => {
-      if (brushed !== null) brush.end();
+      if (brushed !== null) brush.lift();
       brushed = null;
     });
   }

@@ -1,17 +1,17 @@
-// The state of a stage, what a visitor does to it, and the frame that follows from it.
+// What a stage keeps, what a visitor does to it, and the frame that follows from that and the view of the page's state.
 
-import { setProgress, setText } from "../shared/dom.js";
+import { isNew, setProgress, setText } from "../shared/dom.js";
 import { middlePatch, neighbour } from "../shared/geometry.js";
 import { english, translate } from "../shared/language.js";
 import { modelInput, PUSH, pageState, REPLACE } from "../shared/pageState.js";
-import { firstChoices, isStep, viewIn, viewOf } from "./choices.js";
+import { FIRST_GUESS, firstPointing, isStep, validFor, viewOf } from "./choices.js";
 import { placeOf, targetOf } from "./format.js";
 import { classMethod } from "./methods.js";
 import { loadTrace, mapFields, servedMap } from "./onDemand.js";
 import { fitCanvas, paintResult } from "./pictureCanvas.js";
 import { FIRST_SECTION } from "./sections.js";
 
-/** The state of a stage in its element. Its `parts` are made in main.js, because they call back with the state. */
+/** What a stage in its element keeps. Its `parts` are made in main.js, because they call back with it. */
 export function createState(element, methods) {
   const find = (selector) => element.querySelector(selector);
   return {
@@ -20,53 +20,56 @@ export function createState(element, methods) {
     canvas: find(".picture"),
     picture: find(".view"),
     methods,
-    choices: firstChoices(),
+    pointing: firstPointing(),
     result: null,
     latestPayload: null,
     openedPayload: null, // that of the result with all its patches
-    shape: { numBlocks: 1, numHeads: 4 }, // of the last result, or a first guess
+    latest: FIRST_GUESS, // the last result, even where there is none now
     scene: null, // what the picture shows: {result, method, view, map}
     frame: 0, // the next one, if it is scheduled
-    isNewBlock: false, // whether the block was chosen since the last frame
-    isErasing: true, // whether the brush drops patches or restores them
     parts: null, // {replies, dropping, controls, caption, views, sections}
   };
 }
 
-/** Changes some choices and draws them with the next frame, however many changes come before it. */
-export function change(stage, part) {
-  const { choices } = stage;
-  stage.isNewBlock ||= part.block !== undefined && part.block !== choices.block;
-  const how = isStep(part, choices) ? PUSH : REPLACE;
-  Object.assign(choices, part);
-  publishView(part, how);
-  if ("pinned" in part) publishInput(stage);
+/** What is drawn of a result: the page's view and what no link holds, as far as the result has it. */
+export const choicesOf = ({ latest, methods, pointing, parts }, result = latest) =>
+  validFor(result, { ...pageState.get().view, ...pointing }, methods, parts.sections);
+
+/** Draws with the next frame, however many changes come before it. */
+export function redraw(stage) {
   if (!stage.frame) stage.frame = requestAnimationFrame(() => render(stage));
 }
 
-/** Tells the page's state what the visitor chose. */
-export function publishView(part, how) {
-  if (pageState.get()) pageState.changeView(viewIn(part), how);
+/** Changes some choices: the page's view, and what no link holds. */
+export function change(stage, part) {
+  const { hovered, dropping, follows, ...view } = { ...stage.pointing, ...part };
+  stage.pointing = { hovered, dropping, follows };
+  pageState.changeView(view, isStep(view, pageState.get().view) ? PUSH : REPLACE);
+  redraw(stage);
 }
 
-/** Shows the pad which digit the model saw, and the small photo which part of which photo. */
-export function publishInput({ result, choices: { pinned } }) {
-  const { pixelated, image, photo, rows, columns } = result ?? {};
+/** Shows the pad which digit the model saw, and the small photo which part of which photo, where that is new. */
+function publishInput(stage, { pinned }) {
+  const { run, pixelated, image, photo, rows, columns } = stage.result ?? {};
+  if (!isNew(stage.picture, [run, pinned])) return;
   modelInput.publish({ digit: pixelated ? image : null, photo: photo ? { ...photo, rows, columns, pinned } : null });
 }
 
 /** Shows what is chosen; while the server still computes its map, the scene stays as it was. */
 export function render(stage) {
-  const { result, choices, methods, shape, parts } = stage;
+  const { result, latest, methods, parts } = stage;
+  const choices = choicesOf(stage);
   stage.frame = 0;
   parts.sections.open(choices.section);
-  parts.controls.update(choices, shape, result);
+  parts.controls.update(choices, latest, result);
+  publishInput(stage, choices);
   if (!result) {
     for (const each of parts.views) each.drawEmpty?.({ choices });
     return;
   }
+  parts.dropping.follow();
   const chosenMethod = methods[choices.method];
-  const { entry, trace } = updateScene(stage);
+  const { entry, trace } = updateScene(stage, choices);
   const { method, view, map } = stage.scene;
   const { opacity, smooth, hovered } = choices;
   const size = fitCanvas(stage.canvas, stage.picture, result.size);
@@ -74,7 +77,7 @@ export function render(stage) {
   const dropped = parts.dropping.dropped();
   const style = method.style(result);
   paintResult(stage.canvas, size, result, { map, style, opacity, smooth, queried, hovered, dropped });
-  updateButtons(stage, entry);
+  updateButtons(stage, choices, entry);
   const pinnedView = viewOf(result, chosenMethod, { ...choices, hovered: null });
   const drawing = { result, method, view, map, trace, choices, chosenMethod, pinnedView };
   parts.caption.update(drawing, entry, parts.dropping.error());
@@ -82,23 +85,23 @@ export function render(stage) {
 }
 
 /** Makes the scene that of the choices, once its map is there; returns the entries of what the server is asked for. */
-function updateScene(stage) {
-  const { result, choices, methods, parts } = stage;
+function updateScene(stage, choices) {
+  const { result, methods, parts, scene } = stage;
   const method = methods[choices.method];
   const view = viewOf(result, method, choices);
   const isPointed = stage.picture.matches(":hover");
-  const isNeeded = usesPatch(stage) && (isPointed || !view.isComplete);
-  const trace = loadTrace(parts.replies, result, choices.block, { isNeeded, isNewBlock: stage.isNewBlock });
-  stage.isNewBlock = false;
+  const isNeeded = method.uses.includes("patch") && (isPointed || !view.isComplete);
+  const isNewBlock = scene?.result === result && scene.view.block !== view.block;
+  const trace = loadTrace(parts.replies, result, choices.block, { isNeeded, isNewBlock });
   const entry = method.map ? null : servedMap(parts.replies, result, mapFields(methods, result, choices));
   if (!entry) parts.replies.release("map");
   const map = entry ? entry.value : method.map(result, view);
-  if (map || stage.scene?.result !== result) stage.scene = { result, method, view, map };
+  if (map || scene?.result !== result) stage.scene = { result, method, view, map };
   return { entry, trace };
 }
 
-function updateButtons(stage, entry) {
-  const { find, choices, parts } = stage;
+function updateButtons(stage, choices, entry) {
+  const { find, parts } = stage;
   setProgress(find(".view .progress"), Boolean(entry?.isSlow && entry.isLoading), entry?.progress);
   find(".drop").setAttribute("aria-pressed", String(choices.dropping));
   find(".smooth").setAttribute("aria-pressed", String(choices.smooth));
@@ -109,8 +112,8 @@ function updateButtons(stage, entry) {
   stage.host.classList.toggle("dropping", choices.dropping);
 }
 
-const usesPatch = ({ methods, choices }) => methods[choices.method].uses.includes("patch");
-const isFollowing = (stage) => stage.choices.follows && usesPatch(stage) && !stage.choices.dropping;
+const usesPatch = (stage) => stage.methods[choicesOf(stage).method].uses.includes("patch");
+const isFollowing = (stage) => stage.pointing.follows && usesPatch(stage) && !stage.pointing.dropping;
 
 export function pickHead(stage, block, head) {
   change(stage, { method: "attention", direction: "from", pinned: null, block, head });
@@ -118,7 +121,8 @@ export function pickHead(stage, block, head) {
 
 /** Shows the evidence for a class; choosing the shown class again goes back to the predicted one. */
 export function pickClass(stage, index) {
-  const { methods, choices, result } = stage;
+  const { methods, result } = stage;
+  const choices = choicesOf(stage);
   retry(stage);
   const { classSpecific } = methods[choices.method];
   const shown = targetOf(result, choices.label).index;
@@ -134,14 +138,13 @@ export function pickClass(stage, index) {
 export function retry(stage) {
   stage.parts.replies.retry();
   for (const each of stage.parts.views) each.retry?.();
-  change(stage, {});
+  redraw(stage);
 }
 
 export function clickPatch(stage, patch) {
-  const { result, choices } = stage;
-  if (!result) return;
-  if (choices.dropping) toggleDropped(stage, patch);
-  else if (usesPatch(stage)) pin(stage, patch === choices.pinned ? null : patch);
+  if (!stage.result) return;
+  if (stage.pointing.dropping) toggleDropped(stage, patch);
+  else if (usesPatch(stage)) pin(stage, patch === choicesOf(stage).pinned ? null : patch);
   else change(stage, { hovered: patch });
 }
 
@@ -153,7 +156,8 @@ export function pin(stage, patch) {
 }
 
 function toggleDropped({ find, result, parts: { dropping } }, patch) {
-  dropping.toggle(patch);
+  dropping.brush(patch);
+  dropping.lift();
   const place = placeOf(result, patch);
   const news = dropping.dropped().has(patch)
     ? translate("Patch removed: {place}.", { place })
@@ -163,32 +167,30 @@ function toggleDropped({ find, result, parts: { dropping } }, patch) {
 
 /** What pointer and keys on the picture do, as `listenToPatches` takes it. */
 export function patchActions(stage) {
-  const { choices } = stage;
   return {
-    hover: (patch) => patch !== choices.hovered && change(stage, { hovered: patch }),
+    hover: (patch) => patch !== stage.pointing.hovered && change(stage, { hovered: patch }),
     click: (patch) => clickPatch(stage, patch),
     isFollowed: () => isFollowing(stage),
     move(step) {
       const { result, parts } = stage;
-      const from = choices.pinned ?? choices.hovered;
+      const { pinned, hovered, dropping } = choicesOf(stage);
+      const from = pinned ?? hovered;
       const patch = from === null ? middlePatch(result) : neighbour(from, step, result);
       parts.caption.announceNext();
-      if (usesPatch(stage) && !choices.dropping) pin(stage, patch);
+      if (usesPatch(stage) && !dropping) pin(stage, patch);
       else change(stage, { hovered: patch });
     },
     brush: {
-      isOn: () => choices.dropping,
-      start(patch) {
-        const { dropping } = stage.parts;
-        stage.isErasing = !dropping.dropped().has(patch);
-        dropping.brush(patch, stage.isErasing);
-      },
-      over: (patch) => stage.parts.dropping.brush(patch, stage.isErasing),
-      end: () => stage.parts.dropping.commit(),
+      isOn: () => stage.pointing.dropping,
+      over: (patch) => stage.parts.dropping.brush(patch),
+      lift: () => stage.parts.dropping.lift(),
     },
-    press: () => choices.dropping && choices.hovered !== null && toggleDropped(stage, choices.hovered),
+    press() {
+      const { dropping, hovered } = choicesOf(stage);
+      if (dropping && hovered !== null) toggleDropped(stage, hovered);
+    },
     leave() {
-      choices.hovered = null;
+      change(stage, { hovered: null });
       pin(stage, null);
     },
   };

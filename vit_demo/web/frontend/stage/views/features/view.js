@@ -66,7 +66,6 @@ export function create(group, { request, change, upload, examples }) {
   const canvases = panes.map((pane) => pane.firstElementChild);
   const replies = createReplyCache(request, schedule);
   let result = null;
-  let choices = null; // those of the features
   let scene = null; // what is painted: {result, tokens, images, block}
   let hovered = null; // {picture, patch}
   let announces = false; // whether the next frame's value is read out
@@ -75,11 +74,8 @@ export function create(group, { request, change, upload, examples }) {
   const docs = createMethodDocs(find(".method-docs"), request);
   docs.setMethod("features");
 
-  /** Takes effect at once, because the next key may come before the next frame. */
-  function set(part) {
-    choices = { ...choices, ...part };
-    change({ features: choices });
-  }
+  const chosen = () => pageState.get().view.features;
+  const set = (part) => change({ features: { ...chosen(), ...part } });
 
   const controls = createFeatureControls(find(".tokens"), set);
   const second = createSecondPicture(find("select"), find("[type=file]"), {
@@ -90,9 +86,9 @@ export function create(group, { request, change, upload, examples }) {
       const { example, digit } = state[state.task].picture ?? {};
       return example ?? (digit === undefined ? null : `digit-${digit}`);
     },
-    onChoose(chosen) {
+    onChoose(picture) {
       hovered = null;
-      set({ second: chosen, pinned: choices.pinned?.picture ? null : choices.pinned });
+      set({ second: picture, pinned: chosen().pinned?.picture ? null : chosen().pinned });
     },
     onNews: (sentence) => setText(find(".news"), sentence),
   });
@@ -106,6 +102,7 @@ export function create(group, { request, change, upload, examples }) {
   function paint() {
     frame = 0;
     if (!result) return;
+    const choices = chosen();
     const block = Math.min(choices.block ?? Infinity, result.numBlocks - 1);
     const mode = choices.mode === "classes" && !result.predictions.length ? "similarity" : choices.mode;
     const other = second.get(choices.second, result);
@@ -158,7 +155,7 @@ export function create(group, { request, change, upload, examples }) {
     const { tokens, images, block } = scene;
     const query = queryOf(tokens);
     const token = tokenAt(tokens, query);
-    const { background, opacity } = choices;
+    const { background, opacity } = chosen();
     const shown = MODES[mode].show(tokens, { k, background, token });
     const colours = shown.colours(opacity, result.pixelated);
     const labels = mode === "classes" ? colours.map((_, i) => classesOf(tokens, i)[0].name) : null;
@@ -201,11 +198,11 @@ export function create(group, { request, change, upload, examples }) {
     const [first] = tokens.pictures;
     const middle = { picture: 0, patch: middlePatch(first) };
     const any = { picture: 0, patch: first.tokenOf.findIndex((token) => token >= 0) };
-    return [choices.pinned, hovered, middle, any].find((place) => place && tokenAt(tokens, place) >= 0);
+    return [chosen().pinned, hovered, middle, any].find((place) => place && tokenAt(tokens, place) >= 0);
   }
 
   const tokenAt = ({ pictures }, { picture, patch }) => pictures[picture]?.tokenOf[patch] ?? -1;
-  const isComparing = () => choices.mode === "similarity";
+  const isComparing = () => chosen().mode === "similarity";
   const isSame = (one, other) => one?.picture === other?.picture && one?.patch === other?.patch;
 
   function hover(place) {
@@ -225,11 +222,11 @@ export function create(group, { request, change, upload, examples }) {
       hover: (patch) => hover(patch === null ? null : { picture, patch }),
       click(patch) {
         hovered = { picture, patch };
-        if (isComparing()) pin(isSame(choices.pinned, hovered) ? null : hovered);
+        if (isComparing()) pin(isSame(chosen().pinned, hovered) ? null : hovered);
         else schedule();
       },
       move(step) {
-        const from = [isComparing() ? choices.pinned : null, hovered].find((place) => place?.picture === picture);
+        const from = [isComparing() ? chosen().pinned : null, hovered].find((place) => place?.picture === picture);
         hovered = { picture, patch: from ? neighbour(from.patch, step, grid()) : middlePatch(grid()) };
         if (isComparing()) pin(hovered);
         announces = true;
@@ -260,7 +257,6 @@ export function create(group, { request, change, upload, examples }) {
 
   function draw(drawing) {
     result = drawing.result;
-    choices = drawing.choices.features;
     setText(find(".empty"), "");
     paint();
   }
