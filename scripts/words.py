@@ -83,7 +83,7 @@ MORE_SENTENCES = (
 )
 """What the sentences that are put together become for a visitor."""
 
-UNTRANSLATED = {"org/name", "Apache-2.0", "AttnLRP", "NACLIP"}
+UNTRANSLATED = {"org/name", "Apache-2.0", "AttnLRP"}
 """The same in every language."""
 
 _CALL = re.compile(r"""\b(?:translate|english)\(\s*("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")

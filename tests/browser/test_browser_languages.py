@@ -47,7 +47,7 @@ TOO_LONG = """() => {
 }"""
 
 NAMES = {
-    *("vit_demo", "API", "AttnLRP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "org/name", "CPU", "PCA"),
+    *("vit_demo", "API", "AttnLRP", "NACLIP", "MLP", "HTML", "PNG", "SVG", "JSON", "NPZ", "org/name", "CPU", "PCA"),
     *("px", "ms", "kB", "MB", "GB"),
     *PRESETS,
     *("ViT-Tiny", "MNIST from scratch", "einops ViT", "annotated ViT"),
