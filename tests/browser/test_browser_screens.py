@@ -239,3 +239,13 @@ def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str) ->
         assert page.evaluate(CUT_OFF) == [], section
     assert page.locator(".compare dd").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")
     context.close()
+
+
+def test_what_a_deed_has_ended_does_not_come_back(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "desktop")
+    assert page.locator(".welcome").is_visible()
+    for selector in (".paper", ".look canvas", ".about .terms summary", ".predictions li button", ".paper"):
+        page.locator(selector).first.click()
+        page.wait_for_timeout(50)
+        assert page.locator(".welcome").is_hidden() and page.locator(".about").is_visible(), selector
+    page.context.close()

@@ -63,11 +63,11 @@ export function createWelcome(card, onTour) {
 
   function deed({ target, type }) {
     const isDeed = target.closest(".inputs, .stage") && (type !== "keydown" || target.matches("canvas"));
-    if (!isDeed || (card.contains(target) && !target.matches("button"))) return;
+    if (card.hidden || !isDeed || (card.contains(target) && !target.matches("button"))) return;
     storeSetting(VISITED, "yes");
     const isAbove = card.getBoundingClientRect().bottom <= seen.getBoundingClientRect().top; // on a phone and a tablet
     card.classList.toggle("done", isAbove);
-    card.hidden = target.closest(".sections, .tabs, .welcome") !== null || !(isAbove || target.closest(".paper"));
+    card.hidden = !isAbove || target.closest(".sections, .tabs, .welcome") !== null;
   }
 
   card.querySelector("button").addEventListener("click", onTour);
