@@ -59,7 +59,10 @@ test("choices outlive a result as long as they mean the same", () => {
   const view = { ...FIRST_VIEW, block: 3, head: 2, pinned: 5, label: 1, method: "relevance" };
   assert.deepEqual(changesWith(view, result, { ...result }), {});
   const { features, ...finer } = changesWith(view, result, { ...result, rows: 14, columns: 14 });
-  assert.deepEqual([finer, features.pinned], [{ pinned: null }, null]);
+  assert.deepEqual([finer, features.pinned], [{ pinned: 25 }, null], "the same place: row 1, column 6 of 7 by 7");
+  const photo = { ...result, photo: { image: "a" } };
+  const another = { ...result, photo: { image: "b" }, rows: 14, columns: 14 };
+  assert.equal(changesWith(view, photo, another).pinned, null, "another photo");
   const other = { ...result, numBlocks: 12, predictions: [{ index: 1, label: "goldfish" }] };
   assert.deepEqual(changesWith(view, result, other), { block: null, head: -1, label: null });
 });

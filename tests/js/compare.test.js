@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { samePlace } from "../../vit_demo/web/frontend/shared/geometry.js";
 import { menuModels } from "../../vit_demo/web/frontend/shared/pageState.js";
 import {
   attentionBytes,
   firstColumns,
   offeredColumns,
-  samePlace,
   scaleEnds,
   sourceOf,
   withModel,

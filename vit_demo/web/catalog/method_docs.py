@@ -61,8 +61,11 @@ def board_ranks() -> dict[str, int]:
 
 
 def lessons_html() -> str:
-    """The lessons as HTML, with links that open the page of this server."""
-    return to_html(read_document("lessons.md")).replace("http://127.0.0.1:7860/", "./")
+    """The lessons as HTML, with links that open the page of this server, and each answer folded."""
+    html = to_html(read_document("lessons.md")).replace("http://127.0.0.1:7860/", "./")
+    return re.sub(
+        r"<td>((?:(?!<td>).)*)</td>(?=\s*</tr>)", r"<td><details><summary>Answer</summary>\1</details></td>", html
+    )
 
 
 def method_html(method: str, board: str = "") -> str:

@@ -57,6 +57,7 @@ export function createPhotoInput(element, { upload, examples, exampleUrl, onPict
   }
 
   function choose(next, to = { onPicture, say }) {
+    if (next?.refused && to.onPicture !== onPicture) return to.say(next.refused); // a drawing stays
     uploads.start();
     to.say("");
     closeWebcam();

@@ -42,3 +42,10 @@ export function neighbour(patch, [down, right], { rows, columns }) {
 }
 
 export const middlePatch = ({ rows, columns }) => Math.floor(rows / 2) * columns + Math.floor(columns / 2);
+
+/** The patch of one grid that holds the middle of a patch of another, when both cover the same picture. */
+export function samePlace(patch, from, to) {
+  const [row, column] = cellOf(patch, from);
+  const along = (place, count, wanted) => Math.min(wanted - 1, Math.floor(((place + 0.5) * wanted) / count));
+  return along(row, from.rows, to.rows) * to.columns + along(column, from.columns, to.columns);
+}

@@ -196,7 +196,7 @@ export function concentration(map) {
 const REST = {
   none: english("Strongest: {place}, {value}; nothing anywhere else"),
   few: english(
-    "Strongest: {place}, {value}; 1 of the other {others} patches has half of their sum|Strongest: {place}, {value}; {count} of the other {others} patches have half of their sum",
+    "Strongest: {place}, {value}; the next one of the other {others} patches holds half of the rest|Strongest: {place}, {value}; the next {count} of the other {others} patches hold half of the rest",
   ),
   spread: english("Strongest: {place}, {value}; the rest is spread over the whole picture"),
 };

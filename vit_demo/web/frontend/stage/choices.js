@@ -1,6 +1,7 @@
 // @ts-check
 // What the visitor has chosen, which is the page's view and what no link holds of it, and what of it can be shown.
 
+import { samePlace } from "../shared/geometry.js";
 import { FIRST_VIEW } from "../shared/link.js";
 import { againstOf } from "./format.js";
 import { hasMap } from "./result.js";
@@ -25,6 +26,10 @@ export function isStep(part, { features, tour, network }) {
   return Boolean(ofFeatures || differs("step", part.tour, tour) || differs("start", part.network, network));
 }
 
+/** The patch at the same place of the same picture on another grid. */
+const samePatch = (pinned, before, after) =>
+  pinned === null || before.photo?.image !== after.photo?.image ? null : samePlace(pinned, before, after);
+
 /** What changes in a view with the next result: choices outlive a result as long as they mean the same for the next one. */
 export function changesWith(view, before, after) {
   if (before === FIRST_GUESS) return {};
@@ -35,7 +40,7 @@ export function changesWith(view, before, after) {
   const others = ["label", "against"].filter((each) => named(before, view[each]) !== named(after, view[each]));
   return {
     ...(!sameNetwork && { block: null, head: -1 }),
-    ...(!sameGrid && { pinned: null, features: { ...view.features, pinned: null } }),
+    ...(!sameGrid && { pinned: samePatch(view.pinned, before, after), features: { ...view.features, pinned: null } }),
     ...Object.fromEntries(others.map((each) => [each, null])),
   };
 }

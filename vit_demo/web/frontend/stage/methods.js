@@ -112,7 +112,7 @@ const ENTRIES = {
   libra_fullgrad: ofClass(
     english("Libra FullGrad+ through all {blocks} blocks"),
     english(
-      "Which patches speak for *{name}*, and which against it: each token times the gradient of the score, over all blocks, while attention weights, normalizations and gates count as constants.",
+      "Which patches speak for *{name}*, and which against it: what each one’s tokens add to its score, over all blocks.",
     ),
     contributionReading,
   ),
@@ -188,7 +188,7 @@ function contributionReading(result, view, _patch, value) {
 
 /** What a map costs, in words; the keys are those of the registry. */
 const COSTS = {
-  trace: english("no further run"),
+  trace: english("no extra run"),
   forward: english("one more run"),
   backward: english("one more run and its gradient"),
   "many passes": english("many more runs"),

@@ -1,7 +1,7 @@
 // One column of a comparison: its choices, its picture, and what is known about it.
 
 import { fillSelect, make, setProgress, setText } from "../../../shared/dom.js";
-import { cellOf, middlePatch, neighbour } from "../../../shared/geometry.js";
+import { middlePatch, neighbour } from "../../../shared/geometry.js";
 import { english, formatCount, translate } from "../../../shared/language.js";
 import { MOST_COLUMNS } from "../../../shared/link.js";
 import { menuModels } from "../../../shared/pageState.js";
@@ -178,13 +178,6 @@ export function scaleEnds(maps) {
     ends.set(unit, Math.max(ends.get(unit) ?? 0, scaleEnd(map, style) / per));
   }
   return ends;
-}
-
-/** The patch of one grid that holds the middle of a patch of another, when both cover the same picture. */
-export function samePlace(patch, from, to) {
-  const [row, column] = cellOf(patch, from);
-  const along = (place, count, wanted) => Math.min(wanted - 1, Math.floor(((place + 0.5) * wanted) / count));
-  return along(row, from.rows, to.rows) * to.columns + along(column, from.columns, to.columns);
 }
 
 /** Bytes of one block's attention weights in float32, were they stored. */

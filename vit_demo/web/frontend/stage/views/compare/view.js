@@ -1,22 +1,13 @@
 // Compare: the same picture in two to four columns, under other patch sizes, models, methods or classes.
 
 import { setText } from "../../../shared/dom.js";
+import { samePlace } from "../../../shared/geometry.js";
 import { english, translate } from "../../../shared/language.js";
 import { menuModels } from "../../../shared/pageState.js";
 import { formatNumber } from "../../format.js";
 import { mapFields } from "../../onDemand.js";
 import { decodeFloat32, openResult } from "../../result.js";
-import {
-  createColumn,
-  FEWEST,
-  firstColumns,
-  MOST,
-  offeredColumns,
-  samePlace,
-  scaleEnds,
-  sourceOf,
-  withModel,
-} from "./column.js";
+import { createColumn, FEWEST, firstColumns, MOST, offeredColumns, scaleEnds, sourceOf, withModel } from "./column.js";
 
 export const order = 60;
 

@@ -175,7 +175,8 @@ export function createMethodTable(panel, methods, curves) {
         body.append(row(methods[name], compared));
       }
     }
-    body.append(randomRow(compared));
+    const gain = ({ cells: [, deletion, insertion] }) => insertion.dataset.area - deletion.dataset.area;
+    body.append(...[...body.rows].sort((one, other) => gain(other) - gain(one)), randomRow(compared));
     markBest(body);
     stop("");
   }

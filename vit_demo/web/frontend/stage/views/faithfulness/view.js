@@ -136,6 +136,7 @@ export function create(card, { request, methods, curves }) {
     const testedOn = translate("tested on *{name}* ({measure})", { name, measure: translate(measure) });
     setText(find(".findings .subject"), `${subject} · ${testedOn}`);
     setText(find(".conclusion"), conclusion || (running ? english("Random orders are being computed.") : ""));
+    if (conclusion && document.activeElement === button) find(".conclusion").scrollIntoView({ block: "nearest" });
     setExplainedText(
       find(".measurements"),
       `${measurements} ${translate(REPLACEMENTS[next.test.baseline])}`.trim(),

@@ -135,7 +135,7 @@ function strongestPatch(result) {
   const kept = Array.from({ length: numPatches }, (_, patch) => patch).filter((patch) => tokenOf[patch] >= 0);
   if (kept.length < 4) return null;
   const ranked = [...kept].sort((a, b) => map[b] - map[a]);
-  const ranks = [0, 0.25, 0.5, 0.75].map((share) => Math.round(share * (ranked.length - 1)));
+  const ranks = [0, 0.25, 0.5, 0.75].map((share) => Math.floor(share * ranked.length));
   const patches = ranks.map((rank) => ranked[rank]).sort((a, b) => a - b);
   const answer = patches.indexOf(ranked[0]);
   const letters = ["A", "B", "C", "D"];
