@@ -141,7 +141,7 @@ def test_the_caption_says_where_the_map_is_strong_and_what_the_class_token_keeps
     assert count <= PATCHES / 4
     line, column = divmod(int(row[1:].argmax()), COLUMNS)
     expected = f"Strongest: row {line + 1}, column {column + 1}, {100 * row[1:].max():.1f}\u00a0%; "
-    expected += f"{count} of the other {PATCHES - 1} patches have half of their sum"
+    expected += f"the next {count} of the other {PATCHES - 1} patches hold half of the rest"
     assert (
         stage.locator("#stage .value").inner_text()
         == f"{expected} · on the class token itself: {100 * row[0]:.2f}\u00a0%"
