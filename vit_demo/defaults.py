@@ -17,6 +17,9 @@ WORDS_PRESET = "tinyclip-8m"
 LARGE_PHOTO_PRESET = "vit-s16"
 """The model with 1,000 classes that the page's photo tab offers; the default there once it is on this machine."""
 
+MAX_VISITOR_WORDS = 50
+"""Words in a request of the page or the API; a large text tower needs a tenth of a second for each."""
+
 MAX_PICTURE_BYTES = 50_000_000
 """Size of a picture file, read or uploaded."""
 

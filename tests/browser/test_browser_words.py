@@ -102,7 +102,7 @@ def test_no_request_is_sent_letter_by_letter_and_too_much_gets_a_sentence(page: 
     assert [url for url in requests if "vit_demo/request" in url] == []
     enter(page, ",".join(f"w{number}" for number in range(51)))
     problem = page.locator(".words .problem")
-    assert problem.inner_text() == "Write at most 50 words, each of at most 300 characters."
+    assert problem.inner_text() == "Write at most 50 words."
     assert page.locator("#words").get_attribute("aria-invalid") == "true"
     enter(page, "lion")
     wait_for_words(page, ["lion", "(no words)"])

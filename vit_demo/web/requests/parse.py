@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from vit_demo import images
+from vit_demo.defaults import MAX_VISITOR_WORDS
 from vit_demo.errors import ImageError, InputError, LabelError, PresetError
 from vit_demo.inference.cache import ByteCache
 from vit_demo.inference.inputs import Fit, Picture, check_fit
@@ -43,9 +44,6 @@ TEST_DIGITS = [f"test-{number}" for number in range(NUM_TEST)]
 
 PICTURE_CACHE_BYTES = 48 << 20
 """Size of the cache of decoded photos, for the next patch size or fit."""
-
-MAX_VISITOR_WORDS = 50
-"""Words of a request; a large text tower needs a tenth of a second for each."""
 
 _pictures: ByteCache[Image.Image] = ByteCache(PICTURE_CACHE_BYTES, lambda picture: 3 * picture.width * picture.height)
 

@@ -1,10 +1,9 @@
 // @ts-check
 // The words of a model that takes any as its classes. They are used when they are entered, not letter by letter.
 
-import { english } from "../shared/language.js";
-import { MOST_WORDS, readWords } from "../shared/linkFields.js";
-
-const TOO_MANY = english("Write at most 50 words, each of at most 300 characters.");
+import { constants } from "../shared/constants.js";
+import { translate } from "../shared/language.js";
+import { readWords } from "../shared/linkFields.js";
 
 /** Starts the form. `onWords(words)` gets a list, or null for the model's own; `show(words)` shows them, null hides it. */
 export function createWords(/** @type {HTMLFormElement} */ form, onWords) {
@@ -14,10 +13,10 @@ export function createWords(/** @type {HTMLFormElement} */ form, onWords) {
 
   function enter() {
     if (box.value.trim() === shown) return;
-    const parts = box.value.split(",").filter((part) => part.trim());
     const words = readWords(box.value);
-    const isBad = parts.length > MOST_WORDS || (parts.length > 0 && !words);
-    problem.textContent = isBad ? TOO_MANY : "";
+    const count = constants.maxWords;
+    const isBad = words !== null && words.length > count;
+    problem.textContent = isBad ? translate("Write at most {number} words.", { number: count }) : "";
     box.setAttribute("aria-invalid", String(isBad));
     if (!isBad) onWords(words);
   }

@@ -30,14 +30,10 @@ export const training = {
   },
 };
 
-export const MOST_WORDS = 50;
-const LONGEST_WORD = 300;
-
-/** Words with commas between them, each once; null for none, too many, or one that is too long. */
+/** Words with commas between them, each once; null for none. */
 export function readWords(/** @type {string} */ text) {
   const words = [...new Set(text.split(",").map((word) => word.trim()))].filter(Boolean);
-  const isReadable = words.length <= MOST_WORDS && words.every((word) => [...word].length <= LONGEST_WORD);
-  return words.length && isReadable ? words : null;
+  return words.length ? words : null;
 }
 
 /** A whole number in a range that was written with digits alone, else null. */
