@@ -87,7 +87,9 @@ def test_the_back_button_leaves_patches_dropped(opened: Page):
 
 def test_a_file_dropped_on_the_drawing_tab_that_is_no_picture_gets_a_sentence(opened: Page):
     opened.evaluate(DROP_WORDS)
-    opened.locator(".message", has_text="This is not a picture: choose a photo.").wait_for()
+    before = opened.evaluate(f"{STAGE}.current().run")
+    opened.locator("#pad .problem", has_text="This is not a picture: choose a photo.").wait_for()
+    assert opened.evaluate(f"{STAGE}.current().run") == before, "the drawing stays"
     assert opened.get_by_role("tab", name="Draw a digit").get_attribute("aria-selected") == "true"
 
 

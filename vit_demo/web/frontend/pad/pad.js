@@ -56,6 +56,7 @@ export function createPad(element, { digits, photos, onPhoto, onChange }) {
 
   function replace(next, isStep) {
     history.push(picture);
+    say("");
     put(next);
     paper.show(strokes);
     onChange(picture, isStep);
