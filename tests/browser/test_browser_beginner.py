@@ -175,3 +175,13 @@ def test_the_lessons_are_readable_on_a_phone(visit, address) -> None:
 def test_a_finger_is_not_called_a_pointer(visit, address) -> None:
     assert visit(address).locator(".follow").inner_text() == "Follow finger"
     assert visit(address, DESKTOPS[0]).locator(".follow").inner_text() == "Follow pointer"
+
+
+def test_the_name_of_the_open_section_leads_back_to_its_first_map(page: Page, address: str) -> None:
+    open_page(page, f"{address}#method=libra_fullgrad")
+    page.locator(".look .subject", has_text="Libra").wait_for()
+    page.locator(".sections").get_by_role("button", name="Features").click()
+    page.locator(".sections").get_by_role("button", name="Attention").click()
+    page.locator(".look .subject", has_text="Libra").wait_for()
+    page.locator(".sections").get_by_role("button", name="Attention").click()
+    page.locator(".look .subject", has_text="class token").wait_for()

@@ -140,7 +140,10 @@ function createParts(stage, request, viewModules, data) {
     [find(".welcome"), [FIRST_SECTION]],
     ...views.map(({ card, sections }) => [card, sections]),
   ];
-  const sections = createSections(find(".sections"), cards, (section) => onChange({ section }));
+  const sections = createSections(find(".sections"), cards, (section) => {
+    const isOpen = section === FIRST_SECTION && choicesOf(stage).section === section;
+    onChange(isOpen ? { section, method: FIRST_VIEW.method } : { section }); // its own name leads back to its first map
+  });
   if (sections.isOffered("steps")) createWelcome(find(".welcome"), () => onChange({ section: "steps" }));
   return {
     replies: createReplyCache(request, () => redraw(stage)),
