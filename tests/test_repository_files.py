@@ -15,6 +15,8 @@ from vit_demo.version import __version__
 
 ROOT = Path(__file__).parent.parent
 CARDS = sorted((ROOT / "docs" / "model_cards").glob("*.md"))
+PRESETS = vit_demo.presets()
+OURS = [card for card in CARDS if PRESETS[card.stem].source == "bundled"]
 FIGURE = re.compile(r"\d+\.\d+")
 
 
@@ -29,12 +31,26 @@ def test_the_citation_and_the_changelog_are_of_this_version():
     assert versions[0] == "Unreleased" and __version__ in versions
 
 
-def test_every_bundled_preset_has_a_model_card():
-    bundled = {preset.name for preset in vit_demo.presets().values() if preset.source == "bundled"}
-    assert {card.stem for card in CARDS} == bundled
+def test_every_preset_of_ours_or_of_words_has_a_model_card():
+    described = {name for name, preset in PRESETS.items() if preset.source == "bundled" or preset.takes_words}
+    assert {card.stem for card in CARDS} == described
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
+@pytest.mark.parametrize("card", [card for card in CARDS if card not in OURS], ids=lambda card: card.stem)
+def test_a_card_of_another_s_model_names_its_source_and_says_nothing_that_the_preset_does_not(card):
+    _, front, text = card.read_text(encoding="utf-8").split("---\n", 2)
+    about, preset = yaml.safe_load(front), PRESETS[card.stem]
+    assert about["base_model"] == preset.repo and preset.repo in text and f"# {preset.name}\n" in text
+    names = {"mit": "MIT", "cc-by-nc-4.0": "CC BY-NC 4.0", "apache-2.0": "Apache-2.0"}
+    assert preset.note.endswith(f"{names[about[\'license\']]} licence.")
+    assert f"{preset.parameters / 1e6:.1f} M parameters ({4 * preset.parameters / 1e6:.0f} MB)" in " ".join(
+        text.split()
+    )
+    (top1,) = re.findall(r"top-1 ([\d.]+) %", text)
+    assert f"top-1 {top1}\u00a0%" in preset.note
+
+
+@pytest.mark.parametrize("card", OURS, ids=lambda card: card.stem)
 def test_a_model_card_describes_the_preset_and_gives_measured_figures(card):
     _, front, text = card.read_text(encoding="utf-8").split("---\n", 2)
     about = yaml.safe_load(front)
