@@ -77,6 +77,7 @@ LEFT_IN_ENGLISH = (
 of f-strings have no key."""
 
 MORE_SENTENCES = (
+    "Write at most {0} words, with commas between them.",
     "{0} is not on the Hub, or not public: check its name.",
     f"{{0}} cannot be downloaded, because this machine is set to work offline: go online, or {FALLBACK}.",
     f"{{0}} cannot be downloaded, because the Hub does not respond: go online, or {FALLBACK}.",

@@ -42,7 +42,7 @@ def test_a_card_of_another_s_model_names_its_source_and_says_nothing_that_the_pr
     about, preset = yaml.safe_load(front), PRESETS[card.stem]
     assert about["base_model"] == preset.repo and preset.repo in text and f"# {preset.name}\n" in text
     names = {"mit": "MIT", "cc-by-nc-4.0": "CC BY-NC 4.0", "apache-2.0": "Apache-2.0"}
-    assert preset.note.endswith(f"{names[about[\'license\']]} licence.")
+    assert preset.note.endswith(names[about["license"]] + " licence.")
     assert f"{preset.parameters / 1e6:.1f} M parameters ({4 * preset.parameters / 1e6:.0f} MB)" in " ".join(
         text.split()
     )

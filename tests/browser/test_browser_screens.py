@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,7 +116,7 @@ def test_the_welcome_leads_to_step_by_step_and_stands_in_place_of_the_settings_w
     page.get_by_role("button", name="See it step by step").click()
     page.locator(".steps .network .current", has_text="Picture").wait_for()
     page.locator(".steps .part", has_text="Answer").click()
-    page.locator(".steps .network .current", has_text="you are here").wait_for()
+    page.locator(".steps .network .current", has_text=re.compile(r"Answer[\s\S]*you are here")).wait_for()
     assert page.locator(".steps .network .current").inner_text().split() == ["Answer", "8", "you", "are", "here"]
     page.locator(".sections").get_by_role("button", name="Attention").click()
     assert page.locator(".welcome").is_hidden() and page.locator("#model .summary").is_visible()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, MAX_VISITOR_WORDS, NUM_RANDOM_ORDERS
+from vit_demo.defaults import ENOUGH_SHARE, IMPROBABLE, MAX_PICTURE_BYTES, NUM_RANDOM_ORDERS
 from vit_demo.methods import Method
 from vit_demo.render import colours
 from vit_demo.web.catalog.method_docs import board_ranks
@@ -35,7 +35,6 @@ def constants() -> dict[str, Any]:
         "enoughShare": ENOUGH_SHARE,
         "improbable": IMPROBABLE,
         "maxUploadBytes": MAX_PICTURE_BYTES,
-        "maxWords": MAX_VISITOR_WORDS,
     }
 
 

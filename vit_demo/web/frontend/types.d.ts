@@ -120,7 +120,6 @@ export interface Constants {
   enoughShare: number;
   improbable: number;
   maxUploadBytes: number;
-  maxWords: number;
 }
 
 export type Kind = "result" | "map" | "block" | "attention_maps" | "logit_lens" | "tokens" | "input" | "steps" | "steps_patch" | "steps_block" | "faithfulness" | "random_order" | "randomization" | "smallest_set" | "method_docs" | "model" | "models";

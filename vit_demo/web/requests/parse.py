@@ -218,7 +218,7 @@ def words(value: Any) -> tuple[str, ...]:
     """Words, each once, or a text with commas between them; at most ``MAX_VISITOR_WORDS``."""
     found = split_words(value) if isinstance(value, str) else value
     if not isinstance(found, list) or len(found) > MAX_VISITOR_WORDS:
-        raise LabelError(f"Write at most {MAX_VISITOR_WORDS} words, with commas between them.")
+        raise LabelError("Write at most {0} words, with commas between them.", MAX_VISITOR_WORDS)
     return check_words(found, is_softmax=False) if found else ()
 
 

@@ -132,9 +132,7 @@ const ENTRIES = {
   ),
   naclip: ofClass(
     english("NACLIP in the last block"),
-    english(
-      "How much more each patch by itself speaks for *{name}* than the mean of all patches: patches of similar keys, and near ones, share what they hold, and the head reads each alone.",
-    ),
+    english("How much more each patch by itself speaks for *{name}* than patches do on average."),
     contributionReading,
   ),
   integrated_gradients: {

@@ -143,7 +143,7 @@ export function pythonOf(saved) {
   const without = dropped.length ? `ex = ex.drop_patches([${dropped.map(place).join(", ")}])\n` : "";
   const fit = result.pixelated ? "" : `, fit="${fitOf(result.source)}"`;
   const labels = words ? `, labels=${JSON.stringify(words)}` : "";
-  return `import vit_demo  # after "pip install ." in the project's folder
+  return `import vit_demo  # after pip install .
 
 image = "${nameOfInput(saved)}"  # Download, "Input picture"
 ex = vit_demo.explore(image, preset="${preset}", patch_size=${size}${fit}${labels})
