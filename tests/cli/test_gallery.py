@@ -3,6 +3,7 @@
 import base64
 import gzip
 import html
+import io
 import json
 import re
 
@@ -11,7 +12,7 @@ import pytest
 from PIL import Image
 
 import vit_demo
-from vit_demo.cli import main
+from vit_demo.cli import main, output
 from vit_demo.errors import InputError
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
@@ -96,6 +97,22 @@ def test_a_picture_that_cannot_be_used_is_reported_and_left_out(seven, tmp_path,
     assert links(tmp_path / "site" / "index.html") == ["results/seven-digits-tiny-7.html"]
     assert main(["gallery", str(tmp_path / "broken.png"), "--out", str(tmp_path / "none")]) == 2
     assert "A gallery needs at least one result" in capsys.readouterr().err
+
+
+def test_the_progress_bar_counts_pictures_also_those_left_out(seven, tmp_path, monkeypatch):
+    (tmp_path / "broken.png").write_bytes(b"nothing")
+    terminal, bars = io.StringIO(), []
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stderr", terminal)
+
+    def kept_bar(total, make=output.progress_bar):
+        bars.append(make(total))
+        return bars[0]
+
+    monkeypatch.setattr(output, "progress_bar", kept_bar)
+    command = ["gallery", str(tmp_path / "broken.png"), str(seven), "--preset", "digits-tiny", "--patch-size", "7"]
+    main([*command, "--out", str(tmp_path / "site")])
+    assert [(bar.n, bar.total) for bar in bars] == [(2, 2)]
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):

@@ -60,3 +60,12 @@ def test_report(seven, tmp_path, capsys, monkeypatch):
         overlay = np.asarray(expected.overlay(expected.heatmap(method)), int)
         assert np.abs(np.asarray(picture, int) - overlay).mean() < 8, "WebP loses a little"
     assert "z.png" in content and re.search(r'class="failure">[^<]*picture', text)
+
+
+def test_a_wide_photo_keeps_its_shape_within_the_side_of_a_figure(photo, tmp_path):
+    Image.open(photo).convert("RGB").resize((300, 150)).save(tmp_path / "wide.png")
+    command = ["explain", str(tmp_path / "wide.png"), "--preset", "photos-tiny", "--fit", "keep", "--method", "rollout"]
+    assert main([*command, "--html", str(tmp_path / "r.html")]) == 0
+    page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    shown = [attributes for tag, attributes in page.tags if tag == "img"]
+    assert [(int(one["width"]), int(one["height"])) for one in shown] == [(224, 112)] * 2, "input and map"

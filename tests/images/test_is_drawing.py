@@ -43,6 +43,14 @@ def test_the_examples_of_the_pad_are_drawings_of_any_size():
         assert is_drawing(blurred.convert("RGB"))
 
 
+@pytest.mark.parametrize("shape", [(1120, 1120), (1120, 280), (280, 1120)])
+def test_the_longest_side_decides_how_much_of_the_noise_is_averaged(shape):
+    sheet, rng = Image.new("RGB", shape, "white"), np.random.default_rng(0)
+    sheet.paste(draw(), ((shape[0] - 280) // 2, (shape[1] - 280) // 2))
+    noisy = np.asarray(sheet, float) + rng.normal(0, 16, (*shape[::-1], 3))
+    assert is_drawing(Image.fromarray(noisy.clip(0, 255).astype(np.uint8)))
+
+
 @pytest.mark.parametrize("path", PHOTOS, ids=lambda path: path.name)
 def test_photos_are_none(path):
     picture = read_image(path)

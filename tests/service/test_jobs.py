@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import signal
 import sys
 import threading
 import time
@@ -282,6 +283,22 @@ def test_closing_cancels_what_takes_too_long():
     with pytest.raises(Cancelled):
         job.result()
     visitor.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, as ZeroGPU does")
+def test_the_child_of_a_fork_starts_anew_without_the_threads_and_jobs_of_its_parent(runner):
+    job, go_on = held(runner, "the parent's", "quick")
+    child = os.fork()
+    if not child:
+        status = 1
+        signal.alarm(WAIT)  # a child that waits forever fails the test
+        try:
+            status = 0 if runner.run("the parent's", lambda: "the child's", "quick") == "the child's" else 1
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0, "the child waited, or got what is not its own"
+    go_on.set()
+    assert job.result() == "the parent's"
 
 
 def test_each_lane_has_its_own_number_of_threads_and_priority_and_the_callers_stays():

@@ -20,6 +20,7 @@ from vit_demo import methods
 from vit_demo.features import logit_lens, patch_tokens
 from vit_demo.metrics import randomization
 from vit_demo.trace import Trace, TracedViT, adapt
+from vit_demo.trace.attention_mode import AttentionMode
 
 from .networks import NETWORKS, of_this_package, own, plain, timm_vit
 
@@ -262,6 +263,15 @@ def test_what_a_network_makes_of_attention_weights_stays_the_same(images: Tensor
     with vit_demo.Trace():
         first, second = (attention.train()(x, x, x, need_weights=False)[0] for _ in range(2))
     assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("axes", [2, 3, 4, 5])
+def test_attention_with_any_number_of_axes_is_that_of_the_definition(axes: int) -> None:
+    """Also one that is none of a block's, such as between the tokens of one image."""
+    q, k, v = torch.randn(3, *(2, 2, 3, 5, 4)[5 - axes :], dtype=torch.float64)
+    with AttentionMode(batch=2):
+        found = F.scaled_dot_product_attention(q, k, v)
+    torch.testing.assert_close(found, (q @ k.mT / 2).softmax(-1) @ v)
 
 
 def test_samples_of_a_batch_keep_apart(network: TracedViT, images: Tensor) -> None:

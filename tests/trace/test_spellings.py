@@ -156,7 +156,13 @@ def without_a_softmax(q, k, v):
     return (scores(q, k).sigmoid() @ v).transpose(1, 2) / 16
 
 
-REFUSED: list[Spelling] = [talking_heads, a_mask_after_the_softmax, changed_in_place, without_a_softmax]
+def values_without_channels(q, k, v):
+    return torch.einsum("bhqk,bhk->bqh", scores(q, k).softmax(-1), v.mean(3))[..., None].expand(-1, -1, -1, 8)
+
+
+REFUSED: list[Spelling] = [
+    talking_heads, a_mask_after_the_softmax, changed_in_place, without_a_softmax, values_without_channels,
+]  # fmt: skip
 
 
 class Layer(nn.Module):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -73,6 +75,16 @@ def stop() -> Iterator[list[subprocess.Popen]]:
         process.wait()
 
 
+def prints(process: subprocess.Popen[str], words: str) -> bool:
+    """Whether a process prints these words within ten seconds, while it goes on."""
+    printed, deadline, file = "", time.monotonic() + 10, process.stdout.fileno()
+    while words not in printed and select.select([file], [], [], max(0, deadline - time.monotonic()))[0]:
+        if not (more := os.read(file, 65536)):
+            return False
+        printed += more.decode()
+    return words in printed
+
+
 def test_a_port_in_use_is_an_error(capsys, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -103,9 +115,10 @@ def test_no_garbage_is_collected_while_the_server_starts(monkeypatch):
 @pytest.mark.skipif(not hasattr(signal, "SIGTERM") or sys.platform == "win32", reason="needs signals of POSIX")
 def test_a_server_that_is_stopped_finishes_requests_and_deletes_uploads(stop, tmp_path):
     port = free_port()
-    process = start(port, "-c", SLOW, GRADIO_TEMP_DIR=str(tmp_path))
+    process = start(port, "-c", SLOW, GRADIO_TEMP_DIR=str(tmp_path), PYTHONUNBUFFERED="")
     stop.append(process)
     wait_for(port, process)
+    assert prints(process, f"http://127.0.0.1:{port}/"), "also where nobody reads a terminal, as in the logs of Docker"
     config = json.loads(get(port, "/config"))
     stage = next(c for c in config["components"] if c["props"].get("elem_id") == "stage")
     request = {"kind": "map", "method": "occlusion", "source": stage["props"]["value"]["source"]}

@@ -10,6 +10,7 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,7 +21,7 @@ from vit_demo.errors import CheckpointError, PresetError
 from vit_demo.service.job import Cancelled
 from vit_demo.weights import PRESETS, Preset
 from vit_demo.weights.checkpoints import load_model
-from vit_demo.weights.hub.download import MissingFileError, _progress_bar, fetch
+from vit_demo.weights.hub.download import SILENCE, MissingFileError, _progress_bar, fetch
 
 from .hub_server import COMMIT
 
@@ -210,6 +211,20 @@ def test_leaving_a_download_leaves_no_lock_behind(hub, published, monkeypatch):
     with pytest.raises(Cancelled):
         fetch("some/model", "model.safetensors", "main", leave)
     assert fetch("some/model", "model.safetensors", "main", lambda *_: None).stat().st_size == 200_000
+
+
+def test_a_slow_download_goes_on_while_bytes_arrive(hub, monkeypatch):
+    """Two pieces, together longer than the Hub may be silent, by a clock that only they move."""
+    hub.repositories["some/model"] = {WEIGHTS: b"0" * 200_000}
+    now = [0.0]
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 100_000)
+    monkeypatch.setattr("vit_demo.weights.hub.download.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def wait(*_: object) -> None:
+        now[0] += 0.75 * SILENCE
+        threading.Event().wait(0.6)  # until it has been seen whether to give up
+
+    assert fetch("some/model", WEIGHTS, "main", wait).stat().st_size == 200_000 and now[0] > SILENCE
 
 
 def test_a_response_that_drips_is_given_up(monkeypatch):
