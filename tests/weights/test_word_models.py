@@ -71,6 +71,16 @@ def test_other_words_need_no_image_pass_and_no_text_is_encoded_twice(kind, folde
     np.testing.assert_allclose(ex.heatmap("legrad", "a cat"), other.heatmap("legrad", "a cat"), atol=1e-6)
 
 
+def test_a_saved_result_keeps_its_words(kind, hub, tmp_path):
+    hub.repositories["someone/words"] = word_files(kind)
+    for labels in (["a lion", "cat"], ["lion"]):
+        ex = vit_demo.explore(PHOTO, "someone/words", labels=labels, template="a {}")
+        ex.save(tmp_path / "saved.safetensors")
+        again = vit_demo.load_result(tmp_path / "saved.safetensors")
+        assert again.labels == ex.labels and again.top() == ex.top()
+        np.testing.assert_allclose(again.relevance(labels[-1]), ex.relevance(labels[-1]), atol=1e-6)
+
+
 def test_a_template_is_the_text_of_each_word(kind, folder):
     ex = vit_demo.explore(PHOTO, str(folder), labels=["lion", "cat"], template="a {}")
     np.testing.assert_allclose(ex.logits, own_logits(kind, ex, ["a lion", "a cat"]), atol=1e-4)

@@ -196,7 +196,11 @@ def load_result(path: str | os.PathLike[str], model: str | os.PathLike[str] | nn
         raise InputError(NOT_SAVED.format(repr(Path(path).name))) from error
     if model is None and preset.source in ("bundled", "hub"):
         model = preset.name
-    return ex if model is None else replace(ex, run_on_model=Explainer(model, patch_size=patch_size).runner(ex.pixels))
+    if model is None:
+        return ex
+    has_words = preset.takes_words and not isinstance(model, nn.Module)
+    words: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}
+    return replace(ex, run_on_model=Explainer(model, patch_size=patch_size, **words).runner(ex.pixels))
 
 
 def _check_shapes(ex: Exploration) -> None:
