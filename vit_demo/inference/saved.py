@@ -198,7 +198,7 @@ def load_result(path: str | os.PathLike[str], model: str | os.PathLike[str] | nn
         model = preset.name
     if model is None:
         return ex
-    has_words = preset.takes_words and not isinstance(model, nn.Module)
+    has_words = preset.takes_words and isinstance(model, str | os.PathLike)
     words: dict[str, Any] = {"labels": preset.labels, "template": preset.template} if has_words else {}
     return replace(ex, run_on_model=Explainer(model, patch_size=patch_size, **words).runner(ex.pixels))
 
