@@ -22,13 +22,13 @@ class Planted(TracedViT):
     groups: tuple[tuple[int, ...], ...] = ()
 
     def forward(self, images: Tensor, trace=None, *, patch_size=None, kept_patches=None) -> Tensor:
-        there = torch.zeros(len(images), 16).scatter(1, kept_patches, 1.0).bool()
+        there = torch.zeros(len(images), images[0, 0].numel() // 16).scatter(1, kept_patches, 1.0).bool()
         seen = torch.stack([there[:, list(group)].all(1) for group in self.groups]).any(0).float()
         return torch.stack([4 - 8 * seen, 8 * seen - 4], dim=1)
 
 
-def planted(network: Network, *groups: tuple[int, ...]) -> TracedViT:
-    model = Planted.of(network(num_classes=2).module)
+def planted(network: Network, *groups: tuple[int, ...], **fields: int) -> TracedViT:
+    model = Planted.of(network(num_classes=2, **fields).module)
     model.groups = groups
     return model
 
@@ -53,6 +53,13 @@ def test_a_planted_group_is_found_in_whichever_order_patches_come(network: Netwo
         needed = necessary_set(model, IMAGES, 1, values)
         assert len(needed.patches) == 1 and set(needed.patches) < at(2, 7, 13), "any of the three breaks the group"
         assert needed.prediction == 0 and needed.probability < 0.01
+
+
+def test_patches_of_one_value_come_in_the_order_of_reading(network: Network) -> None:
+    model, images = planted(network, (10, 13, 35, 37, 50), image_size=32), torch.zeros(1, 3, 32, 32)
+    values = torch.tensor([0.0, 1.0]).repeat(8, 4)  # patches with an odd number first
+    found = sufficient_set(model, images, 1, values)
+    assert [8 * row + col for row, col in found.patches] == [13, 35, 37, 10, 50]
 
 
 def test_sets_without_a_patch_in_common_are_as_many_ways_to_see_the_class(network: Network) -> None:
