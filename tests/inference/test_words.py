@@ -158,3 +158,18 @@ def test_other_words_need_no_other_image_pass(clip):
 def test_only_networks_of_pictures_and_text_take_other_words():
     with pytest.raises(LabelError, match="photos-tiny knows 50 classes"):
         vit_demo.explore(PHOTO, "photos-tiny").with_labels(["a cat", "a dog"])
+
+
+def test_weights_that_were_changed_since_are_not_forgotten(clip):
+    model, processor, name = clip
+    model, processor = make(name)  # not that of the other tests
+    ex = vit_demo.explore(PHOTO, model, labels=WORDS, transform=processor)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.05)
+    changed = ex.with_labels(["a rock", "a cat"])
+    expected = vit_demo.explore(PHOTO, model, labels=["a rock", "a cat"], transform=processor)
+    if name == "CLIP":  # whose scale is that of the beginning: angles alone are compared
+        ratio = changed.logits / expected.logits
+        np.testing.assert_allclose(ratio[1], ratio[0], rtol=1e-3)
+    assert not np.allclose(changed.logits, ex.logits[[2, 1]], atol=1e-3)

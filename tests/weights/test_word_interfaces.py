@@ -66,6 +66,11 @@ def test_words_of_a_hostile_request_are_refused_and_the_next_works(hub, words):
     _engines.clear()
 
 
+def test_the_class_beside_one_word_may_be_typed(words_hub):
+    reply = complete({"kind": "result", "source": source(words_hub, words=["(no words)", "lion"])})
+    assert "lion" in reply["result"]["predictions"]["labels"]
+
+
 def test_a_model_of_fixed_classes_refuses_words():
     sent = {"example": "lion", "preset": "photos-tiny", "patch_size": 12, "fit": "crop", "dropped": []}
     reply = complete({"kind": "result", "source": {**sent, "words": ["a dragon"]}})

@@ -71,6 +71,19 @@ def test_other_words_need_no_image_pass_and_no_text_is_encoded_twice(kind, folde
     np.testing.assert_allclose(ex.heatmap("legrad", "a cat"), other.heatmap("legrad", "a cat"), atol=1e-6)
 
 
+def test_a_picture_without_some_patches_is_not_taken_for_the_whole(kind, folder):
+    ex = vit_demo.explore(PHOTO, str(folder), labels=["a lion", "a cat"])
+    for patch in range(12):  # more than are kept
+        ex.drop_patches([divmod(patch, 4), (3, 3)])
+        ex.heatmap("naclip", "a cat")
+    other = ex.with_labels(["a cat", "lion"])
+    np.testing.assert_allclose(other.logits, own_logits(kind, ex, ["a cat", "lion"]), atol=1e-4)
+    part = ex.drop_patches([(0, 0), (1, 1)])
+    expected = vit_demo.explore(PHOTO, str(folder), labels=["a cat", "lion"]).drop_patches([(0, 0), (1, 1)])
+    np.testing.assert_allclose(part.with_labels(["a cat", "lion"]).logits, expected.logits, atol=1e-4)
+    assert not np.allclose(expected.logits, other.logits, atol=1e-3)
+
+
 def test_a_saved_result_keeps_its_words(kind, hub, tmp_path):
     hub.repositories["someone/words"] = word_files(kind)
     for labels in (["a lion", "cat"], ["lion"]):
@@ -168,6 +181,13 @@ def test_a_scale_that_is_not_finite_is_refused(folder):
     edit_weights(folder, lambda tensors: tensors["logit_scale"].fill_(1e5))
     with pytest.raises(vit_demo.errors.CheckpointError, match="makes of words is not a number"):
         vit_demo.explore(PHOTO, str(folder))
+
+
+def test_labels_that_are_no_list_get_a_sentence(folder):
+    for model in (str(folder), "photos-tiny"):
+        for labels in (3, "a lion", {3}):
+            with pytest.raises(LabelError):
+                vit_demo.explore(PHOTO, model, labels=labels)
 
 
 def test_the_presets_that_take_words():

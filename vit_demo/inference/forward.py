@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -12,6 +13,7 @@ from vit_demo.accelerator import ZERO_GPU
 from vit_demo.errors import CheckpointError
 from vit_demo.methods import memory_budget
 from vit_demo.trace import Trace, TracedViT
+from vit_demo.words.classifier import whole_pass
 
 T = TypeVar("T")
 
@@ -51,7 +53,8 @@ def forward_with_trace(
         passes = 2
     for _ in range(passes):
         trace, started = Trace(), time.perf_counter()
-        logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
+        with whole_pass() if kept_patches is None else nullcontext():
+            logits = model(pixels, trace, patch_size=patch_size, kept_patches=kept_patches)[0].float().cpu()
         seconds = min(seconds, time.perf_counter() - started)
     _check_finite(logits)
     # Without classes the output is the pooled vector, of which nothing is left here.

@@ -263,7 +263,7 @@ class TracedViT(nn.Module):
         try:
             for part in parts:
                 part.forward = in_this_thread(skip, part.forward)
-            if len(embeddings) == 1 and embeddings[0].stride == p:
+            if len(embeddings) == 1 and embeddings[0].stride == p and embeddings[0].padding == (0, 0):
                 embeddings[0].forward = in_this_thread(embed, embeddings[0].forward)
             yield
         finally:

@@ -101,7 +101,8 @@ class Preset:
             LabelError: If they are not, or the words cannot be used; see ``words.texts``.
         """
         if not self.takes_words:
-            unknown = [word for word in words if word not in self.labels]
+            given = words if isinstance(words, Sequence) else [words]
+            unknown = [word for word in given if word not in self.labels]
             if not unknown and words and template == AS_TYPED:
                 return self
             known = ", ".join(self.labels[:5]) + (", ..." if len(self.labels) > 5 else "")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +27,23 @@ MAX_SEEN = 8
 CHUNK = 64
 """Texts that are encoded together."""
 
+_is_whole: ContextVar[bool] = ContextVar("is_whole", default=False)
+
+
+@contextmanager
+def whole_pass() -> Iterator[None]:
+    """A pass of all patches through the network as it is, whose vector may be kept; others see the same picture."""
+    token = _is_whole.set(True)
+    try:
+        yield
+    finally:
+        _is_whole.reset(token)
+
+
+def _version(module: nn.Module) -> int:
+    """Changes when weights are changed in place, as by an optimizer."""
+    return sum(0 if parameter.is_inference() else parameter._version for parameter in module.parameters())
+
 
 class TextTower:
     """The text half of a network and its tokenizer; each text is encoded once, and its vector kept.
@@ -36,7 +55,7 @@ class TextTower:
 
     def __init__(self, model: Any, tokenize: Tokenize) -> None:
         self._model, self._tokenize = model, tokenize
-        self._kept: dict[str, Tensor] = {}  # replaced, never changed in place
+        self._kept: tuple[int, dict[str, Tensor]] = (0, {})  # of a version; replaced, never changed in place
 
     def __deepcopy__(self, memo: Any) -> TextTower:
         """A copy of a picture tower reads the same texts."""
@@ -51,14 +70,16 @@ class TextTower:
     @torch.no_grad()
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """The normalised vector of each text, ``[K, D]``, on the device of the text tower."""
-        kept = self._kept
+        version, kept = self._kept
+        if version != (current := _version(self._model)):
+            kept = {}
         found = {text: kept[text] for text in texts if text in kept}
         new = [text for text in dict.fromkeys(texts) if text not in found]
         for start in range(0, len(new), CHUNK):
             part = new[start : start + CHUNK]
             found.update(zip(part, self._encode(part), strict=True))
-        # Without a lock, which a fork of this process might copy while it is held.
-        self._kept = {**(kept if len(kept) < MAX_VECTORS else {}), **found}
+        if new:  # without a lock, which a fork of this process might copy while it is held
+            self._kept = current, {**(kept if len(kept) < MAX_VECTORS else {}), **found}
         return torch.stack([found[text] for text in texts])
 
     def _encode(self, texts: list[str]) -> Tensor:
@@ -94,7 +115,7 @@ class WordClassifier(nn.Module):
         self.words: tuple[str, ...] = others["words"]
         self.template: str = others["template"]
         self.is_softmax: bool = others["is_softmax"]
-        self._seen: deque[tuple[Tensor, Tensor]] = others["seen"]  # the last pictures and their vectors, for all words
+        self._seen: deque[tuple[int, Tensor, Tensor]] = others["seen"]  # version, picture, vector; for all words
         self.register_buffer("scale", others["scale"])
         self.register_buffer("bias", others["bias"])
         self.register_buffer("text", vectors.to(self.scale) * self.scale)  # [K, D]
@@ -138,8 +159,8 @@ class WordClassifier(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Logits ``[B, K]`` of images ``[B, 3, height, width]``."""
         vectors = self.projection(self.vision_model(pixel_values=images).pooler_output)  # [B, D]
-        if len(images) == 1:
-            self._seen.append((images.detach(), vectors.detach()))
+        if _is_whole.get() and len(images) == 1:
+            self._seen.append((_version(self), images.detach(), vectors.detach()))
         return self.compare(vectors)
 
     def compare(self, vectors: Tensor) -> Tensor:
@@ -147,8 +168,10 @@ class WordClassifier(nn.Module):
         return F.normalize(vectors, dim=-1) @ self.text.mT + self.bias
 
     def vector_of(self, image: Tensor) -> Tensor | None:
-        """The vector ``[1, D]`` of a picture ``[1, 3, height, width]`` that it saw lately; None of any other."""
-        return next((vector for seen, vector in list(self._seen) if torch.equal(seen, image.to(seen))), None)
+        """The vector ``[1, D]`` of a picture ``[1, 3, height, width]`` that it saw whole lately; None of any other."""
+        now = _version(self)
+        known = ((seen, vector) for version, seen, vector in list(self._seen) if version == now)
+        return next((vector for seen, vector in known if torch.equal(seen, image.to(seen))), None)
 
 
 def with_words(network: TracedViT, words: Sequence[str], template: str) -> TracedViT:

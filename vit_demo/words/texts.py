@@ -22,7 +22,11 @@ def check_words(words: Sequence[str], *, is_softmax: bool) -> tuple[str, ...]:
     Raises:
         LabelError: If there are none or too many, or one is empty, too long or there twice.
     """
-    if isinstance(words, str) or not all(isinstance(word, str) and _is_word(word) for word in words):
+    if (
+        isinstance(words, str)
+        or not isinstance(words, Sequence)
+        or not all(isinstance(word, str) and _is_word(word) for word in words)
+    ):
         raise LabelError("Each word must be one line of at most {0} characters, and not empty.", MAX_CHARACTERS)
     if not 0 < len(words) <= MAX_WORDS or len(set(words)) < len(words):
         raise LabelError("Give 1 to {0} different words: this network compares them.", f"{MAX_WORDS:,}")

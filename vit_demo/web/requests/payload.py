@@ -239,7 +239,8 @@ def _predictions(result: Exploration, count: int) -> PredictionsPayload:
 
 def _note(result: Exploration) -> str:
     if result.preset.takes_words:
-        return WORD_NOTES[result.preset.scores, NO_WORDS in result.labels]
+        is_alone = result.preset.scores == "softmax" and NO_WORDS in result.labels
+        return WORD_NOTES[result.preset.scores, is_alone]
     if result.is_confident or not result.labels:
         return ""
     if is_plain(result.pixels):
