@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ from vit_demo.model import ViT, ViTConfig
 from vit_demo.trace import adapt
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.catalog.example_photos import EXAMPLE_PHOTOS
+
+from .weights.model_folder import write_files
+from .weights.word_models import word_files
 
 DEVICE = best_device()
 FEW = {"local_surrogate": {"budget": 40}, "integrated_gradients": {"steps": 8}}
@@ -94,6 +98,17 @@ def test_four_threads_use_it_at_once():
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda path: explainer(path).relevance(), paths))
     assert all(close(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip"])
+def test_typed_words_are_the_cpus(kind: str, tmp_path: Path):
+    folder = write_files(tmp_path, word_files(kind))
+    words, others = ["a lion", "a cat"], ["a cat", "lion cat", "a lion"]
+    here, there = (vit_demo.explore(PHOTO, folder, labels=words, device=name) for name in ("cpu", str(DEVICE)))
+    for expected, found in [(here, there), (here.with_labels(others), there.with_labels(others))]:
+        assert found.labels == expected.labels and close(found.probabilities, expected.probabilities)
+        for method in ("relevance", "libra_fullgrad", "naclip"):
+            assert close(found.heatmap(method, "a cat"), expected.heatmap(method, "a cat")), method
 
 
 def test_half_precision_stays_near():
