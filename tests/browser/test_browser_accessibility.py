@@ -98,7 +98,7 @@ def test_arrow_keys_choose_within_each_group_and_patches_are_read_out(opened: Pa
         opened.wait_for_function("place => document.querySelector('.look .news').innerText.includes(place)", arg=place)
         assert f": {opened.locator('.look .value').inner_text()}." in news.inner_text()
     method_button(opened, "Libra FullGrad+").check()
-    opened.locator(".look .subject", has_text="Libra").wait_for()
+    opened.locator(".look .subject", has_text="evidence from all").wait_for()
     opened.locator(".picture").focus()
     opened.keyboard.press("ArrowDown")
     opened.wait_for_function("document.querySelector('.look .news').innerText.match(/evidence against|contributes/)")
@@ -155,7 +155,7 @@ SMALL = """() => [...document.querySelectorAll("#header *, #columns *, #footer *
 
 def test_whatever_a_finger_touches_is_44_pixels_high(phone: Page, address: str) -> None:
     open_page(phone, address)
-    for section, content in {"Attention": ".bars .first", **SECTIONS}.items():
+    for section, content in {"Heatmaps": ".bars .first", **SECTIONS}.items():
         phone.locator(".sections").get_by_role("button", name=section, exact=True).tap()
         phone.locator(content).first.wait_for()
         assert phone.evaluate(SMALL) == [], section
@@ -193,7 +193,7 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     page.goto(address)
     page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
     order = focused(page, 50)
-    parts = ("skip", "language", "theme", "tab-digits", "paper", "preset", "Attention", "picture")
+    parts = ("skip", "language", "theme", "tab-digits", "paper", "preset", "Heatmaps", "picture")
     controls = ("quiet more-methods", "block", "opacity", "quiet drop")
     places = [next(i for i, name in enumerate(order) if name.endswith(part)) for part in (*parts, *controls)]
     assert places == sorted(places) and places[0] == 0
@@ -215,7 +215,7 @@ def test_the_focus_goes_as_the_eye_does_and_can_skip_to_the_result(page: Page, a
     page.locator("#theme").click()
     page.locator("#skip").focus()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.innerText") == "Attention"
+    assert page.evaluate("document.activeElement.innerText") == "Heatmaps"
 
 
 def test_the_map_is_a_table_too_which_names_the_strongest_patch(opened: Page) -> None:

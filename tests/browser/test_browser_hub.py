@@ -161,7 +161,7 @@ def test_a_visitors_own_model_and_the_way_back(photos: Page):
     photos.wait_for_function("document.querySelectorAll('.compare .column').length > 1")
     model = photos.locator(".compare .column").first.get_by_label("Model")
     assert model.evaluate("select => select.selectedOptions[0].textContent") == "small"
-    photos.get_by_role("button", name="Attention", exact=True).click()
+    photos.get_by_role("button", name="Heatmaps", exact=True).click()
     photos.locator("#patch-size").get_by_text("32", exact=True).click()
     photos.wait_for_function(f"{STAGE}.current()?.numPatches === 4")
     other = photos.context.new_page()

@@ -63,13 +63,13 @@ def test_a_link_holds_the_photo_the_fit_and_the_view(page: Page, address: str):
     link = "tab=photos&model=photos-tiny&patch_size=15&fit=keep&photo=church&block=3&head=2&direction=to&patch=2"
     open_page(page, f"{address}#{link}")
     # Until the queries and keys of the block have come, the class token stays the query.
-    page.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('patch')")
+    page.wait_for_function("document.querySelector('.look .subject').innerText.includes('the patch')")
     found = shown(page)
     assert (found["tab"], found["model"], found["size"], found["fit"]) == ("tab-photos", "photos-tiny", "15", "keep")
     assert found["photo"] == "church" and found["grid"][0] != found["grid"][1]
     view = {"block": 2, "head": 1, "direction": "to", "pinned": 1, "method": "attention"}
     assert view.items() <= found["view"].items()
-    assert found["subject"].startswith("patch row 1, column 2 · block 3 of 6 · head 2")
+    assert found["subject"].startswith("What attends to the patch row 1, column 2 · block 3 of 6, head 2")
 
 
 def test_back_forward_and_reload(opened: Page):

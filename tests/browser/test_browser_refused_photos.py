@@ -55,7 +55,7 @@ def test_one_message_is_where_the_picture_would_be_and_nothing_is_left_of_the_on
         below = refused.locator(".stage > .card:visible").first.bounding_box()
         box = bar.bounding_box()
         assert box and below and box["y"] + box["height"] <= below["y"], "it covers nothing"
-    open_section(refused, "Attention")
+    open_section(refused, "Heatmaps")
     choose_file(refused, "notes.txt", "text/plain", b"words")
     refused.locator(".message", has_text="not a picture").wait_for()
     assert visible_texts(refused, "not a picture") == 1 and visible_texts(refused, "too small") == 0
@@ -70,7 +70,7 @@ def test_after_a_reload_there_is_no_result_of_another_tab(refused: Page) -> None
     assert refused.get_by_role("tab", name="Photo").get_attribute("aria-selected") == "true"
     assert refused.locator(".sections [aria-current=true]").inner_text() == "Compare"
     assert refused.locator(".compare .column").count() == 0
-    open_section(refused, "Attention")
+    open_section(refused, "Heatmaps")
     assert "too small" in refused.locator(".message").inner_text()
     assert refused.locator("#model-view figure").is_hidden()
 

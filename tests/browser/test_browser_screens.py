@@ -118,7 +118,7 @@ def test_the_welcome_leads_to_step_by_step_and_stands_in_place_of_the_settings_w
     page.locator(".steps .part", has_text="Answer").click()
     page.locator(".steps .network .current", has_text=re.compile(r"Answer[\s\S]*you are here")).wait_for()
     assert page.locator(".steps .network .current").inner_text().split() == ["Answer", "8", "you", "are", "here"]
-    page.locator(".sections").get_by_role("button", name="Attention").click()
+    page.locator(".sections").get_by_role("button", name="Heatmaps").click()
     assert page.locator(".welcome").is_hidden() and page.locator("#model .summary").is_visible()
     page.context.close()
 
@@ -147,7 +147,7 @@ def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_
     assert page.locator(".about .sentence").evaluate(IN_SIGHT), "a card slides over the picture"
     page.evaluate("scrollTo(0, 0)")
     numbers = page.locator(".caption .value")
-    assert numbers.inner_text().endswith("%") and numbers.evaluate(
+    assert numbers.inner_text().endswith("of the rest") and numbers.evaluate(
         "element => element.scrollWidth <= element.clientWidth && element.scrollHeight <= element.clientHeight"
     )
     line = page.locator("#header p")
@@ -169,7 +169,6 @@ def test_on_a_phone_the_picture_is_in_sight_and_other_sections_begin_with_their_
 def test_more_methods_open_over_the_page_and_close_by_themselves(browser: Browser, address: str, name: str) -> None:
     page = open_page(browser, address, name, first_visit=False)
     more, methods = page.locator(".more-methods"), page.locator(".all")
-    more.scroll_into_view_if_needed()
     tops = "[...document.querySelectorAll('.controls > :not(.all), .card')].map(e => e.getBoundingClientRect().top)"
     for leave in (
         lambda: methods.get_by_text("Rollout", exact=True).click(),
@@ -177,6 +176,7 @@ def test_more_methods_open_over_the_page_and_close_by_themselves(browser: Browse
         lambda: page.mouse.click(5, 5),
         lambda: page.locator("#language").focus(),
     ):
+        more.scroll_into_view_if_needed()
         before = page.evaluate(tops)
         more.click()
         assert methods.is_visible() and page.evaluate(tops) == before, "it moves nothing"
@@ -228,7 +228,7 @@ def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str) ->
     page = context.new_page()
     page.goto(address)
     page.wait_for_selector('.stage[data-ready="true"][data-state="done"]')
-    for section in ("Attention", "Features", "Step by step", "Build", "Compare"):
+    for section in ("Heatmaps", "Features", "Step by step", "Build", "Compare"):
         page.locator(".sections").get_by_role("button", name=section, exact=True).tap()
         if section == "Build":  # with the longest numbers
             page.locator(".build").get_by_label("Start from").select_option("ViT-Tiny")

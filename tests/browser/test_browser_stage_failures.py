@@ -25,13 +25,13 @@ def test_a_block_that_cannot_be_loaded_leaves_one_sentence(stage: Page) -> None:
     stage.get_by_label("Block", exact=True).fill("1")
     stage.mouse.click(*point_at(stage, 0, 0))
     stage.get_by_text("could not be loaded").wait_for()
-    assert subject(stage).startswith("class token · block 1 of 3")
+    assert subject(stage).startswith("What the class token attends to · block 1 of 3")
 
 
 def test_a_map_that_fails_leaves_one_sentence_and_a_page_that_works(stage: Page) -> None:
     method_button(stage, "AttnLRP").check()
     stage.locator(".value", has_text="This went wrong: do otherwise.").wait_for()
-    assert subject(stage).startswith("class token")
+    assert subject(stage).startswith("What the class token")
     method_button(stage, "Rollout").check()
     assert "rollout" in subject(stage)
     assert "nothing stands out: no patch gets more than an even share" in stage.locator("#stage .value").inner_text()
@@ -41,7 +41,7 @@ def test_a_map_whose_request_was_lost_is_requested_when_it_is_chosen_again(stage
     stage.route("**/vit_demo/request", lambda route: route.abort(), times=1)
     method_button(stage, "Relevance").check()
     stage.locator(".value", has_text="The server did not respond").wait_for()
-    assert subject(stage).startswith("class token") and other_requests == []
+    assert subject(stage).startswith("What the class token") and other_requests == []
     stage.mouse.move(*point_at(stage, 1, 1))  # looking around is no choice
     assert subject(stage) and other_requests == []
     method_button(stage, "Relevance").click()
@@ -89,7 +89,7 @@ def test_a_block_that_could_not_be_loaded_is_requested_again(stage: Page) -> Non
     stage.get_by_text("could not be loaded").wait_for()
     assert block_requests == []
     method_button(stage, "Attention").click()
-    shows(stage, "patch row 1, column 1 · block 2 of 3")
+    shows(stage, "What the patch row 1, column 1 attends to · block 2 of 3")
     assert block_requests == [("source of first", 1)]
 
 

@@ -113,6 +113,9 @@ def test_one_head_is_that_of_the_package(page: Page, address: str) -> None:
     page.locator(".steps select[data-key=head]").select_option("2")
     page.locator(".steps .tour-picture").click(position={"x": 5, "y": 5})
     page.mouse.move(0, 0)
+    page.locator(".steps .prompt", has_text="row 1, column 1, attend to most in head 3 of block 2?").wait_for()
+    page.get_by_role("button", name="Show me").click()
+    page.locator(".steps .behind summary").click()
     page.locator(".steps .picture-caption", has_text="row 1, column 1 attends to in head 3 of block 2").wait_for()
     code = page.locator(".steps .code").inner_text()
     fused, _, rest = code.partition("F.scaled_dot_product_attention(q, k, v")
@@ -148,12 +151,17 @@ def test_a_question_hides_the_answer_until_it_is_answered(page: Page, address: s
     page.locator(".steps .why", has_text="It leads").wait_for()
 
 
-def test_the_marked_patch_is_where_the_class_token_looks(page: Page, address: str) -> None:
+def test_the_marked_patch_is_where_the_chosen_token_looks(page: Page, address: str) -> None:
     open_tour(page, address)
     go_to(page, 4)
+    page.get_by_role("button", name="From the class token").click()
+    page.locator(".steps select[data-key=head]").select_option("2")
+    page.locator(".steps .prompt", has_text="does the class token attend to most in head 3 of block 4?").wait_for()
+    assert page.locator(".steps .shares").count() == 0, "the table would tell the answer"
     page.get_by_role("button", name="Show me").click()
-    page.locator(".steps .picture-caption", has_text="class token · block 6, mean of all heads").wait_for()
-    attention = vit_demo.explore(example_picture(7), "digits-small").attention()
+    page.locator(".steps .picture-caption", has_text="What the class token attends to in head 3 of block 4").wait_for()
+    page.locator(".steps .shares").wait_for()
+    attention = vit_demo.explore(example_picture(7), "digits-small").attention(3, 2)
     row, column = np.unravel_index(attention.argmax(), attention.shape)
     assert page.locator(".steps .option.right").inner_text().endswith(f"row {row + 1}, column {column + 1}")
     page.locator(".steps .tour-picture").hover(position={"x": 340 * (column + 0.5) / 7, "y": 340 * (row + 0.5) / 7})
@@ -226,6 +234,7 @@ def test_the_figures_follow_the_theme(page: Page, address: str) -> None:
     open_tour(page, address)
     page.locator(".steps .dots button").nth(3).click()
     wait_for_step(page, 4)
+    page.get_by_role("button", name="Show me").click()
     page.locator(".steps .cells-row canvas").first.wait_for()
     dark, light = [[150, 137, 255], [240, 150, 70]], [[91, 75, 219], [201, 102, 20]]
 

@@ -32,7 +32,7 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
     method_button(quick, "Libra FullGrad+").check()
     rather = quick.get_by_label("Rather than", exact=True)
     rather.select_option(label=last)
-    found = map_when(quick, f"for {first} rather than {last} · Libra FullGrad+")
+    found = map_when(quick, f"for {first} rather than {last} · evidence from all")
     np.testing.assert_allclose(found, result.heatmap("libra_fullgrad", first, against=last), atol=1e-5)
     quick.locator(".faithfulness .status", has_text=f"{first} rather than {last}, the difference").wait_for()
     quick.get_by_role("button", name="Test this heatmap").click()
@@ -168,7 +168,7 @@ def test_a_search_can_be_cancelled_and_begun_again(opened: Page) -> None:
 
 def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened: Page) -> None:
     method_button(opened, "Libra FullGrad+").check()
-    values = map_when(opened, "Libra FullGrad+")
+    values = map_when(opened, "evidence from all")
     sentence = opened.locator(".look .value").inner_text()
     row, column = (int(place) + 1 for place in np.unravel_index(values.argmax(), values.shape))
     start = f"Strongest: row {row}, column {column}, {values.max():.2f}; "

@@ -28,7 +28,8 @@ const result = decodeResult(fixture.payload);
 const shared = decodeNumbers(fixture.steps.shared);
 const block = decodeNumbers(fixture.steps.block);
 const facts = factsOf(result, shared);
-const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false, answer: null };
+const patchTokens = Array.from(block.weights, (_, token) => patchOfToken(result, token)); // the patch of each token
+const FIRST = { step: 0, patch: null, block: null, head: 0, filter: null, fromClassToken: false };
 const WORDS_A_MINUTE = 200;
 const steps = Array.from({ length: NUM_STEPS }, (_, step) => step);
 
@@ -130,8 +131,9 @@ test("the tour takes at most five minutes to read", () => {
 test("answers are computed from the numbers", () => {
   const strongest = questionOf(3, state(3));
   const share = strongest.marks.map(([marked]) => marked);
-  const map = attentionOfClassToken();
+  const map = Array.from({ length: result.numPatches }, (_, patch) => block.weights[patchTokens.indexOf(patch)] ?? 0);
   assert.equal(Math.max(...map), map[share[strongest.answer]]);
+  assert.match(strongest.prompt, /outlined patch, row \d, column \d, attend to most in head 1 of block \d\?$/);
   const noChange = { ...block, attention: new Float32Array(64), mlp: new Float32Array(64).fill(1) };
   assert.equal(questionOf(5, state(5, { block: noChange })).answer, 1);
   const settled = questionOf(6, state(6, { shared: { ...shared, depth_class: [1, 1, 1, 1, 1, 7, 7] } }));
@@ -141,16 +143,6 @@ test("answers are computed from the numbers", () => {
   const near = questionOf(2, state(2));
   assert.equal(near.options[near.answer], "those right next to it");
 });
-
-function attentionOfClassToken() {
-  const { levels, peaks } = result.attentionMaps;
-  const map = new Float32Array(result.numPatches);
-  for (let head = 0; head < result.numHeads; head++) {
-    const index = (result.numBlocks - 1) * result.numHeads + head;
-    for (let i = 0; i < map.length; i++) map[i] += levels[index * map.length + i] * peaks[index];
-  }
-  return [...map];
-}
 
 test("questions without an answer are left out", () => {
   assert.equal(questionOf(2, state(2, { facts: { ...facts, rows: 2, columns: 2 } })), null);
@@ -175,7 +167,7 @@ test("choices that do not exist in a result are replaced", () => {
   assert.deepEqual({ ...settled, patch: 0 }, { ...FIRST, patch: 0, block: 3, fromClassToken: true });
   assert.ok(result.tokenOf[settled.patch] >= 0, "patch 0 is dropped");
   assert.ok(shared.contrast[settled.patch] > 0, "there is ink in the patch");
-  const kept = { step: 4, patch: 9, block: 1, head: 2, filter: 3, fromClassToken: false, answer: true };
+  const kept = { step: 4, patch: 9, block: 1, head: 2, filter: 3, fromClassToken: false };
   assert.deepEqual(settleTour(kept, result, shared), kept);
   assert.equal(
     settleTour({ ...FIRST, fromClassToken: true }, { ...result, hasClassToken: false }, shared).fromClassToken,

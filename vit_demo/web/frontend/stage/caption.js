@@ -120,9 +120,11 @@ function summary(method, map, result, view) {
     : translate("nothing stands out: the strongest patch has {peak}, below {floor}", values);
 }
 
+const LARGE = 0.05; // a part of the whole
+
 /**
- * Of a map whose values are shares of one whole, the part that is on no patch; of a patch's own map, what the default
- * query's, which is shown while nobody points, gives to this patch.
+ * Of a map whose values are shares of one whole, the part that is on no patch, if it is large; of a patch's own map, what the
+ * default query's, which is shown while nobody points, gives to this patch.
  */
 function restText(method, map, result, view) {
   const { isShare, written } = method;
@@ -133,7 +135,9 @@ function restText(method, map, result, view) {
   }
   const numPrefix = numTokens - numPatches + dropped.length;
   if (!isShare || view.direction === "to" || !numPrefix) return "";
-  const values = { rest: written(Math.max(0, 1 - map.reduce((sum, value) => sum + value, 0))) };
+  const rest = 1 - map.reduce((sum, value) => sum + value, 0);
+  if (rest < LARGE) return "";
+  const values = { rest: written(rest) };
   if (!hasClassToken) return ` · ${translate("on the registers: {rest}", values)}`;
   return ` · ${numPrefix > 1 ? translate("on the class token and the registers: {rest}", values) : translate("on the class token itself: {rest}", values)}`;
 }
@@ -196,7 +200,7 @@ export function concentration(map) {
 const REST = {
   none: english("Strongest: {place}, {value}; nothing anywhere else"),
   few: english(
-    "Strongest: {place}, {value}; the next one of the other {others} patches holds half of the rest|Strongest: {place}, {value}; the next {count} of the other {others} patches hold half of the rest",
+    "Strongest: {place}, {value}; one of the other {others} patches holds half of the rest|Strongest: {place}, {value}; {count} of the other {others} patches hold half of the rest",
   ),
   spread: english("Strongest: {place}, {value}; the rest is spread over the whole picture"),
 };

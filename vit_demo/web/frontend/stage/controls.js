@@ -105,17 +105,26 @@ function createMethodChoice(host, list, methods, { sectionNames, onChange, retry
     const input = make("input", { type: "radio", name: list.id });
     input.dataset.value = name;
     input.addEventListener("change", () => choose(name));
-    const scope = method.classSpecific ? english("for a class") : english("same for every class");
-    const about = make("small", {}, scope, " · ", method.cost);
-    const rank = make("small");
+    const rank = make("small", { className: "rank" });
     const use = make("small", { textContent: method.use });
-    const words = make("span", {}, make("b", { textContent: method.label }), use, about, rank);
+    const words = make("span", {}, make("b", { textContent: method.label }), rank, use);
     const face = make("label", { className: "method" }, input, words);
     return { name, method, input, face, rank };
   });
+  const place = ({ method }) => method.rank?.[0] ?? rows.length;
+  const group = (title, isMember) => [
+    make("p", {}, title, make("span", { textContent: english("faithfulness") })),
+    ...rows
+      .filter(({ method }) => isMember(method))
+      .sort((one, other) => place(one) - place(other))
+      .map(({ face }) => face),
+  ];
   list.setAttribute("role", "radiogroup");
   list.setAttribute("aria-label", english("All methods"));
-  list.replaceChildren(...rows.map(({ face }) => face));
+  list.replaceChildren(
+    ...group(english("For a class, the most faithful first"), ({ classSpecific }) => classSpecific),
+    ...group(english("The same for every class"), ({ classSpecific }) => !classSpecific),
+  );
   more.setAttribute("aria-controls", list.id);
   openBeside(more, list);
 
@@ -133,7 +142,7 @@ function createMethodChoice(host, list, methods, { sectionNames, onChange, retry
     more.classList.toggle("chosen", !isPlain);
     const hasClasses = Boolean(result?.predictions.length);
     for (const { name, method, input, face, rank } of rows) {
-      setText(rank, rankOf(method));
+      setText(rank, [rankOf(method), method.manyPasses && translate("slow")].filter(Boolean).join(" · "));
       input.checked = name === choices.method;
       input.disabled = !result || (method.classSpecific && !hasClasses);
       face.title = result && input.disabled ? NO_CLASSES : "";

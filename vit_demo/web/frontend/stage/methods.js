@@ -50,8 +50,14 @@ const ENTRIES = {
   attention: {
     hasQuery: true,
     map: attentionMap,
-    subject: (result, { block, head, query }) =>
-      `*${queryName(result, query, block)}* · ${blockName(result, block)} · ${headName(result, head)}`,
+    subject: (result, { block, head, direction, query }) => {
+      const values = { token: queryName(result, query, block) };
+      const what =
+        direction === "to"
+          ? translate("What attends to the *{token}*", values)
+          : translate("What the *{token}* attends to", values);
+      return `${what} · ${blockName(result, block)}, ${headName(result, head)}`;
+    },
     sentence: attentionSentence,
     reading: attentionReading,
     format: formatShare,
@@ -110,7 +116,7 @@ const ENTRIES = {
     contributionReading,
   ),
   libra_fullgrad: ofClass(
-    english("Libra FullGrad+ through all {blocks} blocks"),
+    english("evidence from all {blocks} blocks"),
     english(
       "Which patches speak for *{name}*, and which against it: what each one’s tokens add to its score, over all blocks.",
     ),
@@ -238,9 +244,8 @@ function controlOf({ name, kind }) {
   return name === "direction" ? ["direction"] : [];
 }
 
-/** How faithful a method was measured beside the others, in words; "" if it was not. */
-export const rankOf = ({ rank }) =>
-  rank ? translate("faithfulness rank {place}/{all}", { place: rank[0], all: rank[1] }) : "";
+/** How faithful a method was measured beside the others, as its place; "" if it was not. */
+export const rankOf = ({ rank }) => (rank ? translate("{value} of {all}", { value: rank[0], all: rank[1] }) : "");
 
 /** The names of the methods that are offered first, under plain words. */
 export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);

@@ -6,7 +6,7 @@ import { readSetting, resultStatus, retryResult, storeSetting } from "../shared/
 
 /** The sections in their order, as [name, title]. One without a card of its own is not offered. */
 const SECTIONS = [
-  ["attention", english("Attention")],
+  ["attention", english("Heatmaps")],
   ["features", english("Features")],
   ["steps", english("Step by step")],
   ["compare", english("Compare")],

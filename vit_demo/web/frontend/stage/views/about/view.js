@@ -54,7 +54,7 @@ export function create(card, { request }) {
     const dependence = method.classSpecific ? english("depends on the class") : english("the same for every class");
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
-    setText(find(".rank"), rankOf(method));
+    setText(find(".rank"), method.rank ? translate("faithfulness: {place}", { place: rankOf(method) }) : "");
     if (isServed) find(".rank").href = `./faithfulness#${choices.method}`;
     for (const [way, words] of Object.entries(hints(choices, chosenMethod))) setText(find(`.hint.${way}`), words);
     docs.setMethod(choices.method);
@@ -70,6 +70,10 @@ export function create(card, { request }) {
 /** What the colours of the map are, for a first visitor. */
 function introOf(result, method, view, { hovered }) {
   const isAttention = method.uses.includes("patch") && view.direction === "from";
+  if (isAttention && view.query === null && result.hasClassToken && result.pool.startsWith("cls"))
+    return english(
+      "The stronger the colour of a patch, the more the class token, from which the answer is read, attends to it.",
+    );
   if (isAttention && view.query === null)
     return english("The stronger the colour of a patch, the more the network attends to it.");
   if (isAttention && view.query === hovered)

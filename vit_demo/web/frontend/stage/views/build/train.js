@@ -269,9 +269,13 @@ export function createTraining(host, { change, request, startingPoints }) {
   return { show };
 }
 
-function noteOf({ state, steps, seconds, seed }) {
+function noteOf({ state, step, steps, seconds, seed }) {
   if (state === "waiting") return english("Waiting for a free core …");
-  if (state === "running") return english("It learns …");
+  if (state === "running") {
+    if (!steps || !step || !seconds) return english("It learns …");
+    const left = Math.ceil((seconds * (steps - step)) / step);
+    return translate("It learns: {left} s left.", { left });
+  }
   if (state === "ended") return english("Cancelled.");
   const values = { steps: formatInteger(steps), seconds, seed };
   return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);

@@ -19,8 +19,13 @@ function tokenName(result, token) {
   return translate("register {number}", { number: token + (result.hasClassToken ? 0 : 1) });
 }
 
-/** Step 4: the tokens with the largest shares, from the product of query and key to the weighted values. */
-export function headFigure({ result, facts, block, tour, paint, choose }) {
+/**
+ * Step 4: the tokens with the largest shares, from the product of query and key to the weighted values, once the question
+ * about them is answered.
+ */
+export function headFigure({ result, facts, block, tour, revealed, paint, choose }) {
+  const about = [headControls(facts, tour, choose), hint(subjectOf(result, tour))];
+  if (!revealed) return about;
   const { query, keys, values, keyed, scores, weights, head_output: output } = block;
   const width = facts.headWidth; // of a value, and where the score is their product, of query and key
   const peak = largest(values, output);
@@ -42,8 +47,7 @@ export function headFigure({ result, facts, block, tour, paint, choose }) {
   const table = make("div", { className: "shares", role: "table", ariaLabel }, header, ...rows);
   const [first] = keyed;
   return [
-    headControls(facts, tour, choose),
-    hint(subjectOf(result, tour)),
+    ...about,
     table,
     query
       ? named(translate("score of the first"), writtenScore(query, keys.subarray(0, width), scores[first], width))

@@ -3,15 +3,15 @@
 import { make, makeButton, setText } from "../../../shared/dom.js";
 import { cellOf, middlePatch } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
-import { formatProbability, formatShare, isPooling, placeOf, queryName, scoreOf } from "../../format.js";
-import { classTokenMap } from "../../result.js";
+import { formatProbability, formatShare, placeOf, scoreOf } from "../../format.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
 
 const SHOWN = -1; // the answer was shown without a guess
 
 /**
- * `show(result, step, ask)` shows the question that `ask()` returns, or nothing for null; returns whether its answer may be
- * seen. `onAnswer(result, step)` is called after an answer. An answered question stays as it was when it was answered.
+ * `show(result, step, ask)` shows the question that `ask()` returns, or nothing for null; returns the question that is
+ * `asked`, and whether its answer is `revealed`. `onAnswer()` is called after an answer. An answered question stays as it was
+ * when it was answered.
  */
 export function createQuiz(host, onAnswer) {
   const prompt = make("p", { className: "prompt" });
@@ -24,15 +24,15 @@ export function createQuiz(host, onAnswer) {
 
   function show(result, step, ask) {
     const known = answers.get(result)?.get(step);
-    const asked = known?.ask ?? ask;
-    const question = asked();
-    host.hidden = !question;
-    if (!question) return true;
+    const askNow = known?.ask ?? ask;
+    const asked = askNow();
+    host.hidden = !asked;
+    if (!asked) return { asked, revealed: true };
     const choice = known ? known.choice : null;
-    const next = JSON.stringify([step, question, choice]);
-    if (next !== written) write(result, step, asked, choice);
+    const next = JSON.stringify([step, asked, choice]);
+    if (next !== written) write(result, step, askNow, choice);
     written = next;
-    return choice !== null;
+    return { asked, revealed: choice !== null };
   }
 
   function write(result, step, ask, choice) {
@@ -54,7 +54,7 @@ export function createQuiz(host, onAnswer) {
   function answer(result, step, ask, choice) {
     const store = answers.get(result) ?? answers.set(result, new Map()).get(result);
     store.set(step, { ask, choice });
-    onAnswer(result, step);
+    onAnswer();
   }
 
   return { show };
@@ -70,13 +70,12 @@ function verdict({ options, answer }, choice) {
 
 /**
  * The question of a step, {prompt, options, answer, why, marks}, or null where it has none. `answer` is the index of the
- * right option; `marks` are the patches that the options are about, as [patch, letter], and `map` is the map that the
- * answer is about, which `about` describes.
+ * right option; `marks` are the patches that the options are about, as [patch, letter].
  */
 export function questionOf(step, { result, facts, shared, block, tour }) {
   if (step === 0) return halfPatches(facts);
   if (step === 2 && shared.positions) return nearestPosition(facts, shared);
-  if (step === 3) return strongestPatch(result);
+  if (step === 3) return strongestPatch(result, block, tour);
   if (step === 5 && block?.mlp) return largerChange(block, tour);
   if (step === 6) return facts.hasClasses ? whenSettled(facts, shared) : howSimilar(facts, shared);
   if (step === 7 && shared.labels.classes?.length >= 4) return secondClass(facts, shared);
@@ -128,33 +127,35 @@ function nearestPosition(facts, { positions }) {
   };
 }
 
-/** Which of four patches the class token attends to most in the last block: the strongest and three ordinary ones. */
-function strongestPatch(result) {
-  const { numBlocks, numPatches, tokenOf } = result;
-  const map = classTokenMap(result, numBlocks - 1, -1);
-  const kept = Array.from({ length: numPatches }, (_, patch) => patch).filter((patch) => tokenOf[patch] >= 0);
+/** Which of four patches the chosen token attends to most in the chosen head: the strongest and three ordinary ones. */
+function strongestPatch(result, { weights }, { patch: chosen, head, block, fromClassToken }) {
+  const kept = Array.from(result.tokenOf, (token, patch) => ({ patch, share: weights[token] })).filter(
+    ({ share }) => share !== undefined,
+  );
   if (kept.length < 4) return null;
-  const ranked = [...kept].sort((a, b) => map[b] - map[a]);
-  const ranks = [0, 0.25, 0.5, 0.75].map((share) => Math.floor(share * ranked.length));
-  const patches = ranks.map((rank) => ranked[rank]).sort((a, b) => a - b);
-  const answer = patches.indexOf(ranked[0]);
+  const ranked = [...kept].sort((a, b) => b.share - a.share);
+  const ranks = [0, 0.25, 0.5, 0.75].map((part) => Math.floor(part * ranked.length));
+  const marked = ranks.map((rank) => ranked[rank]).sort((a, b) => a.patch - b.patch);
   const letters = ["A", "B", "C", "D"];
-  const shares = patches.map((patch, i) => `${letters[i]} ${formatShare(map[patch])}`).join(" · ");
+  const shares = marked.map(({ share }, i) => `${letters[i]} ${formatShare(share)}`).join(" · ");
+  const values = { head: head + 1, block: block + 1 };
   return {
-    prompt: result.hasClassToken
-      ? translate("Which of the marked patches does the class token attend to most in the last block?")
-      : isPooling(result, numBlocks - 1)
-        ? translate("Which of the marked patches does the query of attention pooling attend to most?")
-        : translate("Which of the marked patches do all tokens together attend to most in the last block?"),
-    options: patches.map((patch, i) => `${letters[i]}: ${placeOf(result, patch)}`),
-    answer,
-    why: translate("Mean of all heads: {shares}.", { shares }),
-    marks: patches.map((patch, i) => [patch, letters[i]]),
-    map,
-    about: translate("*{query}* · block {block}, mean of all heads", {
-      query: queryName(result, null, numBlocks - 1),
-      block: numBlocks,
-    }),
+    prompt: fromClassToken
+      ? translate(
+          "Which of the marked patches does the class token attend to most in head {head} of block {block}?",
+          values,
+        )
+      : translate(
+          "Which of the marked patches does the outlined patch, {place}, attend to most in head {head} of block {block}?",
+          {
+            ...values,
+            place: placeOf(result, chosen),
+          },
+        ),
+    options: marked.map(({ patch }, i) => `${letters[i]}: ${placeOf(result, patch)}`),
+    answer: marked.indexOf(ranked[0]),
+    why: translate("Its attention to them: {shares}.", { shares }),
+    marks: marked.map(({ patch }, i) => [patch, letters[i]]),
   };
 }
 

@@ -47,7 +47,6 @@ export function settleTour(tour, result, shared) {
     head: inRange(tour.head, numHeads) ? tour.head : 0,
     filter: inRange(tour.filter, shared.filters?.length ?? 0) ? tour.filter : null,
     fromClassToken: Boolean(tour.fromClassToken) && hasClassToken,
-    answer: tour.answer ?? null, // whether the map is that of the answer; null until a token or head is chosen
   };
 }
 

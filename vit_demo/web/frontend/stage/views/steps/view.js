@@ -39,10 +39,14 @@ export const html = `
       <button type="button" class="quiet draw">Draw your own</button>
       <a class="quiet" href="./lessons" target="_blank" rel="noopener">Lessons</a>
     </div>
-    <div class="shapes"></div>
-    <div class="code"></div>
+    <details class="behind">
+      <summary>Shapes and code</summary>
+      <div class="shapes"></div>
+      <div class="code"></div>
+    </details>
     <div class="walk">
       <button type="button" class="quiet previous">Back</button>
+      <button type="button" class="quiet to-inputs">Picture</button>
       <button type="button" class="quiet next">Next</button>
     </div>
     <p class="visually-hidden spoken" aria-live="polite"></p>
@@ -64,7 +68,7 @@ export function create(card, { request, change, stepCode }) {
   const find = (selector) => card.querySelector(selector);
   const replies = createReplyCache(request, () => change({}));
   const paint = createPainter(card);
-  const quiz = createQuiz(find(".quiz"), revealAnswer);
+  const quiz = createQuiz(find(".quiz"), () => change({}));
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
   const stepButton = (step, ...face) => makeButton(() => go(step), ...face);
   const parts = PARTS.map(([name, title, steps]) => {
@@ -80,20 +84,14 @@ export function create(card, { request, change, stepCode }) {
 
   function choose(part) {
     replies.retry();
-    tour = { ...tour, answer: false, ...part }; // at once, so that keys pressed before the next frame count
+    tour = { ...tour, ...part }; // at once, so that keys pressed before the next frame count
     change({ tour });
   }
 
   function go(step) {
     if (!tour || step < 0 || step >= NUM_STEPS) return;
-    choose({ step, answer: null });
+    choose({ step });
     if (card.getBoundingClientRect().top < 0) card.scrollIntoView({ block: "start" });
-  }
-
-  /** An answer about attention is seen in its own map, until something else is chosen. */
-  function revealAnswer(_, step) {
-    if (step === 3) choose({ answer: true });
-    else change({});
   }
 
   const numbersOf = (result, fields) => replies.get(result, fields, decodeNumbers);
@@ -117,12 +115,14 @@ export function create(card, { request, change, stepCode }) {
     setText(find(".error"), reply?.error ?? "");
     writeWords(facts);
     card.classList.toggle("loading", isWaiting);
+    find(".detail").classList.toggle("asks-first", tour.step === 3);
     find(".detail").inert = isWaiting; // a click would answer the question of the step before
     if (isWaiting) return waitFor(reply);
     const state = { result, facts, shared, tour, paint, choose, ...(reply && { [NEEDS[tour.step]]: reply.value }) };
-    const question = questionOf(tour.step, state);
-    const revealed = quiz.show(result, tour.step, () => questionOf(state.tour.step, state));
-    showPicture(state, revealed, question);
+    const ask = () => questionOf(state.tour.step, state);
+    const { asked, revealed } = quiz.show(result, tour.step, ask);
+    const isAboutThis = asked?.prompt === ask()?.prompt; // not an answered question about another token
+    showPicture(state, revealed, isAboutThis ? asked?.marks : null);
     const theme = getComputedStyle(card).getPropertyValue("--plus");
     const key = JSON.stringify([result.run, tour, revealed, theme, currentLanguage()]);
     if (key === written) return;
@@ -165,7 +165,7 @@ export function create(card, { request, change, stepCode }) {
   }
 
   /** The picture beside the step: its heatmap, its marks, and the words below it. */
-  function showPicture({ result, facts, shared, block }, revealed, question) {
+  function showPicture({ result, facts, shared, block }, revealed, marks) {
     const { step, patch, fromClassToken, head } = tour;
     const usesPatch = step < 6;
     const place = (index) => translate("Patch in {place}", { place: placeOf(result, index) });
@@ -174,7 +174,7 @@ export function create(card, { request, change, stepCode }) {
     const view = {
       result,
       chosen: usesPatch && !(block && fromClassToken) ? patch : null,
-      marks: question?.marks ?? [],
+      marks: marks ?? [],
       mapOf: () => null,
       caption: (hovered) => (usesPatch ? place(hovered ?? patch) : ""),
     };
@@ -185,13 +185,9 @@ export function create(card, { request, change, stepCode }) {
         translate("Similarity of positions to *{place}*, from 0 (weakest colour) to 1 (strongest).", {
           place: placeOf(result, hovered ?? patch),
         });
-    } else if (step === 3 && !revealed && tour.answer === null && question) {
-      const asked = english("The question below asks about the marked patches.");
-      view.caption = (hovered) => (hovered === null ? asked : place(hovered));
-    } else if (step === 3 && revealed && tour.answer && question?.map) {
-      view.chosen = null;
-      view.mapOf = () => question.map;
-      view.caption = captionOf(question.about, (hovered) => `*${formatShare(question.map[hovered])}*`);
+    } else if (step === 3 && !revealed) {
+      const asks = english("The question asks about the marked patches.");
+      view.caption = (hovered) => (hovered === null ? asks : place(hovered));
     } else if (step === 3 || step === 4) {
       const map = Float32Array.from(result.tokenOf, (token) => (token < 0 ? 0 : block.weights[token]));
       view.mapOf = () => map;
@@ -227,6 +223,9 @@ export function create(card, { request, change, stepCode }) {
     change({ section: FIRST_SECTION });
     scrollTo(0, 0);
   });
+  find(".to-inputs").addEventListener("click", () =>
+    document.querySelector("#tabs").scrollIntoView({ block: "start" }),
+  );
   find(".previous").addEventListener("click", () => go(tour?.step - 1));
   find(".next").addEventListener("click", () => go((tour?.step + 1) % NUM_STEPS));
   document.addEventListener("keydown", (event) => {
