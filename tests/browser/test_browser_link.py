@@ -145,7 +145,7 @@ def test_dropped_patches_are_in_the_link_and_come_back(opened: Page, browser: Br
     for x in (20, 120):
         picture.click(position={"x": x, "y": 20})
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 2")
-    opened.wait_for_function("location.hash.includes('removed=')")
+    opened.wait_for_function("location.hash.includes('removed=1-2')")  # the address follows a moment later
     dropped = opened.evaluate(f"{STAGE}.current().dropped")
     other = open_page(browser.new_context().new_page(), opened.url)
     other.wait_for_function(f"{STAGE}.current().dropped.length === 2")
