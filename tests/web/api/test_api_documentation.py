@@ -14,6 +14,7 @@ import pytest
 from gradio_client import Client, handle_file
 from PIL import Image
 
+import vit_demo
 from vit_demo.web.catalog.example_digits import example_picture
 from vit_demo.web.guard.event_checks import MAX_EVENTS_OF_ONE
 
@@ -81,7 +82,8 @@ def test_python_examples(run):
     seven, error, three = run("python", many).splitlines()[-3:]
     assert (seven, three) == ("7", "3") and "picture" in error
     alike, found = run("python", tokens).splitlines()[-2:]
-    assert alike == "1.0 True lion" and found.endswith(" []") and 0 < int(found.split()[0]) < 100
+    (predicted, _), *_ = vit_demo.explore(LION).logit_lens(patches=True)[-1][5][5]
+    assert alike == f"1.0 True {predicted}" and found.endswith(" []") and 0 < int(found.split()[0]) < 100
     pytest.importorskip("mcp", reason="the last example needs the extra `mcp`")
     assert run("python", agent).splitlines()[-1].startswith('{"label": "lion"')
 
