@@ -128,7 +128,7 @@ def test_what_is_veiled_says_so_and_the_end_of_the_tour_leads_on(visit, address)
     page.locator(".steps .onwards").wait_for(state="hidden")  # the first step again
     page.locator(".steps .part", has_text="Answer").click()
     link = page.locator(".steps .onwards").get_by_role("link", name="Lessons")
-    assert link.get_attribute("href") == "./lessons"
+    assert link.get_attribute("href") == "./lessons?language=en"
     page.get_by_role("button", name="Draw your own").click()
     page.locator(".paper").wait_for()
     page.locator(".look .picture").wait_for()

@@ -179,6 +179,40 @@ def test_no_word_is_forgotten(browser: Browser, address: str) -> None:
     assert not forgotten, json.dumps(sorted(forgotten), indent=1, ensure_ascii=False)
 
 
+def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, address: str) -> None:
+    page = open_page(browser, address, "de")
+    page.emulate_media(color_scheme="light")
+    page.wait_for_selector("html[lang=de]")
+    page.locator("#theme").click()
+    page.wait_for_selector("body.dark")
+    for place in ("#header", "#footer", ".steps .onwards"):
+        assert page.locator(f'{place} a[href^="./lessons"]').get_attribute("href") == "./lessons?language=de", place
+    with page.context.expect_page() as opened:
+        page.locator("#header").get_by_role("link", name="Aufgaben").click()
+    lessons = opened.value
+    problems: list[str] = []
+    lessons.on("console", lambda message: problems.append(message.text))
+    lessons.emulate_media(color_scheme="light")
+    lessons.reload()
+    assert lessons.locator("html").get_attribute("lang") == "de" and lessons.title() == "Aufgaben – vit_demo"
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert lessons.evaluate(colour) == "rgb(24, 25, 29)"
+    lessons.emulate_media(media="print")
+    assert lessons.evaluate(colour) == "rgb(255, 255, 255)" and lessons.locator("nav").is_hidden()
+    lessons.emulate_media(media="screen")
+    answers = "document.querySelectorAll('td details[open]').length"
+    assert lessons.evaluate(answers) == 0
+    lessons.locator("th summary").click()
+    lessons.wait_for_function(f"{answers} === 11")
+    lessons.get_by_role("link", name="Français").click()
+    lessons.wait_for_selector("html[lang=fr]")
+    assert lessons.evaluate(colour) == "rgb(24, 25, 29)" and not problems, "the policy allows the page's script"
+    page.locator("#language").select_option("en")
+    page.wait_for_selector("html[lang=en]")
+    assert page.locator("#header a").first.get_attribute("href") == "./lessons?language=en"
+    page.context.close()
+
+
 def test_the_menu_changes_the_language_at_once_and_back_exactly(browser: Browser, address: str) -> None:
     page = open_page(browser, address, "en-GB")
     fetched: list[str] = []

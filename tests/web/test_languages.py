@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from scripts.words import FRONTEND, LANGUAGES, page_words, read_language
+from vit_demo.web.catalog import method_docs
 
 CODES = sorted(path.stem for path in LANGUAGES.glob("*.json"))
 CATEGORIES = {"zero", "one", "two", "few", "many", "other"}
@@ -19,6 +20,7 @@ def test_the_menu_has_the_languages_that_have_a_catalogue() -> None:
     source = (FRONTEND / "shared" / "language.js").read_text(encoding="utf-8")
     (names,) = re.findall(r"export const LANGUAGES = \{(.*?)\}", source)
     assert sorted(re.findall(r"(\w+):", names)) == sorted([*CODES, "en"]) and len(CODES) >= 4
+    assert re.findall(r'(\w+): "(.*?)"', names) == list(method_docs.LANGUAGES.items()), "those of the lessons"
 
 
 @pytest.mark.parametrize("language", CODES)

@@ -1,7 +1,10 @@
 """Documents that the page links to, and descriptions of the endpoints for programs."""
 
-from collections.abc import Callable
+import re
+from base64 import b64encode
+from collections.abc import Callable, Collection
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import gradio as gr
@@ -10,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from vit_demo.errors import InputError
-from vit_demo.web.catalog.method_docs import BOARD, LESSONS, board_html, lessons_html, read_document, to_html
+from vit_demo.web.catalog.method_docs import BOARD, LANGUAGES, LESSONS, board_html, lessons_html, read_document, to_html
 
 PAGE = Path(__file__).with_name("document.html")
 
@@ -22,14 +25,20 @@ def routes(blocks: gr.Blocks) -> list[Route]:
         blocks: The page. Gradio would keep the description made for the first caller, with the address in it.
     """
 
-    def document(path: str, title: str, html: Callable[[], str]) -> Route:
+    def document(path: str, html: Callable[[str], str], languages: Collection[str] = ("en",)) -> Route:
         @cache
-        def page() -> str:
-            return PAGE.read_text("utf-8").replace("TITLE", title).replace("NAME", path[1:]).replace("BODY", html())
+        def page(language: str) -> str:
+            text, body = PAGE.read_text("utf-8"), html(language)
+            script = "".join(re.findall("<script>(.*)</script>", text, re.DOTALL))
+            digest = b64encode(sha256(script.encode()).digest()).decode()
+            title = "".join(re.findall("<h1>(.*)</h1>", body))
+            words = {"LANGUAGE": language, "DIGEST": digest, "TITLE": title, "NAME": path[1:], "BODY": body}
+            return re.sub("|".join(words), lambda match: words[match[0]], text)
 
-        async def send(_: Request) -> Response:
+        async def send(request: Request) -> Response:
+            language = request.query_params.get("language", "en")
             try:
-                return HTMLResponse(page())
+                return HTMLResponse(page(language if language in languages else "en"))
             except InputError as error:
                 return PlainTextResponse(str(error), 404)
 
@@ -39,7 +48,7 @@ def routes(blocks: gr.Blocks) -> list[Route]:
         return JSONResponse(blocks.get_api_info(all_endpoints="all_endpoints" in request.query_params))
 
     infos = [Route(f"/gradio_api/info{end}", send_info) for end in ("", "/")]
-    api = document("/api", "API of vit_demo", lambda: to_html(read_document("api.md")))
-    board = document(f"/{BOARD}", "Faithfulness of heatmaps", board_html)
-    lessons = document(f"/{LESSONS}", "Lessons with vit_demo", lessons_html)
+    api = document("/api", lambda _: to_html(read_document("api.md")))
+    board = document(f"/{BOARD}", lambda _: board_html())
+    lessons = document(f"/{LESSONS}", lessons_html, LANGUAGES)
     return [Route("/openapi.json", RedirectResponse("gradio_api/openapi.json")), api, board, lessons, *infos]

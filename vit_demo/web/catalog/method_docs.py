@@ -25,6 +25,9 @@ FEATURES = "features"
 BOARD, LESSONS = "faithfulness", "lessons"
 """The addresses of ``board_html`` and ``lessons_html``, relative to the page."""
 
+LANGUAGES = {"en": "English", "es": "Español", "zh": "中文", "de": "Deutsch", "fr": "Français"}
+"""The languages of the lessons by their codes, as in the page's menu."""
+
 BOARD_LINK = "How faithful it is, measured beside the others"
 
 
@@ -60,12 +63,23 @@ def board_ranks() -> dict[str, int]:
     return dict(zip((row for row in rows if row in METHODS), range(1, len(rows) + 1), strict=False))
 
 
-def lessons_html() -> str:
-    """The lessons as HTML, with links that open the page of this server, and each answer folded."""
-    html = to_html(read_document("lessons.md")).replace("http://127.0.0.1:7860/", "./")
-    return re.sub(
-        r"<td>((?:(?!<td>).)*)</td>(?=\s*</tr>)", r"<td><details><summary>Answer</summary>\1</details></td>", html
+def lessons_html(language: str = "en") -> str:
+    """The lessons as HTML, with links that open the page of this server, and each answer folded.
+
+    Args:
+        language: A key of ``LANGUAGES``.
+    """
+    name = "lessons.md" if language == "en" else f"lessons.{language}.md"
+    html = to_html(read_document(name)).replace("http://127.0.0.1:7860/", "./")
+    links = "\n".join(
+        f'<a lang="{code}" href="./{LESSONS}?language={code}"{" aria-current=page" * (code == language)}>{title}</a>'
+        for code, title in LANGUAGES.items()
     )
+    # The column's heading folds all answers.
+    html = re.sub(r"<th>([^<]+)</th>(?=\s*</tr>)", r"<th><details><summary>\1</summary></details></th>", html)
+    answer = "".join(re.findall("<summary>.*</summary>", html))
+    folded = rf"<td><details>{answer}\1</details></td>"
+    return f"<nav>{links}</nav>\n" + re.sub(r"<td>((?:(?!<td>).)*)</td>(?=\s*</tr>)", folded, html)
 
 
 def method_html(method: str, board: str = "") -> str:

@@ -10,7 +10,6 @@ import { readSetting, storeSetting } from "../shared/pageState.js";
 const ATTRIBUTES = ["aria-label", "title", "placeholder", "alt", "label", "data-label", "data-why"];
 const UNTRANSLATED = "[translate=no]";
 const SKIPPED = `script, style, code, pre, textarea, ${UNTRANSLATED}`;
-const LETTER = /\p{L}/u;
 
 const texts = new WeakMap(); // text node -> {source, shown}
 const attributes = new WeakMap(); // element -> Map from attribute to {source, shown}
@@ -18,7 +17,7 @@ const attributes = new WeakMap(); // element -> Map from attribute to {source, s
 /** The words for those that are there now, which may be the ones that were put there before. */
 function wordsFor(known, present) {
   const source = known?.shown === present ? known.source : present;
-  if (!LETTER.test(source)) return { source, shown: source };
+  if (!/\p{L}/u.test(source)) return { source, shown: source };
   const [, before, words, after] = /^(\s*)(.*?)(\s*)$/s.exec(source);
   const plain = words.replace(/[ \t\n]+/g, " ");
   const shown = translate(plain);
@@ -50,6 +49,7 @@ function translateTree(tree) {
       if (!node.parentElement?.closest("[data-text]")) translateNode(node);
     } else if (node.nodeType === Node.ELEMENT_NODE) {
       for (const name of ATTRIBUTES) translateAttribute(node, name);
+      if (node.matches('[href^="./lessons"]')) node.href = `./lessons?language=${currentLanguage()}`;
       if (node.dataset?.text !== undefined) setText(node, node.dataset.text);
     }
   }
@@ -101,11 +101,10 @@ document.addEventListener("change", async ({ target }) => {
 });
 
 const THEME = "vit_demo-theme"; // in the browser's storage
-const THEMES = ["light", "dark"];
 
 /** The choice of the address (?__theme=), else the visitor's, which this browser keeps; else the system's holds. */
 let chosen = [new URLSearchParams(location.search).get("__theme"), readSetting(THEME)].find((theme) =>
-  THEMES.includes(theme),
+  ["light", "dark"].includes(theme),
 );
 
 const paper = matchMedia("print"); // always light
