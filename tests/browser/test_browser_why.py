@@ -166,6 +166,24 @@ def test_a_search_can_be_cancelled_and_begun_again(opened: Page) -> None:
     assert card.locator("figure").count() >= 3
 
 
+def test_a_photo_is_grey_below_evidence_and_has_its_colours_below_attention(page: Page, address: str) -> None:
+    channels = """() => {
+        const { __stage: stage } = document.querySelector(".stage");
+        const canvas = document.querySelector(".look .picture");
+        const { map, result } = stage.scene();
+        const patch = map.reduce((best, value, i) => (Math.abs(value) < Math.abs(map[best]) ? i : best), 0);
+        const [width, height] = [canvas.width / result.columns, canvas.height / result.rows];
+        const [x, y] = [patch % result.columns, Math.floor(patch / result.columns)];
+        const { data } = canvas.getContext("2d").getImageData((x + 0.3) * width, (y + 0.3) * height, 6, 6);
+        return Math.max(...data.map((value, i) => (i % 4 ? 0 : Math.abs(value - data[i + 2]))));
+    }"""
+    open_page(page, f"{address}#tab=photos&photo=goldfish")
+    assert page.evaluate(channels) > 40, "red and blue differ"
+    method_button(page, "Libra FullGrad+").check()
+    map_when(page, "evidence from all")
+    assert page.evaluate(channels) <= 12
+
+
 def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened: Page) -> None:
     method_button(opened, "Libra FullGrad+").check()
     values = map_when(opened, "evidence from all")
@@ -173,7 +191,7 @@ def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened:
     row, column = (int(place) + 1 for place in np.unravel_index(values.argmax(), values.shape))
     start = f"Strongest: row {row}, column {column}, {values.max():.2f}; "
     assert sentence.startswith(start)
-    count = int(sentence.removeprefix(start).removeprefix("the next ").split()[0])
+    count = int(sentence.removeprefix(start).split()[0])
     rest = np.sort(values.clip(0).ravel())[::-1][1:]
     assert rest[: count - 1].sum() < 0.5 * rest.sum() <= rest[:count].sum() + 1e-5 and count <= values.size / 4
     assert opened.evaluate(f"{STAGE}.scene().map.length") == values.size

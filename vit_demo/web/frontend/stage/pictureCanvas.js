@@ -40,6 +40,7 @@ export function paintResult(
   { map, style, opacity, smooth, queried, hovered, dropped },
 ) {
   const context = paintPicture(canvas, [width, height], result.picture, result.pixelated);
+  if (map && style?.signed && !result.pixelated) removeColours(context, width, height);
   context.imageSmoothingEnabled = Boolean(smooth);
   // Until the map of a new picture is computed, the picture is shown without one.
   if (map) context.drawImage(heatCanvas(map, result, opacity, style), 0, 0, width, height);
@@ -49,6 +50,14 @@ export function paintResult(
   paintGrid(context, box, result);
   if (hovered !== null && hovered !== queried) outlinePatch(context, patchBox(hovered, box, result), 1);
   if (queried !== null) outlinePatch(context, patchBox(queried, box, result), 2.5);
+}
+
+/** Leaves a picture its brightness alone: red and blue above it are easily taken for colours of a photo. */
+function removeColours(context, width, height) {
+  context.globalCompositeOperation = "saturation";
+  context.fillStyle = "grey";
+  context.fillRect(0, 0, width, height);
+  context.globalCompositeOperation = "source-over";
 }
 
 export function paintGrid(context, { width, height }, { rows, columns, pixelated }) {
