@@ -70,7 +70,7 @@ def test_every_figure_names_its_set(name):
     for size in preset.patch_sizes:
         note, accuracy = accuracy_note(preset, size), bundled_accuracy(preset, size)
         if preset.name not in EVERYDAY_PHOTOS:
-            assert accuracy == 100 * read_record(preset, size)["test_accuracy"][str(size)]
+            assert accuracy == round(100 * read_record(preset, size)["test_accuracy"][str(size)], 2)
         what = "357 everyday photos" if preset.task == "photos" else "MNIST’s test digits"
         assert f"{accuracy:.1f}\u00a0%" in note and what in note and note.count("%") == 1
     assert accuracy_note(PRESETS["vit-b16"], 16) == accuracy_note(PRESETS["photos-tiny"], 24) == "", "not measured"

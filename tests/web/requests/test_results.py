@@ -191,7 +191,11 @@ def test_an_example_digit_is_drawn_alike_on_every_server():
 
 def test_the_menu_gets_a_model_and_what_it_costs(monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)  # a page of another test may have set it
-    assert complete({"kind": "models"})["result"] == {"models": [model_entry(preset) for preset in PRESETS.values()]}
+    entries = {entry["name"]: entry for entry in complete({"kind": "models"})["result"]["models"]}
+    assert entries.keys() == PRESETS.keys()
+    for name, preset in PRESETS.items():
+        entry = model_entry(preset)
+        assert entries[name] == entry if entry["on_machine"] else entry | {"sizes": [], "summary": ""}
     entry = complete({"kind": "model", "name": "digits-notebook"})["result"]
     assert entry == model_entry(PRESETS["digits-notebook"]) and entry["on_machine"]
     assert [size["size"] for size in entry["sizes"]] == [4, 7, 14]

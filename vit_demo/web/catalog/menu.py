@@ -64,7 +64,7 @@ def bundled_accuracy(preset: Preset, patch_size: int) -> float | None:
     if preset.name in EVERYDAY_PHOTOS:
         return EVERYDAY_PHOTOS[preset.name][1].get(patch_size)
     accuracy = read_record(preset, patch_size).get("test_accuracy", {}).get(str(patch_size))
-    return None if accuracy is None else 100 * accuracy
+    return None if accuracy is None else round(100 * accuracy, 2)
 
 
 def resampling_note(preset: Preset, patch_size: int) -> str:
@@ -86,9 +86,14 @@ def default_photo_preset() -> str:
 
 
 def menu_entries() -> list[dict[str, Any]]:
-    """The menu of presets; offline (``HF_HUB_OFFLINE``) only of those with weights on this machine."""
+    """The menu of presets; offline (``HF_HUB_OFFLINE``) only of those with weights on this machine.
+
+    The sizes of a model that must be downloaded come with it: with all of them, each first visit would be 1 kB larger.
+    """
     entries = [model_entry(preset) for preset in PRESETS.values()]
-    return [entry for entry in entries if entry["on_machine"] or not constants.HF_HUB_OFFLINE]
+    here = [entry for entry in entries if entry["on_machine"]]
+    away = [] if constants.HF_HUB_OFFLINE else [entry for entry in entries if not entry["on_machine"]]
+    return here + [entry | {"sizes": [], "summary": ""} for entry in away]
 
 
 def model_entry(preset: Preset, name: str = "") -> dict[str, Any]:

@@ -21,8 +21,9 @@ _OTHER = re.compile(r"^(?:import|export)\b.*|\bimport\s*\(.*", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
 _REMARK = re.compile(r"(?<=[;,{}()\[\]]) // .*$", re.MULTILINE)
 _TYPE = re.compile(r"/\*\* @type [^*]*\*/ ")
+_MARK = re.compile(r'\benglish\(\s*("(?:[^"\\\n]|\\.)*"),?\s*\)')
 _INDENTATION = re.compile(r"^\s+", re.MULTILINE)
-_CSS_COMMENT = re.compile(r"^[ \t]*/\*(?:.|\n)*?\*/\n", re.MULTILINE)
+_CSS_COMMENT = re.compile(r"\s*/\*(?:.|\n)*?\*/")
 
 
 def read(name: str) -> str:
@@ -31,7 +32,7 @@ def read(name: str) -> str:
 
 
 def read_styles(*names: str) -> str:
-    """Joins style sheets, without indentation and comments on lines of their own; paths as in `read`."""
+    """Joins style sheets, without indentation and comments; paths as in `read`."""
     return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
 
 
@@ -104,7 +105,9 @@ def _as_function(path: str, source: str) -> str:
         return f'const {{{names.replace(" as ", ": ")}}} = modules["{_resolve(path, address)}"];'
 
     exports = _EXPORT.findall(source)
-    source = _EXPORT.sub("", _IMPORT.sub(constants, _TYPE.sub("", _REMARK.sub("", _COMMENT.sub("", source)))))
+    for pattern in (_COMMENT, _REMARK, _TYPE):
+        source = pattern.sub("", source)
+    source = _EXPORT.sub("", _IMPORT.sub(constants, _MARK.sub(r"\1", source)))
     source = _COMPUTED_IMPORT.sub(lambda match: f"Promise.resolve(modules[`{_resolve(path, match[1])}`])", source)
     source = source.replace("import.meta.url", f'import.meta.url.replace(/[^/]*$/, "{path}")')
     other = _OTHER.search(source)
