@@ -22,7 +22,7 @@ from vit_demo.trace.trace import to_grid
 @register(
     "legrad",
     title="LeGrad",
-    use="To see for a class, or for words, where more attention in any block would raise its score.",
+    use="Where more attention, in any block, would raise the score of a class.",
     class_specific=True,
     cost="backward",
     unit="logit",

@@ -30,7 +30,7 @@ from vit_demo.trace.written_out import SOFTMAX
 @register(
     "libra_fullgrad",
     title="Libra FullGrad+",
-    use="The first choice for why a class is predicted: quick, with evidence for and against it.",
+    use="The first choice: quick, with evidence for and against a class.",
     class_specific=True,
     cost="backward",
     unit="logit",

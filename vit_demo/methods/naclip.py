@@ -24,7 +24,7 @@ DEVIATION = 5.0
 @register(
     "naclip",
     title="NACLIP",
-    use="To see which patches speak for words, or a class, by themselves; made for CLIP, and needs no gradient.",
+    use="Made for CLIP: which patches speak for a word or class by themselves.",
     class_specific=True,
     cost="forward",
     unit="logit",

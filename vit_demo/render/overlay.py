@@ -22,15 +22,14 @@ def overlay(
     cmap: str | None = None,
     box: tuple[float, float, float, float] | None = None,
 ) -> Image.Image:
-    """Lays a map over a picture; patches with a stronger value are painted more strongly.
+    """Lays a map over a picture, which is grey below it; patches with a stronger value are painted more strongly.
 
     Args:
         image: What the model saw: a photo, or a grey drawing, white on black, which is shown as ink on paper.
         values: ``[rows, cols]``, scaled for show by the largest absolute value. NaN and infinities are not painted.
         alpha: Opacity of the strongest patch, in [0, 1].
         display_size: Longest side of the result, in pixels.
-        signed: Whether values below 0 have a colour of their own; by default, whether there are any. A photo is grey
-            below such a map.
+        signed: Whether values below 0 have a colour of their own; by default, whether there are any.
         floor: The scale ends there if no value is larger, so that a map without meaningful values is faint.
         smooth: Whether neighbouring patches blend. By default each is a square, because it has one value.
         cmap: Name of a colour map of matplotlib; ours for None.
@@ -48,7 +47,7 @@ def overlay(
     is_finite = np.isfinite(values)
     values = np.where(is_finite, values, 0)
     signed = bool(values.min(initial=0) < 0) if signed is None else signed
-    if signed and not is_drawing:  # red and blue above it are easily taken for colours of a photo
+    if not is_drawing:  # its colours are easily taken for those of the map
         picture = picture.convert("L").convert("RGB")
     shares = values / scale_end(values, floor)  # [rows, cols]
     heat = heat_colours(shares, alpha, signed=signed, paper=is_drawing)  # [rows, cols, 4]

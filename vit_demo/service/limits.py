@@ -40,7 +40,7 @@ POOLS = {
     "files": WorkerPool(workers=2, waiting=32, niceness=10),
     "slow": WorkerPool(workers=2, waiting=16, niceness=15),
     "visitors": WorkerPool(workers=2, waiting=32, niceness=15),
-    "training": WorkerPool(workers=2, waiting=8, niceness=19, threads=1),
+    "training": WorkerPool(workers=2, waiting=64, niceness=19, threads=1),  # a class shares an address
     "downloads": WorkerPool(workers=4, waiting=32, niceness=5),
 }
 """One pass of a digits model, of a photo model, or on a picture file that must be decoded first; work of many

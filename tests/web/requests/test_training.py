@@ -1,4 +1,4 @@
-"""Training on the page: one run for each visitor, known by a name that nobody can guess, bounded and cancelled."""
+"""Training on the page: one run at a time for each address, under a name that nobody can guess, bounded, cancelled."""
 
 from __future__ import annotations
 
@@ -155,16 +155,22 @@ def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):
         assert asked(request)["error"] == trained.GONE
 
 
-def test_one_visitor_has_one_run_and_does_not_touch_anothers():
+def test_runs_of_one_address_take_turns_and_leave_a_core_to_others():
     long = {**BEGIN, "steps": 3000}
-    [mine], [theirs] = run({"begin": long}, who="a"), run({"begin": long}, who="b")
-    [second] = run({"begin": long}, who="a")
+    [mine], [second] = run({"begin": long}, who="a"), run({"begin": long}, who="a")
+    [theirs] = run({"begin": long}, who="b")
+    names = {"mine": mine["run"], "second": second["run"], "theirs": theirs["run"]}
     until = time.monotonic() + 30
-    while run({"run": mine["run"]})[0]["state"] != "ended" and time.monotonic() < until:
-        time.sleep(0.05)
-    assert run({"run": mine["run"]})[0]["state"] == "ended"
-    assert run({"run": theirs["run"]})[0]["state"] in ("waiting", "running")
-    for name in (theirs["run"], second["run"]):
+
+    def states() -> dict[str, str]:
+        return {which: run({"run": name})[0]["state"] for which, name in names.items()}
+
+    while (found := states()) != {"mine": "running", "second": "waiting", "theirs": "running"}:
+        assert time.monotonic() < until, found
+    run({"run": names.pop("mine"), "cancel": True})
+    while (found := states()) != {"second": "running", "theirs": "running"}:
+        assert time.monotonic() < until, found
+    for name in names.values():
         run({"run": name, "cancel": True})
         while run({"run": name})[0]["state"] != "ended" and time.monotonic() < until:
             time.sleep(0.05)

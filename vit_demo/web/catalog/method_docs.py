@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from functools import cache
 from html import escape
 from importlib.util import find_spec
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from vit_demo.errors import InputError
@@ -54,13 +56,26 @@ def board_html() -> str:
 
 
 @cache
-def board_ranks() -> dict[str, int]:
-    """The rank of each registered method in the benchmark, from 1; empty without the document."""
+def board_ranks() -> dict[str, dict[str, int]]:
+    """The rank of each registered method in the benchmark, from 1: by network, and over all of them for an empty name.
+
+    Methods are ordered by insertion minus deletion, averaged over what removed patches are replaced by. Without the
+    document there are none.
+    """
     try:
-        rows = re.findall(r'^\| <a id="(\w+)"></a>', read_document("faithfulness.md"), re.MULTILINE)
+        table = read_document("faithfulness.csv")
     except InputError:
         return {}
-    return dict(zip((row for row in rows if row in METHODS), range(1, len(rows) + 1), strict=False))
+    gains: dict[str, dict[str, list[float]]] = {}
+    for row in csv.DictReader(table.splitlines()):
+        if row["method"] in METHODS:
+            for network in (row["network"], ""):
+                gain = float(row["insertion"]) - float(row["deletion"])
+                gains.setdefault(network, {}).setdefault(row["method"], []).append(gain)
+    return {
+        network: {name: i + 1 for i, name in enumerate(sorted(found, key=lambda name: -fmean(found[name])))}
+        for network, found in gains.items()
+    }
 
 
 def lessons_html(language: str = "en") -> str:
@@ -70,7 +85,8 @@ def lessons_html(language: str = "en") -> str:
         language: A key of ``LANGUAGES``.
     """
     name = "lessons.md" if language == "en" else f"lessons.{language}.md"
-    html = to_html(read_document(name)).replace("http://127.0.0.1:7860/", "./")
+    page = "./" if language == "en" else f"./?language={language}"
+    html = to_html(read_document(name)).replace("http://127.0.0.1:7860/", page)
     links = "\n".join(
         f'<a lang="{code}" href="./{LESSONS}?language={code}"{" aria-current=page" * (code == language)}>{title}</a>'
         for code, title in LANGUAGES.items()

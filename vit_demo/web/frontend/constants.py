@@ -41,12 +41,15 @@ def constants() -> dict[str, Any]:
 def method_entries(methods: Iterable[Method]) -> list[dict[str, Any]]:
     """Explanation methods in the form that `describeMethods` in `stage/methods.js` takes."""
     ranks = board_ranks()
+    places = {
+        method: {network: of_network[method] for network, of_network in ranks.items()} for method in ranks.get("", {})
+    }
     return [
         {
             **method.to_dict(),
             "many_passes": method.is_slow,
             "compares_classes": method.compares_classes,
-            "rank": [ranks[method.name], len(ranks)] if method.name in ranks else None,
+            "places": places.get(method.name),
         }
         for method in methods
     ]

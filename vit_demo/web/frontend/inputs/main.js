@@ -6,7 +6,7 @@ import { toDataUrl } from "../pad/strokes.js";
 import { syncHistory } from "../shared/browserHistory.js";
 import { setConstants } from "../shared/constants.js";
 import { copyText, createRadios } from "../shared/dom.js";
-import { english, languageChange } from "../shared/language.js";
+import { english, languageChange, linkInLanguage } from "../shared/language.js";
 import { encodeLink, FITS, firstState, leftOut } from "../shared/link.js";
 import { menuModels, PUSH, pageState, REPLACE, readSetting, retryResult, TASKS } from "../shared/pageState.js";
 import { sendRequest } from "../shared/requests.js";
@@ -142,7 +142,7 @@ function createShare(element, pageState, page) {
 
   async function share() {
     const state = pageState.get();
-    const { href } = new URL(`#${encodeLink(state, page)}`, location.href);
+    const href = linkInLanguage(`#${encodeLink(state, page)}`);
     const isCopied = await copyText(href);
     if (!isCopied) message.textContent = href;
     else message.textContent = WITHOUT[leftOut(state)] ?? COPIED;

@@ -235,7 +235,7 @@ const ROWS = [
   [english("patches"), ({ side }) => formatInteger(side ** 2)],
   [english("tokens"), ({ tokens }) => formatInteger(tokens)],
   // The columns are too narrow for a unit.
-  [english("mill. operations"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
+  [english("M operations"), ({ operations: n }) => formatDecimals(n / 1e6, n < 1e7 ? 1 : 0, true)],
 ];
 const RIGHT = english("% correct");
 

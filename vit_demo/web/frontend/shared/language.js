@@ -12,6 +12,7 @@ export const LANGUAGES = { en: "English", es: "Español", zh: "中文", de: "Deu
 /** The language, after it has changed; whoever shows texts with values writes them again. */
 export const languageChange = createChannel("en");
 
+const LINKED = "language"; // in the address
 const KEY = "vit_demo-language"; // in the browser's storage
 const SENTENCE_END = /(?<=[.!?]\*?) (?=[A-Z0-9“\u2068])/;
 const VALUE = /\u2068(.*?)\u2069/gs; // as sentences.py marks them
@@ -100,13 +101,26 @@ async function setLanguage(name) {
 /** As `setLanguage`, for a visitor's choice, which this browser keeps. */
 export async function chooseLanguage(name) {
   if (!(await setLanguage(name))) return false;
-  if (language === name) storeSetting(KEY, name);
+  if (language !== name) return true;
+  storeSetting(KEY, name);
+  const url = new URL(location.href);
+  url.searchParams.delete(LINKED); // it was that of a link
+  history.replaceState(history.state, "", url);
   return true;
 }
 
-/** The visitor's choice, else the first language of the browser that there is, else English. */
+/** An address that opens the page in the language of now; of English it says nothing. */
+export function linkInLanguage(address) {
+  const url = new URL(address, location.href);
+  if (language === "en") url.searchParams.delete(LINKED);
+  else url.searchParams.set(LINKED, language);
+  return url.href;
+}
+
+/** The language of a link, else the visitor's choice, else the first language of the browser that there is, else English. */
 function preferred() {
-  const wanted = [readSetting(KEY), ...navigator.languages.map((each) => each.split("-")[0].toLowerCase())];
+  const linked = new URLSearchParams(location.search).get(LINKED);
+  const wanted = [linked, readSetting(KEY), ...navigator.languages.map((each) => each.split("-")[0].toLowerCase())];
   return wanted.find((each) => Object.hasOwn(LANGUAGES, each)) ?? "en";
 }
 

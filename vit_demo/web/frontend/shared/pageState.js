@@ -78,12 +78,16 @@ export function createPageState() {
     publish({ ...state, task, [task]: { ...state[task], ...part }, view }, PUSH);
   }
 
-  /** Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped. */
+  /**
+   * Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped; what
+   * a link chose for a photo that is not in it stays for the photo that is chosen then.
+   */
   function changeTab(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part, how = PUSH) {
     const state = get();
     if (isSubset(part, state[task])) return;
-    const isNewPicture = "picture" in part && task === state.task;
-    const view = task !== state.task ? state.view : { ...state.view, dropped: null, ...(isNewPicture && NO_CLASSES) };
+    const isNewPicture = "picture" in part;
+    const isElsewhere = task !== state.task || (isNewPicture && state[task].picture?.refused);
+    const view = isElsewhere ? state.view : { ...state.view, dropped: null, ...(isNewPicture && NO_CLASSES) };
     publish({ ...state, [task]: { ...state[task], ...part }, view }, how);
   }
 

@@ -56,7 +56,9 @@ export function createCaption(element, onChange) {
     against.hidden = !chosenMethod.comparesClasses || result.predictions.length < 2;
     if (against.hidden) return;
     const target = targetOf(result, choices.label);
-    const others = result.predictions.filter((one) => one !== target).map(({ index, label }) => [index, label]);
+    const others = result.predictions
+      .filter((one) => one !== target)
+      .map(({ index, label }) => [index, translate("rather than {label}", { label })]);
     fillSelect(against, [[null, translate("rather than …")], ...others], againstOf(result, choices)?.index ?? null);
   }
 
@@ -177,6 +179,7 @@ export function setHeadline(node, result) {
 
 const MOST = 0.5; // of a sum is most of it
 const FEW = 1 / 4; // of the patches are few: a map that needs more of them for most of its sum is spread
+const LITTLE = 0.1; // of a sum is little of it
 const SUBSTANTIAL = 1 / 3; // of what speaks for the class is what speaks against it
 
 /**
@@ -199,6 +202,7 @@ export function concentration(map) {
 /** How concentrated the rest is: nothing, few patches, or many. */
 const REST = {
   none: english("Strongest: {place}, {value}; nothing anywhere else"),
+  little: english("Strongest: {place}, {value}; little anywhere else"),
   few: english(
     "Strongest: {place}, {value}; one of the other {others} patches holds half of the rest|Strongest: {place}, {value}; {count} of the other {others} patches hold half of the rest",
   ),
@@ -209,13 +213,14 @@ const REST = {
 export function placesText({ format }, map, result) {
   const all = result.numPatches - result.dropped.length;
   const { strongest, numOfRest: count } = concentration(map);
-  const kind = count === 0 ? "none" : count > FEW * all ? "spread" : "few";
+  const sumOf = (sign) => map.reduce((sum, value) => sum + Math.max(0, sign * value), 0);
+  const isAlone = sumOf(1) - map[strongest] < LITTLE * sumOf(1);
+  const kind = count === 0 ? "none" : isAlone ? "little" : count > FEW * all ? "spread" : "few";
   const named = (patch) => ({ place: placeOf(result, patch), value: format(map[patch]) });
   const words =
     strongest < 0
       ? translate("No patch speaks for the class")
       : translate(REST[kind], { ...named(strongest), count, others: all - 1 });
-  const sumOf = (sign) => map.reduce((sum, value) => sum + Math.max(0, sign * value), 0);
   if (!sumOf(-1) || sumOf(-1) <= SUBSTANTIAL * sumOf(1)) return words;
   const against = concentration(map.map((value) => -value)).strongest;
   return words + translate("; strongest against it: {place}, {value}", named(against));

@@ -3,6 +3,7 @@
 import {
   choice,
   documentEvents,
+  isNew,
   MOST_SEGMENTS,
   make,
   makeButton,
@@ -13,7 +14,7 @@ import {
 } from "../shared/dom.js";
 import { currentLanguage, english, translate } from "../shared/language.js";
 import { percent } from "./format.js";
-import { rankOf, recommendedMethods } from "./methods.js";
+import { placeAmong, recommendedMethods } from "./methods.js";
 
 /** What the maps of a method are about, where it does not have the choice of a control. */
 const REASONS = { block: english("all blocks"), head: english("all heads"), direction: english("no direction") };
@@ -87,7 +88,7 @@ const NO_CLASSES = english("This model has no classifier head, so no map can be 
  * Fills `host` with the recommended methods and a button that opens `list`, where all methods are.
  * `update(choices, result)` shows what is chosen.
  */
-function createMethodChoice(host, list, methods, { sectionNames, onChange, retry }) {
+function createMethodChoice(host, list, methods, { sectionNames, onChange, showSimilar, retry }) {
   const choose = (method) => onChange({ method });
   const recommended = recommendedMethods(methods).map((name) => [name, methods[name].recommended]);
   const plainHost = make("div", { className: "plain" });
@@ -95,8 +96,7 @@ function createMethodChoice(host, list, methods, { sectionNames, onChange, retry
   const plain = segmentChoice(plainHost, english("Show"), recommended, choose);
   host.replaceChildren(plainHost);
   if (sectionNames.includes("features")) {
-    const open = () => onChange({ section: "features" });
-    host.append(makeButton(open, { className: "quiet" }, english("Similar patches")));
+    host.append(makeButton(showSimilar, { className: "quiet" }, english("Similar patches")));
   }
   host.append(more);
 
@@ -111,20 +111,36 @@ function createMethodChoice(host, list, methods, { sectionNames, onChange, retry
     const face = make("label", { className: "method" }, input, words);
     return { name, method, input, face, rank };
   });
-  const place = ({ method }) => method.rank?.[0] ?? rows.length;
-  const group = (title, isMember) => [
-    make("p", {}, title, make("span", { textContent: english("faithfulness") })),
-    ...rows
-      .filter(({ method }) => isMember(method))
-      .sort((one, other) => place(one) - place(other))
-      .map(({ face }) => face),
-  ];
+  const group = (title, members, ...heading) => [make("p", {}, title, ...heading), ...members.map(({ face }) => face)];
   list.setAttribute("role", "radiogroup");
   list.setAttribute("aria-label", english("All methods"));
-  list.replaceChildren(
-    ...group(english("For a class, the most faithful first"), ({ classSpecific }) => classSpecific),
-    ...group(english("The same for every class"), ({ classSpecific }) => !classSpecific),
-  );
+
+  /** Puts the methods in the order of their faithfulness for a network. */
+  function sort(network) {
+    const all = rows.filter(({ method }) => placeAmong(method, network)).length;
+    const placed = rows.map((row) => ({ ...row, place: placeAmong(row.method, network) }));
+    placed.sort((one, other) => (one.place ?? Infinity) - (other.place ?? Infinity));
+    for (const { rank, place, method } of placed) {
+      const words = [
+        place && translate("{value} of {all}", { value: place, all }),
+        method.manyPasses && translate("slow"),
+      ];
+      setText(rank, words.filter(Boolean).join(" · "));
+    }
+    const ofClass = ({ method }) => method.classSpecific;
+    list.replaceChildren(
+      ...group(
+        english("For a class"),
+        placed.filter(ofClass),
+        make("span", { textContent: english("faithfulness rank") }),
+      ),
+      ...group(
+        english("The same for every class"),
+        placed.filter((row) => !ofClass(row)),
+      ),
+    );
+  }
+
   more.setAttribute("aria-controls", list.id);
   openBeside(more, list);
 
@@ -138,11 +154,12 @@ function createMethodChoice(host, list, methods, { sectionNames, onChange, retry
     const isPlain = recommended.some(([name]) => name === choices.method);
     plain.set(choices.method);
     const { label } = methods[choices.method];
-    setText(more, isPlain ? english("More") : translate("More: {method}", { method: translate(label) }));
+    setText(more, isPlain ? english("More") : translate(label));
     more.classList.toggle("chosen", !isPlain);
     const hasClasses = Boolean(result?.predictions.length);
-    for (const { name, method, input, face, rank } of rows) {
-      setText(rank, [rankOf(method), method.manyPasses && translate("slow")].filter(Boolean).join(" · "));
+    const network = result?.source.preset ?? "";
+    if (isNew(list, [network, currentLanguage()])) sort(network);
+    for (const { name, method, input, face } of rows) {
       input.checked = name === choices.method;
       input.disabled = !result || (method.classSpecific && !hasClasses);
       face.title = result && input.disabled ? NO_CLASSES : "";

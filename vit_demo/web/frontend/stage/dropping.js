@@ -10,11 +10,12 @@ import { openResult } from "./result.js";
 const HATCH = 7; // CSS pixels between two lines
 
 /**
- * `chosen()` are the dropped patches of the page's view, or null; `prepare(result)` is awaited before `show(result)` gets the
+ * `chosen()` are the dropped patches of the page's view, or null; `keptClass()` is {label} of the class that stays explained,
+ * or {}; `prepare(result)` is awaited before `show(result)` gets the
  * result without them; `onChange(part)` is called with the choices that follow when a patch is dropped or restored, or
  * cannot be.
  */
-export function createDropping(request, { chosen, prepare, show, onChange, open = openResult }) {
+export function createDropping(request, { chosen, keptClass, prepare, show, onChange, open = openResult }) {
   const requests = createRequestIds();
   let whole = /** @type {any} */ (null); // the result with all its patches
   let shown = /** @type {any} */ (null);
@@ -25,7 +26,7 @@ export function createDropping(request, { chosen, prepare, show, onChange, open 
   const listed = () => chosen() ?? whole.dropped;
   const dropped = () => new Set(listed());
 
-  const choose = (patches) => onChange({ pinned: null, dropped: patches.length ? patches : null });
+  const choose = (patches) => onChange({ pinned: null, ...keptClass(), dropped: patches.length ? patches : null });
 
   /** Begins with a result, which has all its patches, or is shown where they cannot be restored. */
   function start(result) {

@@ -28,6 +28,7 @@ import {
   choicesOf,
   clickPatch,
   createState,
+  keptClass,
   patchActions,
   pickClass,
   pickHead,
@@ -35,6 +36,7 @@ import {
   redraw,
   render,
   retry,
+  showSimilar,
 } from "./stage.js";
 
 /** Starts the stage in its element; called by Gradio for each stage of a page (see modules.py). */
@@ -115,6 +117,7 @@ function createParts(stage, request, viewModules, data) {
   const onChange = (part) => change(stage, part);
   const dropping = createDropping(request, {
     chosen: () => (isAwaited() ? stage.result.dropped : choicesOf(stage).dropped),
+    keptClass: () => keptClass(stage),
     prepare: (result) => prepare(stage, result),
     show: (result) => showResult(stage, result),
     onChange,
@@ -132,6 +135,7 @@ function createParts(stage, request, viewModules, data) {
   const controls = createControls(find(".look"), methods, {
     onChange,
     retry: () => retry(stage),
+    showSimilar: () => showSimilar(stage),
     sectionNames,
   });
   const views = createViews(host, viewModules, context);

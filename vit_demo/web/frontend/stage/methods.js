@@ -44,6 +44,10 @@ const ofClass = (what, sentence, reading, ofScore = sentence) => ({
 const evidenceReading = (result, view, _patch, value) =>
   translate("evidence for *{name}*: *{value}*", { name: className(result, view), value: logits(value) });
 
+/** Evidence for a class or against it, in values that do not add up to its score. */
+const signedReading = (result, view, patch, value) =>
+  (value < 0 || againstOf(result, view) ? contributionReading : evidenceReading)(result, view, patch, value);
+
 const logits = (value) => translate("{value}\u00a0logits", { value: formatNumber(value) });
 
 const ENTRIES = {
@@ -52,10 +56,14 @@ const ENTRIES = {
     map: attentionMap,
     subject: (result, { block, head, direction, query }) => {
       const values = { token: queryName(result, query, block) };
-      const what =
-        direction === "to"
-          ? translate("What attends to the *{token}*", values)
-          : translate("What the *{token}* attends to", values);
+      const isClassToken = query === null && result.hasClassToken;
+      const from = isClassToken
+        ? translate("What the *class token* attends to")
+        : translate("What the *{token}* attends to", values);
+      const to = isClassToken
+        ? translate("What attends to the *class token*")
+        : translate("What attends to the *{token}*", values);
+      const what = direction === "to" ? to : from;
       return `${what} · ${blockName(result, block)}, ${headName(result, head)}`;
     },
     sentence: attentionSentence,
@@ -115,13 +123,17 @@ const ENTRIES = {
     ),
     contributionReading,
   ),
-  libra_fullgrad: ofClass(
-    english("evidence from all {blocks} blocks"),
-    english(
-      "Which patches speak for *{name}*, and which against it: what each one’s tokens add to its score, over all blocks.",
+  libra_fullgrad: {
+    ...ofClass(
+      "",
+      english(
+        "Which patches speak for *{name}*, and which against it: what each one’s tokens bring to its score in all blocks. The values need not add up to the score.",
+      ),
+      signedReading,
     ),
-    contributionReading,
-  ),
+    subject: (result, view) =>
+      translate("red for *{name}*, blue against it · Libra FullGrad+", { name: className(result, view) }),
+  },
   grad_cam: ofClass(
     english("Grad-CAM on the tokens before the last block"),
     english(
@@ -228,7 +240,7 @@ function describe(method) {
     recommended: method.recommended,
     cost: entry.cost ?? COSTS[method.cost] ?? method.cost,
     use: method.use,
-    rank: method.rank, // [place, of how many] in the benchmark of faithfulness, or null
+    places: method.places, // in the benchmark of faithfulness, by network and over all ("")
     faintReason: floor.reason,
     isShare: floor.per_token,
     uses: [...method.options.flatMap(controlOf), ...(entry.hasQuery ? ["patch"] : [])],
@@ -244,8 +256,8 @@ function controlOf({ name, kind }) {
   return name === "direction" ? ["direction"] : [];
 }
 
-/** How faithful a method was measured beside the others, as its place; "" if it was not. */
-export const rankOf = ({ rank }) => (rank ? translate("{value} of {all}", { value: rank[0], all: rank[1] }) : "");
+/** The place of a method in the benchmark of faithfulness: for a network that is in it, else over all; null for none. */
+export const placeAmong = ({ places }, network) => places?.[network] ?? places?.[""] ?? null;
 
 /** The names of the methods that are offered first, under plain words. */
 export const recommendedMethods = (methods) => Object.keys(methods).filter((name) => methods[name].recommended);

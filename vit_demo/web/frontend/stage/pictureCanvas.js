@@ -40,7 +40,7 @@ export function paintResult(
   { map, style, opacity, smooth, queried, hovered, dropped },
 ) {
   const context = paintPicture(canvas, [width, height], result.picture, result.pixelated);
-  if (map && style?.signed && !result.pixelated) removeColours(context, width, height);
+  if (map && !result.pixelated) removeColours(context, width, height);
   context.imageSmoothingEnabled = Boolean(smooth);
   // Until the map of a new picture is computed, the picture is shown without one.
   if (map) context.drawImage(heatCanvas(map, result, opacity, style), 0, 0, width, height);
@@ -52,7 +52,7 @@ export function paintResult(
   if (queried !== null) outlinePatch(context, patchBox(queried, box, result), 2.5);
 }
 
-/** Leaves a picture its brightness alone: red and blue above it are easily taken for colours of a photo. */
+/** Leaves a photo its brightness alone: its colours are easily taken for those of the map. */
 function removeColours(context, width, height) {
   context.globalCompositeOperation = "saturation";
   context.fillStyle = "grey";

@@ -132,6 +132,9 @@ export function pickClass(stage, index) {
   const against = targetOf(result, label).index === choices.against ? shown : choices.against;
   const method = classSpecific ? choices.method : classMethod(methods);
   change(stage, { section: FIRST_SECTION, method, label, against });
+  // On a phone the list of classes slides over the picture.
+  const [shownPicture, below] = [".seen", ".look .controls"].map((part) => stage.find(part).getBoundingClientRect());
+  if (innerWidth <= 600 && below.top < shownPicture.height) scrollBy({ top: below.top - shownPicture.height - 8 });
 }
 
 /** A visitor's choice sends failed requests again, even a choice that changes no control. */
@@ -146,6 +149,23 @@ export function clickPatch(stage, patch) {
   if (stage.pointing.dropping) toggleDropped(stage, patch);
   else if (usesPatch(stage)) pin(stage, patch === choicesOf(stage).pinned ? null : patch);
   else change(stage, { hovered: patch });
+}
+
+/** The class that the map is about, which stays that while patches are removed, even if it is no longer predicted. */
+export function keptClass(stage) {
+  const { method, label } = choicesOf(stage);
+  return stage.methods[method].classSpecific ? { label: targetOf(stage.result, label).index } : {};
+}
+
+/** Opens the features at the patch and the block that are shown. */
+export function showSimilar(stage) {
+  const { pinned, block } = choicesOf(stage);
+  const features = { ...pageState.get().view.features, mode: "similarity", block };
+  change(stage, {
+    section: "features",
+    features: pinned === null ? features : { ...features, pinned: { picture: 0, patch: pinned } },
+  });
+  scrollTo({ top: 0 }); // where the button was is another card now
 }
 
 export function pin(stage, patch) {

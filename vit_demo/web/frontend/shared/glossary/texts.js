@@ -11,6 +11,7 @@ export const TERMS = [
   "attention: How a token reads from the others: it divides its attention among all tokens, itself included, so its shares sum to 100 %. No class enters the calculation, so attention is the same for every class.",
   "query, key, value: Three lists of numbers that each token makes in every head: what it looks for, what it offers, and what it hands over. The better a key matches a query, the more of its value is taken.",
   "head|heads: One of several attentions that a block computes side by side, each with its own queries, keys and values.",
+  "classifier head|classifier heads: The last layer of the network: it turns the token that the answer is read from into a score for each class.",
   "MLP: A small network of two layers, through which each token passes by itself.",
   "residual: What attention and MLP compute is added to the token and does not replace it, so that the token keeps what it had.",
   "block|blocks: One layer of the network: attention, in which tokens read from each other, then a small network for each token.",

@@ -7,7 +7,7 @@ import { english, translate } from "../../../shared/language.js";
 import { createReplyCache } from "../../../shared/requests.js";
 import { className } from "../../format.js";
 import { isFaint } from "../../heatmapColours.js";
-import { rankOf } from "../../methods.js";
+import { placeAmong } from "../../methods.js";
 
 export const order = 20;
 export const offline = true;
@@ -16,7 +16,7 @@ export const html = `
   <section class="card about">
     <h2>What you are looking at</h2>
     <p class="sentence"></p>
-    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span><a class="pill rank" target="_blank" rel="noopener" title="The place of this method among all, by deletion and insertion on 20 pictures for each of three networks of digits and photos; it was not measured on this picture."></a></p>
+    <p class="pills"><span class="pill dependence"></span><span class="pill cost"></span><a class="pill rank" target="_blank" rel="noopener"></a></p>
     <p class="hint mouse"></p>
     <p class="hint touch"></p>
     <div class="further">
@@ -54,7 +54,12 @@ export function create(card, { request }) {
     const dependence = method.classSpecific ? english("depends on the class") : english("the same for every class");
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
-    setText(find(".rank"), method.rank ? translate("faithfulness: {place}", { place: rankOf(method) }) : "");
+    const place = isMeasured(result, method, view) ? placeAmong(method, result.source.preset) : null;
+    setText(find(".rank"), place ? translate("faithfulness rank: {place}", { place }) : "");
+    find(".rank").title =
+      result.source.preset in (method.places ?? {})
+        ? english("Its place among all methods, by deletion and insertion on 20 pictures for this network.")
+        : english("Its place among all methods, by deletion and insertion on 20 pictures for each of three networks.");
     if (isServed) find(".rank").href = `./faithfulness#${choices.method}`;
     for (const [way, words] of Object.entries(hints(choices, chosenMethod))) setText(find(`.hint.${way}`), words);
     docs.setMethod(choices.method);
@@ -67,15 +72,17 @@ export function create(card, { request }) {
   return { show, draw, retry: docs.retry };
 }
 
+/** Whether the map is the one of its method that the benchmark measures. */
+const isMeasured = ({ numBlocks }, { uses }, { block, head, query, direction }) =>
+  !uses.includes("patch") || (block === numBlocks - 1 && head < 0 && query === null && direction === "from");
+
 /** What the colours of the map are, for a first visitor. */
 function introOf(result, method, view, { hovered }) {
   const isAttention = method.uses.includes("patch") && view.direction === "from";
-  if (isAttention && view.query === null && result.hasClassToken && result.pool.startsWith("cls"))
-    return english(
-      "The stronger the colour of a patch, the more the class token, from which the answer is read, attends to it.",
-    );
   if (isAttention && view.query === null)
-    return english("The stronger the colour of a patch, the more the network attends to it.");
+    return result.pixelated
+      ? english("The stronger the colour of a patch, the more the network looks there for its answer.")
+      : english("The brighter the colour of a patch, the more the network looks there for its answer.");
   if (isAttention && view.query === hovered)
     return english("The stronger the colour of a patch, the more the patch under the pointer attends to it.");
   if (!method.classSpecific) return method.sentence(result, view);

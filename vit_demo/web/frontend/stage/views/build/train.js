@@ -10,8 +10,8 @@ import {
   setProgress,
   setText,
 } from "../../../shared/dom.js";
-import { english, formatInteger, languageChange, translate } from "../../../shared/language.js";
-import { menuModels, pageState } from "../../../shared/pageState.js";
+import { english, formatDecimals, formatInteger, languageChange, translate } from "../../../shared/language.js";
+import { menuModels, pageState, shownResult } from "../../../shared/pageState.js";
 import { percent } from "../../format.js";
 import { heatCanvas, inkOnPaper } from "../../heatmapColours.js";
 import { FIRST_SECTION } from "../../sections.js";
@@ -24,7 +24,7 @@ export const html = `
     <p class="intro">On 5,000 handwritten digits, from random weights, on one core of the server. It never sees the 1,000
       digits that tell how many it gets right. Guessing gets 10 %.</p>
     <div class="settings">
-      <div class="seconds"></div>
+      <div><span>Time</span><div class="seconds"></div></div>
       <label><span>Training digits</span><select name="num_digits"></select></label>
       <label><span>Learning rate</span><select name="learning_rate"></select></label>
       <label class="check"><input type="checkbox" name="shuffle_labels"><span>Shuffle the labels</span></label>
@@ -83,6 +83,7 @@ export function createTraining(host, { change, request, startingPoints }) {
   let linked = /** @type {any} */ (null); // how the network of a link was trained: {steps, seed, ...}
   let current = null; // the run that is shown: {name, network, choices, fields, last}
   let before = /** @type {any} */ (null); // the run before it
+  let drawing = ""; // the last one that was on the stage, whichever tab is open
 
   const seconds = choice(
     find(".seconds"),
@@ -135,8 +136,7 @@ export function createTraining(host, { change, request, startingPoints }) {
   /** The picture of the open tab as the server takes it, or an example. */
   function digitSource() {
     const { picture } = pageState.get()?.digits ?? {};
-    const shown = host.closest(".stage").__stage?.current?.();
-    if (shown?.source.digit) return { digit: shown.source.digit };
+    if (drawing) return { digit: drawing };
     return { example: `digit-${picture?.digit ?? 7}` };
   }
 
@@ -151,11 +151,11 @@ export function createTraining(host, { change, request, startingPoints }) {
     setProgress(find(".progress"), !isOver, last?.steps ? last.step / last.steps : null);
     find(".live").hidden = !last?.step;
     if (isOver && hindrance) setText(find(".note"), hindrance);
-    else if (last) setText(find(".note"), noteOf(last));
+    else if (last) setText(find(".note"), noteOf(last, current.isCancelled));
     if (!last?.step) return;
     const right = last.accuracy.at(-1);
     find("[data-train=accuracy]").textContent = right ? percent(100 * right[1], 1) : "–";
-    find("[data-train=loss]").textContent = last.loss.at(-1)[1].toFixed(3);
+    find("[data-train=loss]").textContent = formatDecimals(last.loss.at(-1)[1], 3);
     find("[data-train=steps]").textContent = last.steps
       ? `${formatInteger(last.step)} / ${formatInteger(last.steps)}`
       : formatInteger(last.step);
@@ -166,11 +166,13 @@ export function createTraining(host, { change, request, startingPoints }) {
   }
 
   function drawDigit(look) {
-    find(".digit").hidden = !look;
-    if (!look) return;
-    const layers = current.picture ? [inkOnPaper(current.picture)] : [];
+    find(".digit").hidden = !look || !current.picture;
+    if (find(".digit").hidden) return;
     const grid = { rows: look.map.length, columns: look.map[0].length, pixelated: true };
-    find(".ink").replaceChildren(...layers, heatCanvas(Float32Array.from(look.map.flat()), grid, 0.7));
+    find(".ink").replaceChildren(
+      inkOnPaper(current.picture),
+      heatCanvas(Float32Array.from(look.map.flat()), grid, 0.7),
+    );
     const values = { label: look.label, probability: percent(100 * look.probability) };
     setText(find(".digit figcaption"), translate("*{label}*, {probability}: where it looks in its last block", values));
   }
@@ -194,7 +196,7 @@ export function createTraining(host, { change, request, startingPoints }) {
     const accuracyOf = ({ accuracy }) => [[0, GUESSING], ...accuracy];
     const asShare = (value) => percent(100 * value);
     find(".charts").replaceChildren(
-      chart(translate("Loss"), lossOf, (value) => value.toFixed(1)),
+      chart(translate("Loss"), lossOf, (value) => formatDecimals(value, 1)),
       chart(translate("Right of 1,000 new digits"), accuracyOf, asShare, [GUESSING]),
     );
   }
@@ -210,7 +212,7 @@ export function createTraining(host, { change, request, startingPoints }) {
         make("span", { textContent: words }),
       );
     });
-    const heading = make("b", { textContent: translate("Digits that it gets wrong: click one to look into it") });
+    const heading = make("b", { textContent: translate("Digits that it gets wrong: choose one to look into it") });
     find(".mistakes").replaceChildren(...(pictures.length ? [heading, make("div", {}, ...pictures)] : []));
   }
 
@@ -255,6 +257,11 @@ export function createTraining(host, { change, request, startingPoints }) {
     setText(find(".note"), copied ? english("Copied.") : english("The code could not be copied."));
   });
   languageChange.subscribe(host, draw);
+  const remember = (result) => {
+    drawing = result?.source.digit ?? drawing;
+  };
+  shownResult.subscribe(host, remember);
+  remember(shownResult.latest());
 
   function show(config, patchSize, problem, ofBuild, training) {
     linked = training;
@@ -269,15 +276,18 @@ export function createTraining(host, { change, request, startingPoints }) {
   return { show };
 }
 
-function noteOf({ state, step, steps, seconds, seed }) {
+function noteOf({ state, step, steps, seconds, seed }, isCancelled) {
   if (state === "waiting") return english("Waiting for a free core …");
   if (state === "running") {
     if (!steps || !step || !seconds) return english("It learns …");
     const left = Math.ceil((seconds * (steps - step)) / step);
     return translate("It learns: {left} s left.", { left });
   }
-  if (state === "ended") return english("Cancelled.");
-  const values = { steps: formatInteger(steps), seconds, seed };
+  if (state === "ended")
+    return isCancelled
+      ? english("Cancelled.")
+      : english("The server ended it, because it did not hear from this page in time.");
+  const values = { steps: formatInteger(steps), seconds: formatDecimals(seconds, 1), seed };
   return translate("Done: {steps} steps in {seconds} s, seed {seed}.", values);
 }
 

@@ -14,7 +14,7 @@ export const sections = ["build"];
 export const html = `
   <section class="card build">
     <h2>Build a Vision Transformer</h2>
-    <p class="intro">Start from a network you know, change a number, and see what it costs. The counts
+    <p class="intro">Start from one of these networks, change a number, and see what it costs. The counts
       follow from the shape alone. A network for digits can be trained here, and then looked into.</p>
     <div class="columns">
       <form class="fields" autocomplete="off"></form>

@@ -134,13 +134,12 @@ const sameForEvery = ({ label }) => translate("{method} is the same for every cl
 export const FEWEST = 2;
 export const MOST = MOST_COLUMNS;
 
-const FIRST = 3;
-
 /** The columns to begin with: the picture on the stage, and the same model at its nearest other patch sizes. */
 export function firstColumns({ preset, patch_size: current }, sizes, method) {
   const distance = (size) => Math.abs(Math.log(size / current)); // of 2, 4 and 14, 2 is nearest to 4
   const nearest = sizes.filter((size) => size !== current).sort((a, b) => distance(a) - distance(b));
-  const shown = [current, ...nearest.slice(0, FIRST - 1)].sort((a, b) => a - b);
+  const others = globalThis.innerWidth <= 600 ? 1 : 2; // what fits side by side
+  const shown = [current, ...nearest.slice(0, others)].sort((a, b) => a - b);
   return shown.map((patchSize) => ({ preset, patchSize, method, label: null }));
 }
 

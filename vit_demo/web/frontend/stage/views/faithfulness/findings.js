@@ -221,15 +221,19 @@ export function createMethodTable(panel, methods, curves) {
 function row({ label, classSpecific }, { deletion, insertion }) {
   const name = make("th", { scope: "row", textContent: label });
   if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
-  const cells = [deletion, insertion].map((side) => cell(side.area, beatsAll(side) ? "" : english("no clear gain")));
+  const cells = [deletion, insertion].map((side) => cell(side.area, remarkOf(side)));
   return make("tr", {}, name, ...cells);
+}
+
+function remarkOf(side) {
+  if (beatsAll(side)) return "";
+  return side.orders_beaten ? english("no clear gain") : english("worse than random");
 }
 
 function cell(area, remark) {
   const node = make("td", { textContent: formatArea(area) });
   node.dataset.area = area;
-  if (remark)
-    node.append(make("small", { textContent: ` ${remark}`, title: english("not clearly better than random") }));
+  if (remark) node.append(make("small", { textContent: ` ${remark}` }));
   return node;
 }
 

@@ -183,12 +183,12 @@ export const hintsOf = (mode) =>
   mode === "similarity"
     ? {
         mouse: english(
-          "Hover a patch to compare it with all others. Click to pin it, use the arrow keys to move, press Esc to unpin it.",
+          "Point at a patch to compare it with all others; click it, or use the arrow keys, to keep that. Esc goes back.",
         ),
         touch: english("Tap a patch to compare it with all others."),
       }
     : {
-        mouse: english("Hover a patch to read its values, or move there with the arrow keys."),
+        mouse: english("Point at a patch to read its values, or move there with the arrow keys."),
         touch: english("Tap a patch to read its values."),
       };
 

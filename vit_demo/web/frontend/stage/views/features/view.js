@@ -34,7 +34,7 @@ export const html = `
         <span class="name wide">Show</span><div class="wide" data-feature="mode"></div>
         <label class="name">After block</label>
         <div class="slide"><input type="range" data-feature="block" min="1"><span aria-hidden="true"></span></div>
-        <label class="name aside">Colours</label>
+        <label class="name aside">Opacity</label>
         <div class="slide aside"><input type="range" data-feature="opacity" max="100"><span aria-hidden="true"></span></div>
         <label class="name">Segments</label>
         <div class="slide"><input type="range" data-feature="k" min="2"><span aria-hidden="true"></span></div>

@@ -83,7 +83,7 @@ export function rowFigure({ result, tour }) {
       if (column % every === 0) context.fillText(String(patch + 1), x + tile / 2, top + tile + 13);
     }
   }
-  const caption = translate("Patch {number} of {all}: {place}. Click another one in the picture.", {
+  const caption = translate("Patch {number} of {all}: {place}. Choose another one in the picture.", {
     number: tour.patch + 1,
     all: numPatches,
     place: placeOf(result, tour.patch),
@@ -127,7 +127,7 @@ export function productFigure({ result, facts, shared, patch, tour, paint, choos
     const content = [filterCanvas(i), make("small", {}, response)];
     return choiceButton(`filter ${i}`, i === chosen, () => choose({ filter: i }), { ariaLabel }, ...content);
   });
-  const shown = translate("The {count} strongest of {all} filters, with what each makes of this patch.", {
+  const shown = translate("The {count} of {all} filters with the largest weights, and what each makes of this patch.", {
     count: order.length,
     all: facts.width,
   });

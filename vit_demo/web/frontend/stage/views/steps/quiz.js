@@ -4,16 +4,17 @@ import { make, makeButton, setText } from "../../../shared/dom.js";
 import { cellOf, middlePatch } from "../../../shared/geometry.js";
 import { english, formatDecimals, translate, translateName } from "../../../shared/language.js";
 import { formatProbability, formatShare, placeOf, scoreOf } from "../../format.js";
+import { NUM_STEPS } from "./texts.js";
 import { lengthOf, positionSimilarity, settledAfter } from "./tour.js";
 
 const SHOWN = -1; // the answer was shown without a guess
 
 /**
  * `show(result, step, ask)` shows the question that `ask()` returns, or nothing for null; returns the question that is
- * `asked`, and whether its answer is `revealed`. `onAnswer()` is called after an answer. An answered question stays as it was
- * when it was answered.
+ * `asked`, and whether its answer is `revealed`. `onAnswer()` is called after an answer, `onNext()` to go on. An answered
+ * question stays as it was when it was answered.
  */
-export function createQuiz(host, onAnswer) {
+export function createQuiz(host, { onAnswer, onNext }) {
   const prompt = make("p", { className: "prompt" });
   const options = make("div", { className: "options" });
   const why = make("p", { className: "why" });
@@ -47,7 +48,9 @@ export function createQuiz(host, onAnswer) {
       return button;
     });
     const reveal = optionButton(SHOWN, { className: "option reveal", hidden: choice !== null }, english("Show me"));
-    options.replaceChildren(...buttons, reveal);
+    const next = makeButton(onNext, { className: "option reveal", hidden: choice === null || step === NUM_STEPS - 1 });
+    next.append(english("Next"), " →");
+    options.replaceChildren(...buttons, reveal, next);
     setText(why, choice === null ? "" : `${verdict(question, choice)} ${question.why}`);
   }
 

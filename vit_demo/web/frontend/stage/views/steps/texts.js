@@ -70,7 +70,7 @@ const STEPS = [
     title: "Cut the picture into patches",
     sentences: (f) => [
       "The picture is cut into {rows} × {columns} = {patches} squares of {patchSize} × {patchSize} pixels, called *patches*.",
-      "Laid out row by row they form a sequence, and a Transformer handles them as it would the words of a sentence. Nothing is copied: the convolution of the next step reads each patch in its place.",
+      "Laid out row by row they form a sequence, and a Transformer handles them as it would the words of a sentence.",
       ...(f.channels === 1 ? ["To the network ink is bright and paper dark; this page draws ink on paper."] : []),
     ],
     before: (f) => [shape(f.channels, ...f.inputSize), f.channels === 1 ? "one grey picture" : "red, green, blue"],

@@ -54,9 +54,9 @@ export const html = `
 
 /** The network as it is drawn at the head: [name, title, the steps that are about it]. */
 const PARTS = [
-  ["input", english("Picture"), [0]],
-  ["patches", english("Patches"), [1]],
-  ["tokens", english("Tokens"), [2]],
+  ["input", english("Picture"), []],
+  ["patches", english("Patches"), [0]],
+  ["tokens", english("Tokens"), [1, 2]],
   ["blocks", english("Blocks"), [3, 4, 5, 6]],
   ["answer", english("Answer"), [7]],
 ];
@@ -68,12 +68,12 @@ export function create(card, { request, change, stepCode }) {
   const find = (selector) => card.querySelector(selector);
   const replies = createReplyCache(request, () => change({}));
   const paint = createPainter(card);
-  const quiz = createQuiz(find(".quiz"), () => change({}));
+  const quiz = createQuiz(find(".quiz"), { onAnswer: () => change({}), onNext: () => go(tour.step + 1) });
   const picture = createPicture(find(".seen"), (patch) => choose({ patch, fromClassToken: false }));
   const stepButton = (step, ...face) => makeButton(() => go(step), ...face);
   const parts = PARTS.map(([name, title, steps]) => {
     const art = make("i", { className: `art-${name}`, ariaHidden: "true" });
-    const face = stepButton(steps[0], { className: "part" }, art, make("span", { textContent: title }));
+    const face = stepButton(steps[0] ?? 0, { className: "part" }, art, make("span", { textContent: title }));
     const dots = make("div", { className: "dots" }, ...steps.map((step) => stepButton(step, {}, String(step + 1))));
     return make("li", {}, face, dots, make("small", { textContent: english("you are here") }));
   });
