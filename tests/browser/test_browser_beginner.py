@@ -78,13 +78,11 @@ def test_a_new_explanation_is_in_sight_though_the_glossary_is_open(visit, addres
 def test_the_words_of_a_first_visit_are_true_of_the_map(visit, address) -> None:
     page = visit(address, DESKTOPS[0], first=True)
     intro = page.locator(".welcome .what")
-    assert "the more the class token, from which the answer is read, attends to it" in intro.inner_text()
+    assert "the more the network looks there for its answer" in intro.inner_text()
     page.mouse.move(*middle_of(page.locator(".look .picture"), 2, 4))
     page.locator(".welcome .what", has_text="the more the patch under the pointer attends to it").wait_for()
     page.mouse.move(5, 5)
-    page.locator(
-        ".welcome .what", has_text="the more the class token, from which the answer is read, attends to it"
-    ).wait_for()
+    page.locator(".welcome .what", has_text="the more the network looks there for its answer").wait_for()
     linked = visit(address + EVIDENCE, DESKTOPS[0], first=True)
     words = linked.locator(".welcome .what")
     words.get_by_text("4 rather than 9").wait_for()
@@ -156,8 +154,8 @@ def test_the_whole_screen_has_the_controls_beside_the_picture(visit, address) ->
 def test_the_rank_says_what_it_was_measured_on_and_leads_there(visit, address) -> None:
     page = visit(address, DESKTOPS[0])
     rank = page.locator(".about .rank")
-    assert rank.inner_text().startswith("faithfulness: 8 of ")
-    assert "20 pictures for each of three networks" in (rank.get_attribute("title") or "")
+    assert rank.inner_text().startswith("faithfulness rank: 8")
+    assert "20 pictures for this network" in (rank.get_attribute("title") or "")
     assert rank.get_attribute("href") == "./faithfulness#attention"
 
 
@@ -184,9 +182,9 @@ def test_a_finger_is_not_called_a_pointer(visit, address) -> None:
 
 def test_the_name_of_the_open_section_leads_back_to_its_first_map(page: Page, address: str) -> None:
     open_page(page, f"{address}#method=libra_fullgrad")
-    page.locator(".look .subject", has_text="evidence from all").wait_for()
+    page.locator(".look .subject", has_text="Libra FullGrad+").wait_for()
     page.locator(".sections").get_by_role("button", name="Features").click()
     page.locator(".sections").get_by_role("button", name="Heatmaps").click()
-    page.locator(".look .subject", has_text="evidence from all").wait_for()
+    page.locator(".look .subject", has_text="Libra FullGrad+").wait_for()
     page.locator(".sections").get_by_role("button", name="Heatmaps").click()
     page.locator(".look .subject", has_text="class token").wait_for()

@@ -115,7 +115,7 @@ def test_faithfulness_and_randomization_are_those_of_the_package(quick: Page):
 def test_a_map_about_no_class_is_tested_on_the_class_that_is_shown(quick: Page):
     result = shown_result(quick)
     quick.locator(".bars button").nth(1).click()
-    map_when(quick, f"for {result.top(2)[1][0]} ")
+    map_when(quick, f"for {result.top(2)[1][0]},")
     method_button(quick, "Attention").check()
     quick.locator(".faithfulness .status", has_text=f"the probability of {result.top(1)[0][0]} ").wait_for()
     quick.get_by_role("button", name="Test this heatmap").click()
@@ -131,7 +131,7 @@ def test_every_method_is_compared_in_one_table_and_for_each_baseline(quick: Page
     quick.locator(".all-classes summary").click()
     quick.get_by_label("Search the classes").fill("4")
     quick.locator(".all-classes li button").click()
-    quick.locator(".look .subject", has_text="for 4 ").wait_for()
+    quick.locator(".look .subject", has_text="for 4").wait_for()
     quick.get_by_role("button", name="Compare all methods").click()
     quick.locator(".every tr.random").wait_for(timeout=90_000)
     assert quick.locator(".every caption").inner_text() == "Tested on 4 (logit), every method on the same class"

@@ -97,7 +97,7 @@ def test_hovering_and_choosing_costs_no_request(features: Page, requests: list[s
         assert card(features).locator(".chip").count() == int(k)
     choose(features, "PCA")
     features.get_by_role("button", name="Remove the background").click()
-    features.get_by_label("Colours", exact=True).fill("30")
+    features.locator("[data-feature=opacity]").fill("30")
     assert requests == []
 
 
@@ -191,7 +191,7 @@ def test_an_example_photo_and_one_of_ones_own_beside_the_first(features: Page) -
 
 def test_a_class_leads_to_its_evidence(features: Page) -> None:
     features.locator("#stage .predictions").get_by_role("button").nth(1).click()
-    features.locator("#stage .look .subject", has_text="evidence from all").wait_for()
+    features.locator("#stage .look .subject", has_text="Libra FullGrad+").wait_for()
 
 
 def test_nothing_overflows_on_a_phone_and_a_tap_chooses_a_patch(phone: Page, address: str) -> None:

@@ -210,6 +210,21 @@ def test_the_lessons_are_in_the_page_s_language_and_theme(browser: Browser, addr
     page.locator("#language").select_option("en")
     page.wait_for_selector("html[lang=en]")
     assert page.locator("#header a").first.get_attribute("href") == "./lessons?language=en"
+
+
+def test_a_link_opens_the_page_in_its_language_until_another_is_chosen(browser: Browser, address: str) -> None:
+    context = browser.new_context(locale="en", permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{address}?language=de#digit=4")
+    page.wait_for_selector('html[lang=de] .stage[data-top1="4"]')
+    page.get_by_role("button", name="Link kopieren").click()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => /\\?language=de#.*digit=4/.test(text))")
+    page.locator("#language").select_option("en")
+    page.wait_for_selector("html[lang=en]")
+    assert "language" not in page.url and "digit=4" in page.url
+    page.reload()
+    page.wait_for_selector('html[lang=en] .stage[data-top1="4"]')
+    context.close()
     page.context.close()
 
 

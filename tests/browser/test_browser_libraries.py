@@ -125,7 +125,7 @@ def check_attention(page: Page, result: Exploration) -> None:
     look, words = page.locator("#stage .look"), page.locator("#stage .about")
     default = "class token" if result.preset.config.class_token else "query of attention pooling"
     check_shown(page, result.attention(), atol=1e-4)
-    assert look.locator(".subject").inner_text().startswith(default)
+    assert look.locator(".subject").inner_text().startswith(f"What the {default} attends to")
     assert f"What the {default} attends to" in words.inner_text()
     assert "prediction is read from" not in words.inner_text(), "no head of these reads the class token"
     page.mouse.move(*point_at(page, "#stage .picture", 1, 2))
@@ -218,7 +218,7 @@ def check_steps(page: Page, result: Exploration) -> None:
         page.wait_for_function("!document.querySelector('.steps').classList.contains('loading')")
         assert figure.locator("> *").count() and not steps.locator(".error").inner_text()
         assert not re.search(r"NaN|undefined|null", steps.inner_text())
-        assert "another library. In the Vision Transformer of this package" in steps.locator(".code").inner_text()
+        assert "another library. In the Vision Transformer of this package" in steps.locator(".code").text_content()
         no_class_token(page, result)
         if step == 2:
             assert figure.locator(".filters button").count() == 24
@@ -231,6 +231,8 @@ def check_steps(page: Page, result: Exploration) -> None:
             steps.locator("select[data-key=head]").select_option("2")
             steps.locator(".tour-picture").click(position={"x": 5, "y": 5})
             page.mouse.move(0, 0)
+            steps.locator(".prompt", has_text="row 1, column 1, attend to most in head 3 of block 2").wait_for()
+            steps.locator(".reveal").click()
             caption = steps.locator(".picture-caption", has_text="row 1, column 1 attends to in head 3 of block 2")
             caption.wait_for()
             expected = result.attention(1, 2, (0, 0))

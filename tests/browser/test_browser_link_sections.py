@@ -52,7 +52,7 @@ def test_the_settings_of_the_features(opened: Page, browser: Browser) -> None:
     opened.get_by_role("button", name="Remove the background").click()
     opened.locator(".features").get_by_role("radio", name="Segments").press(" ")
     opened.get_by_label("Segments").last.fill("9")
-    opened.get_by_label("Colours", exact=True).fill("35")
+    opened.locator("[data-feature=opacity]").fill("35")
 
     def look(page: Page) -> list[object]:
         page.locator(".features .of", has_text="9 segments").wait_for()
@@ -71,11 +71,15 @@ def test_a_step_of_the_tour_with_its_patch_and_head(opened: Page, browser: Brows
     open_section(opened, "Step by step")
     opened.locator(".steps .title").wait_for()
     opened.locator(".steps .dots button").nth(3).click()
+    opened.get_by_role("button", name="Show me").click()
     opened.locator(".steps .shares").wait_for()
     opened.mouse.click(*middle_of(opened.locator(".steps .seen canvas"), 1, 3))
     opened.locator(".steps .figure select, .steps .figure input").first.wait_for()
 
     def look(page: Page) -> list[object]:
+        page.locator(".steps .prompt").wait_for()
+        if page.locator(".steps .reveal").is_visible():
+            page.locator(".steps .reveal").click()
         page.locator(".steps .shares").wait_for()
         page.locator(".steps:not(.loading)").wait_for()
         tour = page.evaluate(f"{CHOICES}.tour")

@@ -79,7 +79,7 @@ def test_the_back_button_leaves_patches_dropped(opened: Page):
     opened.locator("#stage .picture").click(position={"x": 20, "y": 20})
     opened.wait_for_function(f"{STAGE}.current().dropped.length === 1")
     opened.locator(".bars button").nth(1).click()
-    opened.locator(".look .subject", has_text="evidence from all").wait_for()
+    opened.locator(".look .subject", has_text="Libra FullGrad+").wait_for()
     opened.go_back()
     opened.locator(".look .subject", has_text="class token").wait_for()
     assert opened.evaluate(f"{STAGE}.current().dropped.length") == 1

@@ -114,7 +114,7 @@ def test_the_welcome_leads_to_step_by_step_and_stands_in_place_of_the_settings_w
     )
     assert page.locator(".welcome").is_visible(), "looking is no deed yet"
     page.get_by_role("button", name="See it step by step").click()
-    page.locator(".steps .network .current", has_text="Picture").wait_for()
+    page.locator(".steps .network .current", has_text="Patches").wait_for()
     page.locator(".steps .part", has_text="Answer").click()
     page.locator(".steps .network .current", has_text=re.compile(r"Answer[\s\S]*you are here")).wait_for()
     assert page.locator(".steps .network .current").inner_text().split() == ["Answer", "8", "you", "are", "here"]
@@ -235,7 +235,7 @@ def test_on_a_narrow_phone_nothing_is_cut_off(browser: Browser, address: str) ->
             page.locator(".build .fields").get_by_label("Image size").fill("2048")
             page.wait_for_function("document.querySelector('.build .totals div:nth-child(3) dd').title === '16,385'")
         if section == "Compare":  # its canvases have their size once they show something
-            page.wait_for_function("document.querySelectorAll('.compare dd').length >= 21")
+            page.wait_for_function("document.querySelectorAll('.compare dd').length >= 14")
         page.wait_for_timeout(300)
         assert page.evaluate(CUT_OFF) == [], section
     assert page.locator(".compare dd").evaluate_all("all => all.every((one) => one.scrollWidth <= one.clientWidth)")

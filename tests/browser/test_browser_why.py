@@ -31,8 +31,8 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
     (first, _), (second, _), *_, (last, _) = result.top(10)
     method_button(quick, "Libra FullGrad+").check()
     rather = quick.get_by_label("Rather than", exact=True)
-    rather.select_option(label=last)
-    found = map_when(quick, f"for {first} rather than {last} · evidence from all")
+    rather.select_option(label=f"rather than {last}")
+    found = map_when(quick, f"for {first} rather than {last}, blue against it")
     np.testing.assert_allclose(found, result.heatmap("libra_fullgrad", first, against=last), atol=1e-5)
     quick.locator(".faithfulness .status", has_text=f"{first} rather than {last}, the difference").wait_for()
     quick.get_by_role("button", name="Test this heatmap").click()
@@ -44,7 +44,7 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
     assert "%" not in quick.locator(".charts figure").first.inner_text(), "a difference of scores is no percentage"
     quick.locator(".bars button").nth(1).click()
     map_when(quick, f"for {second} rather than {last}")
-    rather.select_option(label=first)
+    rather.select_option(label=f"rather than {first}")
     map_when(quick, f"for {second} rather than {first}")
     index = f"against={result.labels.index(first)}"
     quick.wait_for_function("part => location.hash.includes(part)", arg=index)
@@ -66,7 +66,9 @@ def test_a_second_class_is_chosen_shown_tested_linked_and_left_again(quick: Page
       return subject.getBoundingClientRect().right - menu.getBoundingClientRect().left;
     }""")
     assert overlap <= 0, "a long caption ends before the menu"
-    assert quick.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == first
+    assert (
+        quick.get_by_label("Rather than", exact=True).locator("option:checked").inner_text() == f"rather than {first}"
+    )
 
 
 def test_the_patches_that_are_enough_and_needed_are_those_of_the_package(quick: Page) -> None:
@@ -112,7 +114,7 @@ def test_an_improbable_class_is_tested_on_its_logit_and_no_patches_are_enough_fo
     quick.locator(".bars button").nth(2).click()
     label, probability = result.top(3)[2]
     assert probability < 0.1
-    map_when(quick, f"for {label} ·")
+    map_when(quick, f"for {label},")
     about = quick.locator(".faithfulness .status").inner_text()
     assert f"the score of {label}, its logit, is compared" in about and "its probability is below 10\u00a0%" in about
     quick.get_by_role("button", name="Test this heatmap").click()
@@ -166,6 +168,18 @@ def test_a_search_can_be_cancelled_and_begun_again(opened: Page) -> None:
     assert card.locator("figure").count() >= 3
 
 
+def test_the_class_that_is_explained_stays_while_patches_are_removed(page: Page, address: str) -> None:
+    open_page(page, f"{address}#digit=8&patch_size=7&method=libra_fullgrad&against=3")
+    whole = shown_result(page)
+    map_when(page, "for 8 rather than 3")
+    page.get_by_role("button", name="Remove patches").click()
+    drop(page, [(1, 1), (2, 1)], whole.grid)
+    left = whole.drop_patches([(1, 1), (2, 1)])
+    assert left.top(1)[0][0] == "3", "the prediction is another one now"
+    expected = left.heatmap("libra_fullgrad", "8", against="3")
+    np.testing.assert_allclose(map_when(page, "for 8 rather than 3"), expected, atol=1e-5)
+
+
 def test_a_photo_is_grey_where_the_map_has_no_value(page: Page, address: str) -> None:
     channels = """() => {
         const { __stage: stage } = document.querySelector(".stage");
@@ -184,7 +198,7 @@ def test_a_photo_is_grey_where_the_map_has_no_value(page: Page, address: str) ->
 
 def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened: Page) -> None:
     method_button(opened, "Libra FullGrad+").check()
-    values = map_when(opened, "evidence from all")
+    values = map_when(opened, "Libra FullGrad+")
     sentence = opened.locator(".look .value").inner_text()
     row, column = (int(place) + 1 for place in np.unravel_index(values.argmax(), values.shape))
     start = f"Strongest: row {row}, column {column}, {values.max():.2f}; "
@@ -194,7 +208,7 @@ def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened:
     assert rest[: count - 1].sum() < 0.5 * rest.sum() <= rest[:count].sum() + 1e-5 and count <= values.size / 4
     assert opened.evaluate(f"{STAGE}.scene().map.length") == values.size
     label = opened.locator(".picture").get_attribute("aria-label") or ""
-    assert f"{sentence}." in label and label.startswith("The picture under its heatmap: for ")
+    assert f"{sentence}." in label and label.startswith("The picture under its heatmap: red for ")
     opened.locator(".picture").hover()
     opened.wait_for_function("text => document.querySelector('.look .value').innerText !== text", arg=sentence)
 

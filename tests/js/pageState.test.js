@@ -37,6 +37,17 @@ test("a tab keeps what it holds while the other is open, and a class stays with 
   assert.equal(pageState.get().view.label, null);
 });
 
+test("what a link chose for a photo that is not in it stays for the photo that is chosen then, and for no other", () => {
+  const pageState = opened();
+  pageState.chooseTask("photos", { picture: { refused: "The link is about a photo of its author's." } });
+  pageState.changeView({ label: 4, against: 2, dropped: [3] });
+  pageState.changeTab("photos", { picture: { upload: "/x", name: "x" } });
+  const { label, against, dropped } = pageState.get().view;
+  assert.deepEqual([label, against, dropped], [4, 2, [3]]);
+  pageState.changeTab("photos", { picture: { upload: "/y", name: "y" } });
+  assert.deepEqual([pageState.get().view.label, pageState.get().view.dropped], [null, null]);
+});
+
 test("a change that changes nothing tells nobody, and a state is never changed in place", () => {
   const pageState = opened();
   const before = pageState.get();

@@ -149,6 +149,7 @@ function droppingOf(request) {
   let chosen = null;
   const dropping = createDropping(request, {
     chosen: () => chosen,
+    keptClass: () => ({}),
     prepare: async () => {},
     show: (result) => shown.push(result),
     onChange({ dropped }) {

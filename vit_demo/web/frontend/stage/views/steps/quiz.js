@@ -48,7 +48,7 @@ export function createQuiz(host, { onAnswer, onNext }) {
       return button;
     });
     const reveal = optionButton(SHOWN, { className: "option reveal", hidden: choice !== null }, english("Show me"));
-    const next = makeButton(onNext, { className: "option reveal", hidden: choice === null || step === NUM_STEPS - 1 });
+    const next = makeButton(onNext, { className: "option onward", hidden: choice === null || step === NUM_STEPS - 1 });
     next.append(english("Next"), " →");
     options.replaceChildren(...buttons, reveal, next);
     setText(why, choice === null ? "" : `${verdict(question, choice)} ${question.why}`);
