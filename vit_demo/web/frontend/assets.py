@@ -23,7 +23,7 @@ _REMARK = re.compile(r"(?<=[;,{}()\[\]]) // .*$", re.MULTILINE)
 _TYPE = re.compile(r"/\*\* @type [^*]*\*/ ")
 _MARK = re.compile(r'\benglish\(\s*("(?:[^"\\\n]|\\.)*"),?\s*\)')
 _INDENTATION = re.compile(r"^\s+", re.MULTILINE)
-_CSS_COMMENT = re.compile(r"\s*/\*(?:.|\n)*?\*/")
+_CSS_COMMENT = re.compile(r"[ \t]*/\*(?:(?!\*/)(?:.|\n))*\*/[ \t]*$", re.MULTILINE)
 
 
 def read(name: str) -> str:
@@ -32,7 +32,7 @@ def read(name: str) -> str:
 
 
 def read_styles(*names: str) -> str:
-    """Joins style sheets, without indentation and comments; paths as in `read`."""
+    """Joins style sheets, without indentation and comments at the ends of lines; paths as in `read`."""
     return _INDENTATION.sub("", _CSS_COMMENT.sub("", "\n".join(map(read, names))))
 
 
