@@ -53,7 +53,7 @@ export function paintResult(
 }
 
 /** Leaves a photo its brightness alone: its colours are easily taken for those of the map. */
-function removeColours(context, width, height) {
+export function removeColours(context, width, height) {
   context.globalCompositeOperation = "saturation";
   context.fillStyle = "grey";
   context.fillRect(0, 0, width, height);

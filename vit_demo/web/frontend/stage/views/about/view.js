@@ -55,7 +55,7 @@ export function create(card, { request }) {
     setText(find(".dependence"), dependence);
     setText(find(".cost"), method.cost);
     const place = isMeasured(result, method, view) ? placeAmong(method, result.source.preset) : null;
-    setText(find(".rank"), place ? translate("faithfulness rank: {place}", { place }) : "");
+    setText(find(".rank"), place ? `${translate("faithfulness rank: {place}", { place })} ↗` : "");
     find(".rank").title =
       result.source.preset in (method.places ?? {})
         ? english("Its place among all methods, by deletion and insertion on 20 pictures for this network.")

@@ -113,6 +113,7 @@ export function createTraining(host, { change, request, startingPoints }) {
     current = run;
     setText(find(".note"), english("Waiting for a free core …"));
     draw();
+    if (innerWidth <= 600) find(".actions").scrollIntoView({ block: "start" }); // what is seen of it is below
     const source = digitSource();
     if (source.digit) run.picture = await loadImage(source.digit).catch(() => null);
     let next = /** @type {any} */ ({ begin: fields, source });

@@ -4,7 +4,7 @@
 import { pixelCanvas } from "../../../shared/dom.js";
 import { patchBox } from "../../../shared/geometry.js";
 import { hatchPatches } from "../../dropping.js";
-import { outlinePatch, paintGrid, paintPicture } from "../../pictureCanvas.js";
+import { outlinePatch, paintGrid, paintPicture, removeColours } from "../../pictureCanvas.js";
 
 const LONGEST_LABEL = 2; // characters
 const SMALLEST_LABELLED = 26; // CSS pixels
@@ -22,6 +22,7 @@ export function paintTokens(
 ) {
   const context = paintPicture(canvas, [width, height], image, pixelated);
   const box = { left: 0, top: 0, width, height };
+  if (colours && !pixelated) removeColours(context, width, height);
   if (colours) {
     context.imageSmoothingEnabled = false;
     const pixels = patchPixels(picture, colours);

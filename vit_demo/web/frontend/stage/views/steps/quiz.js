@@ -66,7 +66,7 @@ export function createQuiz(host, { onAnswer, onNext }) {
 function verdict({ options, answer }, choice) {
   if (choice === answer) return translate("*Right.*");
   const right = { answer: options[answer] };
-  return choice === SHOWN ? translate("*{answer}.*", right) : translate("*Not quite: {answer}.*", right);
+  return choice === SHOWN ? translate("*{answer}.*", right) : translate("*Not quite; right is {answer}.*", right);
 }
 
 // "Predict, then reveal": questions whose answers are computed from the numbers of this picture.
