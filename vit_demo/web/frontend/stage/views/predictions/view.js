@@ -8,7 +8,7 @@ import { probabilityOf, targetOf } from "../../format.js";
 const MOST_LISTED = 200; // of a list that is searched; more would only be scrolled past
 
 const ROWS = 5;
-const INVITATION = english("Choose a class to see the evidence for it.");
+const INVITATION = english("Choose a class to see its evidence.");
 const NO_CLASSES = english("This model has no classifier head: it predicts no class, and no heatmap can be about one.");
 
 export const order = 10;
