@@ -43,6 +43,7 @@ def test_report(seven, tmp_path, capsys, monkeypatch):
     text = (tmp_path / "report" / "r.html").read_text(encoding="utf-8")
     page = Page(text)
     content = "".join(page.text)
+    assert "2 pictures explained" in content
     assert str(named) in content, "the name is text, not HTML"
     assert not {tag for tag, _ in page.tags} & {"script", "link", "iframe", "object", "form"}
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
@@ -67,5 +68,6 @@ def test_a_wide_photo_keeps_its_shape_within_the_side_of_a_figure(photo, tmp_pat
     command = ["explain", str(tmp_path / "wide.png"), "--preset", "photos-tiny", "--fit", "keep", "--method", "rollout"]
     assert main([*command, "--html", str(tmp_path / "r.html")]) == 0
     page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert "1 picture explained" in page.text
     shown = [attributes for tag, attributes in page.tags if tag == "img"]
     assert [(int(one["width"]), int(one["height"])) for one in shown] == [(224, 112)] * 2, "input and map"

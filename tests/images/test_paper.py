@@ -50,6 +50,11 @@ def cell(pencil: ImageDraw.ImageDraw) -> None:
     pencil.rectangle((120, SIDE - 9, 150, SIDE), 0)
 
 
+def box_and_speck(pencil: ImageDraw.ImageDraw) -> None:
+    pencil.rectangle((14, 10, SIDE - 20, SIDE - 12), outline=30, width=4)
+    pencil.ellipse((30, 22, 34, 26), 0)
+
+
 def letterbox(sheet: Image.Image) -> Image.Image:
     film = Image.new("L", (SIDE + 160, SIDE), 0)
     film.paste(sheet, (80, 0))
@@ -67,6 +72,7 @@ PAPERS = {
     "squared": printed(lines(48, 2, 100, squared=True)),
     "cell": printed(cell),
     "box": printed(lambda pencil: pencil.rectangle((14, 10, SIDE - 20, SIDE - 12), outline=30, width=4)),
+    "box and a speck": printed(box_and_speck),
     "bars": letterbox,
     "white ink on transparent": white_ink,
 }
@@ -130,6 +136,10 @@ KEPT = {
         strokes([(0.3, 0.1), (0.7, 0.1), (0.7, 0.9), (0.3, 0.9), (0.3, 0.1)], 22), strokes([(0.3, 0.5), (0.7, 0.5)], 22)
     ),
     "a 0 of arrow keys": strokes([(0.2, 0.1), (0.8, 0.1), (0.8, 0.9), (0.2, 0.9), (0.2, 0.1)], 22),
+    "a 0 of arrow keys with a dot": np.maximum(
+        strokes([(0.2, 0.1), (0.8, 0.1), (0.8, 0.9), (0.2, 0.9), (0.2, 0.1)], 22),
+        strokes([(0.42, 0.5), (0.58, 0.5)], 44),
+    ),
     "a 5 whose detached bar leaves the pad": np.maximum(
         strokes([(0.5, 0.02), (1, 0.02)], 44), strokes([(0.4, 0.2), (0.4, 0.5), (0.7, 0.6), (0.7, 0.8), (0.4, 0.9)], 22)
     ),

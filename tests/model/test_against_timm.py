@@ -39,10 +39,15 @@ def test_layer_scale_starts_at_its_initial_value(tiny: ViTConfig, layer_scale: f
     assert torch.equal(block.ls2.gamma, torch.full((24,), layer_scale))
 
 
+def norm_eps(model: nn.Module) -> dict[str, float]:
+    return {name: module.eps for name, module in model.named_modules() if isinstance(module, nn.LayerNorm)}
+
+
 @pytest.mark.parametrize("towards", ["ours", "timm"])
 def test_whole_vit_tiny_equals_timms(randomise: Callable[..., nn.Module], towards: str) -> None:
     theirs = timm.create_model("vit_tiny_patch16_224", pretrained=False)
     ours = ViT(VIT_TINY)
+    assert norm_eps(ours) == norm_eps(theirs), "too small to show in the logits below"
     source, target = (theirs, ours) if towards == "ours" else (ours, theirs)
     target.load_state_dict(randomise(source, std=0.05).state_dict())
     images = torch.randn(2, 3, 224, 224)

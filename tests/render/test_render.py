@@ -27,6 +27,13 @@ def test_colours_over_a_photo_get_lighter_with_the_value():
     assert (np.diff(colours[:, :3] @ [0.2126, 0.7152, 0.0722]) > 0).all() and (np.diff(colours[:, 3]) > 0).all()
 
 
+@pytest.mark.parametrize("name", ["autumn", "winter", "bwr"])
+def test_the_strongest_values_have_the_end_colours_of_a_colour_map_of_matplotlib(name):
+    shown = overlay(Image.new("RGB", (32, 32)), np.array([[-1.0, 1.0]]), alpha=1, display_size=32, cmap=name)
+    ends = colormaps[name]([0.0, 1.0], bytes=True)[:, :3]
+    np.testing.assert_allclose(np.asarray(shown, int)[16, [8, 24]], ends, atol=1)
+
+
 def test_an_overlay_has_the_shape_of_its_picture_and_is_brightest_where_the_map_is():
     picture = Image.new("RGB", (60, 30), "black")
     values = np.zeros((2, 4), np.float32)

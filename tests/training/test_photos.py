@@ -1,6 +1,7 @@
 import csv
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -94,6 +95,17 @@ def test_generated_outliers_differ_from_each_other_and_follow_from_the_seed():
     assert blank.std((2, 3)).mean() < noise.std((2, 3)).mean() / 4
     unseen = evaluation_photo_outliers(24, 5)
     assert set(unseen) == set(KINDS) and all(len(found) == 5 for found in unseen.values())
+
+
+def test_drawings_have_each_of_four_shapes_equally_often(monkeypatch):
+    pen, rng = Mock(), np.random.default_rng(0)
+    monkeypatch.setattr("vit_demo.training.photo_outliers.ImageDraw.Draw", lambda image: pen)
+    for _ in range(400):
+        KINDS["drawing"](rng, 8)
+    points = [len(call.args[0]) for call in pen.line.call_args_list]
+    scribbles = sum(count > 6 for count in points)
+    counts = [pen.rectangle.call_count, pen.ellipse.call_count, len(points) - scribbles, scribbles]
+    assert np.divide(counts, sum(counts)) == pytest.approx(0.25, abs=0.03)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 import csv
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,6 +87,20 @@ def test_an_interrupted_and_resumed_run_gives_bit_identical_weights(optimiser, d
         for row in rows:
             del row["seconds"]
     assert logs[0] == logs[1]
+
+
+def test_the_log_counts_the_seconds_of_training_alone(data, recipe, tmp_path, monkeypatch):
+    clock = SimpleNamespace(now=100.0, perf_counter=lambda: clock.now)
+
+    def pass_seconds(seconds, result):
+        clock.now += seconds
+        return result
+
+    monkeypatch.setattr("vit_demo.training.trainer.time", clock)
+    monkeypatch.setattr(Trainer, "train_epoch", lambda self: pass_seconds(10, {"loss": 1.0}))
+    monkeypatch.setattr("vit_demo.training.trainer.predict", lambda *_: pass_seconds(3, SimpleNamespace(accuracy=0.5)))
+    trainer(data, tmp_path).run(load_digits(data, "validation"))
+    assert [row["seconds"] for row in csv.DictReader((tmp_path / "run.csv").open())] == ["10.0", "20.0", "30.0"]
 
 
 def test_ctrl_c_on_the_command_line_and_resume(data, recipe, tmp_path, monkeypatch, capsys):

@@ -37,6 +37,12 @@ def test_confidence_is_low_below_a_probability_and_above_an_entropy():
     assert not replace(preset, confidence_threshold=0.51).is_confident(probabilities[0])
 
 
+@pytest.mark.parametrize(("count", "named"), [(1, 1), (100, 100), (101, 0)])
+def test_at_most_100_labels_are_named_beside_a_prediction(count, named):
+    labels = tuple(f"label {i}" for i in range(count))
+    assert replace(PRESETS["photos-tiny"], labels=labels).few_labels == labels[:named]
+
+
 def test_digits_are_normalised_as_they_were_trained():
     for preset in PRESETS.values():
         if preset.task == "digits":

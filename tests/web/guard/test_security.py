@@ -189,6 +189,7 @@ def test_every_response_has_the_security_headers(page):
     for path in ("/", "/config", "/healthz", "/theme.css", "/nothing"):
         _, headers, _ = request(page, "GET", path)
         assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "strict-origin-when-cross-origin"
         policy = headers["content-security-policy"]
         assert "frame-ancestors 'self' https://huggingface.co" in policy and "object-src 'none'" in policy
     _, reply = upload(page, b"<script>alert(1)</script>", name="a.html")
