@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
+from vit_demo.web.frontend.constants import COLOURS
 from vit_demo.web.frontend.head import DESCRIPTION, NO_API_INFO, TITLE
 from vit_demo.web.page import footer
 
@@ -59,6 +60,16 @@ def test_previews_read_our_title_description_and_picture_and_nothing_of_gradios(
     assert fetch(address + script)[1].startswith("text/javascript"), "fetched while Gradio is still starting"
     icon, kind = fetch(address + head.links["icon"].removeprefix("./"))
     assert kind == "image/svg+xml" and ElementTree.fromstring(icon).tag.endswith("svg")
+
+
+def test_the_theme_has_the_colours_of_the_page_and_loads_no_font(address: str) -> None:
+    css = fetch(f"{address}theme.css")[0].decode()
+    light, dark = css.split(".dark", 1)
+    for name, (by_day, by_night) in COLOURS.items():
+        variable = f"--{name.replace('_', '-')}"
+        assert f"{variable}: {by_day};" in light
+        assert by_night == by_day or f"{variable}: {by_night};" in dark
+    assert "@font-face" not in css and "@import" not in css
 
 
 def test_the_page_does_not_hold_the_description_of_the_api(address: str) -> None:
