@@ -43,11 +43,15 @@ def enter(page: Page, words: str) -> None:
 
 
 def wait_for_words(page: Page, words: list[str]) -> None:
-    page.wait_for_function(
-        f"words => {{ const shown = {STAGE}.current()?.predictions.map(({{ name }}) => name) ?? [];"
-        " return words.length === shown.length && words.every((word) => shown.includes(word)); }",
-        arg=words,
-    )
+    try:
+        page.wait_for_function(
+            f"words => {{ const shown = {STAGE}.current()?.predictions.map(({{ name }}) => name) ?? [];"
+            " return words.length === shown.length && words.every((word) => shown.includes(word)); }",
+            arg=words,
+        )
+    except Exception as error:  # one of Playwright, which may not be installed
+        said = page.locator(".job-text, .result-status").all_inner_texts()
+        raise AssertionError(f"{page.url}: {said}") from error
 
 
 @pytest.mark.parametrize("kind", ["clip", "siglip"])

@@ -203,3 +203,14 @@ def test_a_model_of_fixed_classes_says_what_it_knows():
     assert len(ex.labels) == 50, "words among its labels are classes that it has"
     with pytest.raises(LabelError, match=r"photos-tiny knows 50 classes \(tabby cat, .*\): for words of your own"):
         vit_demo.explore(PHOTO, "photos-tiny", labels=["a dragon"])
+
+
+def test_inference_mode_changes_nothing(kind, folder):
+    expected = vit_demo.explore(PHOTO, folder, labels=WORDS)
+    with torch.inference_mode():
+        found = vit_demo.explore(PHOTO, folder, labels=WORDS)
+        other = found.with_labels(WORDS[:2])
+        maps = [found.relevance(), other.relevance(WORDS[1])]
+    np.testing.assert_allclose(maps[0], expected.relevance(), atol=1e-6)
+    np.testing.assert_allclose(maps[1], expected.with_labels(WORDS[:2]).relevance(WORDS[1]), atol=1e-6)
+    np.testing.assert_allclose(other.relevance(WORDS[1]), maps[1], atol=1e-6)

@@ -142,6 +142,7 @@ class WordClassifier(nn.Module):
         others = {"scale": scale, "bias": bias, "is_softmax": is_softmax, "seen": deque(maxlen=MAX_SEEN)}
         return cls(model.vision_model, projection, texts, vectors, words=tuple(words), template=template, **others)
 
+    @torch.inference_mode(False)
     def with_words(self, words: Sequence[str], template: str) -> WordClassifier:
         """The same network with other words, which are encoded unless they were before."""
         assert self.texts is not None, "a network whose shape alone is known takes no words"

@@ -42,6 +42,7 @@ def takes_words(config: dict[str, Any]) -> bool:
     return "architecture" not in config and config.get("model_type") in list(TWO_TOWERS)
 
 
+@torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
 def build_network(config: dict[str, Any], name: str, *, words: bool = False) -> nn.Module:
     """A network with random weights, in eval mode, on torch's default device; ``PresetError`` if none is made.
 

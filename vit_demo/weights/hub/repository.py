@@ -178,7 +178,7 @@ def _with_structure(preset: Preset, folder: Path) -> Preset:
     return replace(preset, config=config, structure=network.structure, patch_sizes=sizes)
 
 
-@torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
+@torch.inference_mode(False)
 def load_network(preset: Preset, patch_size: int) -> TracedViT:
     """The network of a preset of the Hub or a folder, in eval mode and float32, on the CPU."""
     with nullcontext() if preset.trusted else visitor_cache.in_use(preset.repo, preset.revision):
@@ -187,6 +187,7 @@ def load_network(preset: Preset, patch_size: int) -> TracedViT:
         return network
 
 
+@torch.inference_mode(False)  # no method that needs gradients could use an inference tensor
 def _load(preset: Preset, folder: Path) -> TracedViT:
     path = folder / WEIGHTS_FILE
     if not path.is_file():
