@@ -50,7 +50,7 @@ def test_a_link_shows_the_same_drawing_to_the_digit_in_another_browser(opened: P
     opened.wait_for_function(f"{STAGE}.current().rows === 4")
     method_button(opened, "Rollout").check()
     opened.locator(".bars button").nth(1).click()
-    opened.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('red for ')")
+    opened.wait_for_function("document.querySelector('.look .subject').innerText.startsWith('Red for ')")
     first = shown(opened)
     assert len(opened.url) < 2200
     other = browser.new_context().new_page()

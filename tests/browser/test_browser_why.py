@@ -11,7 +11,7 @@ from .choosing import method_button
 from .test_browser_explanations import STAGE, drop, map_when, open_page, shown_result
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 
 VISIBLE = """(canvas, [rows, columns]) => Array.from({length: rows * columns}, (_, patch) => {
@@ -161,8 +161,18 @@ def test_a_map_is_smoothed_only_on_request_and_the_link_holds_it(page: Page, add
 
 def test_a_search_can_be_cancelled_and_begun_again(opened: Page) -> None:
     card = opened.locator(".smallest-sets")
+    held: list[Route] = []  # so that the search cannot end before it is cancelled
+    requests = "**/vit_demo/request"
+    opened.route(
+        requests,
+        lambda route: held.append(route) if "smallest_set" in (route.request.post_data or "") else route.continue_(),
+    )
     card.get_by_role("button", name="Find the patches").click()
     card.get_by_role("button", name="Cancel").click()
+    card.get_by_role("button", name="Find the patches").wait_for()
+    for route in held:
+        route.continue_()
+    opened.unroute(requests)
     card.get_by_role("button", name="Find the patches").click()
     card.get_by_role("button", name="Found").wait_for(timeout=120_000)
     assert card.locator("figure").count() >= 3
@@ -208,7 +218,7 @@ def test_the_sentence_under_a_map_is_true_of_its_numbers_and_is_read_out(opened:
     assert rest[: count - 1].sum() < 0.5 * rest.sum() <= rest[:count].sum() + 1e-5 and count <= values.size / 4
     assert opened.evaluate(f"{STAGE}.scene().map.length") == values.size
     label = opened.locator(".picture").get_attribute("aria-label") or ""
-    assert f"{sentence}." in label and label.startswith("The picture under its heatmap: red for ")
+    assert f"{sentence}." in label and label.startswith("The picture under its heatmap: Red for ")
     opened.locator(".picture").hover()
     opened.wait_for_function("text => document.querySelector('.look .value').innerText !== text", arg=sentence)
 

@@ -37,7 +37,7 @@ test("a tab keeps what it holds while the other is open, and a class stays with 
   assert.equal(pageState.get().view.label, null);
 });
 
-test("what a link chose for a photo that is not in it stays for the photo that is chosen then, and for no other", () => {
+test("what a link chose for a photo that is not in it stays for the photo that is uploaded then, and for no other", () => {
   const pageState = opened();
   pageState.chooseTask("photos", { picture: { refused: "The link is about a photo of its author's." } });
   pageState.changeView({ label: 4, against: 2, dropped: [3] });
@@ -46,6 +46,10 @@ test("what a link chose for a photo that is not in it stays for the photo that i
   assert.deepEqual([label, against, dropped], [4, 2, [3]]);
   pageState.changeTab("photos", { picture: { upload: "/y", name: "y" } });
   assert.deepEqual([pageState.get().view.label, pageState.get().view.dropped], [null, null]);
+  pageState.changeTab("photos", { picture: { refused: "The link is about a photo of its author's." } });
+  pageState.changeView({ label: 4, dropped: [3] });
+  pageState.changeTab("photos", { picture: { example: "lion" } });
+  assert.deepEqual([pageState.get().view.label, pageState.get().view.dropped], [null, null], "an example is another");
 });
 
 test("a change that changes nothing tells nobody, and a state is never changed in place", () => {

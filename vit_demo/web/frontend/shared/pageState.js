@@ -80,14 +80,15 @@ export function createPageState() {
 
   /**
    * Changes a tab. A class that was chosen for one picture does not stay for the next, nor do patches that were dropped; what
-   * a link chose for a photo that is not in it stays for the photo that is chosen then.
+   * a link chose for a photo that is not in it stays for the photo that is uploaded then.
    */
   function changeTab(/** @type {Task} */ task, /** @type {Partial<Tab>} */ part, how = PUSH) {
     const state = get();
     if (isSubset(part, state[task])) return;
     const isNewPicture = "picture" in part;
-    const isElsewhere = task !== state.task || (isNewPicture && state[task].picture?.refused);
-    const view = isElsewhere ? state.view : { ...state.view, dropped: null, ...(isNewPicture && NO_CLASSES) };
+    const isOfLink = part.picture?.upload && state[task].picture?.refused;
+    const view =
+      task !== state.task || isOfLink ? state.view : { ...state.view, dropped: null, ...(isNewPicture && NO_CLASSES) };
     publish({ ...state, [task]: { ...state[task], ...part }, view }, how);
   }
 

@@ -105,7 +105,7 @@ function createMethodChoice(host, list, methods, { sectionNames, onChange, showS
     const input = make("input", { type: "radio", name: list.id });
     input.dataset.value = name;
     input.addEventListener("change", () => choose(name));
-    const rank = make("small", { className: "rank" });
+    const rank = make("small");
     const use = make("small", { textContent: method.use });
     const words = make("span", {}, make("b", { textContent: method.label }), rank, use);
     const face = make("label", { className: "method" }, input, words);

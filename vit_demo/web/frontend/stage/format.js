@@ -131,11 +131,11 @@ export function attentionSentence(result, { block, head, direction, query }) {
   if (direction === "to") {
     return query === null
       ? translate(
-          "What attends to the *class token* in {where}. The stronger its colour, the more of its own attention a patch gives to it.",
+          "What attends to the *class token* in {where}. The more a patch is coloured, the more of its own attention goes there.",
           values,
         )
       : translate(
-          "What attends to the *patch at {place}* in {where}. The stronger its colour, the more of its own attention a patch gives to it.",
+          "What attends to the *patch at {place}* in {where}. The more a patch is coloured, the more of its own attention goes there.",
           values,
         );
   }

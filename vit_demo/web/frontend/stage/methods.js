@@ -124,15 +124,14 @@ const ENTRIES = {
     contributionReading,
   ),
   libra_fullgrad: {
-    ...ofClass(
-      "",
-      english(
-        "Which patches speak for *{name}*, and which against it: what each one’s tokens bring to its score in all blocks. The values need not add up to the score.",
-      ),
-      signedReading,
-    ),
     subject: (result, view) =>
-      translate("red for *{name}*, blue against it · Libra FullGrad+", { name: className(result, view) }),
+      translate("Red for *{name}*, blue against it · Libra FullGrad+", { name: className(result, view) }),
+    sentence: (result, view) =>
+      translate(
+        "Which patches speak for *{name}*, and which against it: what each one’s tokens bring to its score in all blocks. The values need not add up to the score.",
+        { name: className(result, view) },
+      ),
+    reading: signedReading,
   },
   grad_cam: ofClass(
     english("Grad-CAM on the tokens before the last block"),

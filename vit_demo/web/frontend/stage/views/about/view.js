@@ -80,11 +80,9 @@ const isMeasured = ({ numBlocks }, { uses }, { block, head, query, direction }) 
 function introOf(result, method, view, { hovered }) {
   const isAttention = method.uses.includes("patch") && view.direction === "from";
   if (isAttention && view.query === null)
-    return result.pixelated
-      ? english("The stronger the colour of a patch, the more the network looks there for its answer.")
-      : english("The brighter the colour of a patch, the more the network looks there for its answer.");
+    return english("The more a patch is coloured, the more the network looks there for its answer.");
   if (isAttention && view.query === hovered)
-    return english("The stronger the colour of a patch, the more the patch under the pointer attends to it.");
+    return english("The more a patch is coloured, the more the patch under the pointer attends to it.");
   if (!method.classSpecific) return method.sentence(result, view);
   return translate("The colours show which patches are evidence for *{name}*.", { name: className(result, view) });
 }

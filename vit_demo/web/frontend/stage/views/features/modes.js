@@ -51,7 +51,7 @@ export const MODES = {
     legend: ({ range }) => ({ scale: range.map(formatCosine) }),
     sentence: ({ width }, { block }) =>
       translate(
-        "After block {block} each patch is a token, a list of *{width} numbers*. The stronger a patch’s colour, the more its token points in the direction of the outlined patch’s token: the model treats the two alike.",
+        "After block {block} each patch is a token, a list of *{width} numbers*. The more a patch is coloured, the more its token points in the direction of the outlined patch’s token: the model treats the two alike.",
         { block: block + 1, width },
       ),
     reading: (_tokens, token, { values }) =>
@@ -115,11 +115,11 @@ export const MODES = {
     sentence: ({ outliers, count }) =>
       outliers.size
         ? translate(
-            "The stronger a patch’s colour, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
+            "The more a patch is coloured, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *{outliers}* of {all} here.",
             { outliers: outliers.size, all: count },
           )
         : english(
-            "The stronger a patch’s colour, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
+            "The more a patch is coloured, the *longer* its token (its norm). Large models turn a few patches of little content into storage for the whole picture; such outliers are outlined: *none* here.",
           ),
     subject: () => translate("*length* of each token"),
     reading({ norms, outliers }, token) {
