@@ -41,6 +41,9 @@ FILE = re.compile(r"/+file[=/](.*)", re.IGNORECASE | re.DOTALL)
 LARGE_ASSET = re.compile(r"/+assets/(Plotly|Altair)", re.IGNORECASE)
 """Scripts of Gradio that the page does not load, and that take a quarter of a second to compress."""
 
+VISITOR = "vit_demo.visitor"
+"""Where the scope of a request that the guard has seen holds the address of its visitor."""
+
 _VISITOR_HEADER = "x-vit-demo-visitor"
 _SECRET = token_hex(16)
 """Only this process knows it, so no visitor can pretend to be another."""

@@ -19,7 +19,7 @@ from vit_demo.defaults import MAX_PICTURE_BYTES
 from vit_demo.web import settings
 from vit_demo.web.guard import bodies
 from vit_demo.web.guard.event_checks import EventChecks
-from vit_demo.web.guard.headers import check_address, clean_headers, client_address
+from vit_demo.web.guard.headers import VISITOR, check_address, clean_headers, client_address
 from vit_demo.web.guard.quota import Pace
 from vit_demo.web.guard.visitor import set_owner, streams
 
@@ -132,7 +132,7 @@ class Guard:
             set_owner(scope)
             has_body = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
             bodies.check_framing(scope, has_body)
-            address = client_address(scope)
+            address = scope[VISITOR] = client_address(scope)
             with self._counted(address):
                 await self._wait_in_turn(address, has_body)
                 if is_upload:
