@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -268,21 +269,38 @@ def test_closing_finishes_what_runs_and_refuses_what_comes():
         runner.submit("late", lambda: None, "quick")
 
 
-def test_closing_cancels_what_takes_too_long():
+def long_work():
+    for done in range(10_000):
+        report(done, 10_000)
+        time.sleep(0.005)
+
+
+def test_closing_ends_what_takes_too_long_with_a_sentence():
     runner = JobRunner({"quick": WorkerPool(1, 4)}, nbytes=1)
-
-    def work():
-        for done in range(10_000):
-            report(done, 10_000)
-            time.sleep(0.005)
-
-    job = runner.submit("long", work, "quick")
+    job = runner.submit("long", long_work, "quick")
     visitor = threading.Thread(target=lambda: job.poll(WAIT))
     visitor.start()
     assert runner.close(0.2)
-    with pytest.raises(Cancelled):
+    with pytest.raises(BusyError, match="shutting down"):
         job.result()
     visitor.join()
+
+
+def test_closing_ends_training_at_once_and_still_accepts_other_work_for_a_while():
+    runner = JobRunner({"quick": WorkerPool(1, 4), "training": WorkerPool(1, 4)}, nbytes=1)
+    quick, go_on = held(runner, "running", "quick")
+    jobs = [runner.submit(number, long_work, "training") for number in range(2)]
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(runner.close, WAIT, WAIT)
+        for job in jobs:
+            with pytest.raises(BusyError, match="shutting down"):
+                job.result()
+        assert runner.is_closing and not closing.done()
+        with pytest.raises(BusyError, match="shutting down"):
+            runner.submit("late", long_work, "training")
+        late = runner.submit("late", lambda: "too", "quick")
+        go_on.set()
+        assert closing.result() and (quick.result(), late.result()) == ("running", "too")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, as ZeroGPU does")

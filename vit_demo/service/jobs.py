@@ -27,6 +27,8 @@ from vit_demo.service.queues import ByteSemaphore, FairQueue
 
 T = TypeVar("T")
 
+SHUTTING_DOWN = "The server is shutting down: try again in a moment."
+
 
 class JobRunner:
     """Runs jobs in worker pools; safe to call from any thread.
@@ -39,7 +41,8 @@ class JobRunner:
     def __init__(self, pools: Mapping[str, WorkerPool] = POOLS, nbytes: int = MEMORY) -> None:
         self._pools = dict(pools)
         self._nbytes = nbytes
-        self._closed = False
+        self._closed: set[str] = set()
+        self.is_closing = False
         self._begin()
         if hasattr(os, "register_at_fork"):  # not on Windows
             begin = weakref.WeakMethod(self._begin)
@@ -73,13 +76,14 @@ class JobRunner:
                     job.owners.add(who)
                     waiting.put(who, job)
                 return job
-            if self._closed:
-                raise BusyError("The server is shutting down: try again in a moment.")
+            if pool in self._closed:
+                raise BusyError(SHUTTING_DOWN)
             if not self._has_room(pool, who):
                 raise BusyError("The server is busy: try again in a moment.")
             if not self._started:
                 self._start_workers()
             job = self._active[key] = Job(key, work, nbytes)
+            job.pool = pool
             job.owners.add(who)
             waiting.put(who, job)
         return job
@@ -119,21 +123,26 @@ class JobRunner:
             with suppress(Cancelled):
                 return await self.submit(key, work, pool, nbytes).result_async()
 
-    def close(self, seconds: float = 0.0) -> bool:
-        """Refuses new jobs, waits for those that run or are queued, and cancels those that take longer.
+    def close(self, seconds: float = 0.0, accepting: float = 0.0) -> bool:
+        """Ends training, and waits for the other jobs; refuses new ones, and ends those that take longer.
 
-        The cancelled ones get half as many seconds again to stop. Returns whether no job runs any more.
+        Args:
+            seconds: How long the jobs may take in all.
+            accepting: How long new jobs are still accepted, while there is any: until a proxy sends no more.
+
+        Returns:
+            Whether no job runs any more.
         """
-        with self._lock:
-            self._closed = True
         started = time.monotonic()
-        while self._active and time.monotonic() < started + seconds:
-            time.sleep(0.02)
-        with self._lock:
-            for job in self._active.values():
-                job.cancel()
-        while self._active and time.monotonic() < started + 1.5 * seconds:
-            time.sleep(0.02)
+        self.is_closing = True
+        for pools, until in (({"training"}, accepting), (set(self._pools), seconds), (set(self._pools), seconds + 0.3)):
+            with self._lock:
+                self._closed = pools
+                for job in self._active.values():
+                    if job.pool == "training" or until > seconds:
+                        job.cancel(BusyError(SHUTTING_DOWN))
+            while self._active and time.monotonic() < started + until:
+                time.sleep(0.02)
         for queue in self._queues.values():
             queue.close()
         return not self._active

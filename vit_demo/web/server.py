@@ -1,4 +1,4 @@
-"""Starts the server with the page, the API and ``/healthz``, and stops it gracefully."""
+"""Starts the server with the page, the API, ``/healthz`` and ``/readyz``, and stops it gracefully."""
 
 import asyncio
 import ctypes
@@ -25,8 +25,10 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from vit_demo.accelerator import ZERO_GPU
 from vit_demo.defaults import MAX_PICTURE_BYTES
-from vit_demo.errors import InputError
+from vit_demo.errors import BusyError, InputError
+from vit_demo.resources import raise_descriptor_limit
 from vit_demo.service.engine import get_engine
+from vit_demo.service.jobs import SHUTTING_DOWN
 from vit_demo.version import __version__
 from vit_demo.web.api import documents, mcp
 from vit_demo.web.catalog import example_photos
@@ -36,7 +38,7 @@ from vit_demo.web.guard import log, replacements, uploads
 from vit_demo.web.guard.compression import Compression
 from vit_demo.web.guard.event_checks import forget_ended
 from vit_demo.web.guard.protocol import Protocol
-from vit_demo.web.guard.security import Guard
+from vit_demo.web.guard.security import guard
 from vit_demo.web.page import build_page
 from vit_demo.web.requests.routes import routes
 
@@ -56,8 +58,11 @@ M_ARENA_MAX = -8
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
 
-SHUTDOWN_SECONDS = 20.0
-"""Time that requests in progress have to finish when the server stops."""
+SHUTDOWN_SECONDS, ACCEPTING_SECONDS = 8.0, 3.0
+"""Time for requests in progress when the server stops, and in which it accepts more, until a proxy sends none."""
+
+HEALTH_SECONDS = 3.0
+"""Time in which a worker must answer."""
 
 
 def launch(host: str | None = None, port: int | None = None, *, wait: bool = True) -> gr.Blocks:
@@ -86,7 +91,13 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     page = app.state.page
     # The guard reads X-Forwarded-For if a proxy is announced; uvicorn would believe any local process.
     config = uvicorn.Config(
-        app, loop="asyncio", http=Protocol, log_level="warning", proxy_headers=False, server_header=False
+        app,
+        loop="asyncio",
+        http=Protocol,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
     )
     server = Server(config)
     server.run = partial(server.run, [listening])  # type: ignore[method-assign]
@@ -115,6 +126,7 @@ def asgi_app() -> FastAPI:
     os.environ |= {"GRADIO_ANALYTICS_MAX_EVENTS": "1", "GRADIO_ANALYTICS_CACHE_FREQUENCY": str(sys.maxsize)}
     with suppress(OSError, AttributeError):  # other C libraries have no such function
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+    raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     page = build_page()
     head.install()
@@ -126,10 +138,10 @@ def asgi_app() -> FastAPI:
         *example_photos.routes(modules.PREFIX),
         *head.routes(),
     ]
-    own += [*documents.routes(page), Route("/healthz", healthz)]
+    own += [*documents.routes(page), Route("/healthz", healthz), Route("/readyz", readyz)]
     app = FastAPI(routes=own, lifespan=lambda _: _cleaned(page), openapi_url=None)
     app.add_middleware(Compression)
-    app.add_middleware(Guard, page=page)
+    app.add_middleware(guard, page=page)
     app.state.page = page
     gr.mount_gradio_app(
         app,
@@ -159,6 +171,7 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
             with suppress(OSError):  # for instance of a file that has been deleted meanwhile
                 await asyncio.to_thread(cleaner.clean, time.time())
 
+    asyncio.get_running_loop().set_exception_handler(log.handle_error)
     cleaning = asyncio.create_task(clean())
     try:
         yield
@@ -177,9 +190,9 @@ def _serve_until_stopped(page: gr.Blocks) -> None:
         signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
-    finished = get_engine().jobs.close(SHUTDOWN_SECONDS)
+    finished = get_engine().jobs.close(SHUTDOWN_SECONDS, ACCEPTING_SECONDS)
     stopped.clear()
-    stopped.wait(1.0)  # time to send the last responses; a second signal ends it at once
+    stopped.wait(0.3)  # time to send the last responses; a second signal ends it at once
     page.close()
     if not finished:
         # The interpreter would stop the threads of these jobs, and could then wait forever for their locks.
@@ -210,8 +223,19 @@ def _listen(host: str | None, port: int | None) -> socket.socket:
 
 
 async def healthz(_: Request) -> JSONResponse:
-    """Status, device, loaded presets and version of the server."""
+    """Status, device, loaded presets and version of the server; 503 if its workers do not answer."""
     engine = get_engine()
+    try:
+        async with asyncio.timeout(HEALTH_SECONDS):
+            await engine.jobs.run_async("health", lambda: None, "digits")
+    except (TimeoutError, BusyError):
+        return JSONResponse({"status": "The workers do not answer: restart the server."}, 503)
     return JSONResponse(
         {"status": "ok", "device": engine.device_name, "presets": engine.loaded, "version": __version__}
     )
+
+
+async def readyz(_: Request) -> JSONResponse:
+    """Whether requests may be sent here; 503 as soon as the server is to stop."""
+    stops = get_engine().jobs.is_closing
+    return JSONResponse({"status": SHUTTING_DOWN if stops else "ok"}, 503 if stops else 200)

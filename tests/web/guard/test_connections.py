@@ -84,7 +84,9 @@ def test_who_holds_many_makes_room_although_all_are_busy(page, connections, monk
 
 
 @pytest.mark.parametrize(
-    "sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Dripped: ", stream("203.0.113.1")], ids=["silent", "headers", "stream"]
+    "sent",
+    [b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Dripped: ", stream("203.0.113.1")],
+    ids=["silent", "headers", "stream"],
 )
 def test_what_is_idle_ends(page, connections, monkeypatch, sent):
     monkeypatch.setattr(protocol, "IDLE_SECONDS", 0.5)

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import io
 import json
+import threading
 import time
 import zipfile
 import zlib
@@ -21,10 +22,13 @@ from vit_demo.errors import InputError, PresetError
 from vit_demo.model import ViTConfig
 from vit_demo.service.job import owner
 from vit_demo.web.catalog.example_digits import example_picture
-from vit_demo.web.requests import training
+from vit_demo.web.requests import poll, training
+from vit_demo.web.requests.packing import pack
 from vit_demo.web.requests.poll import handle
 from vit_demo.web.requests.training import handle_training
 from vit_demo.weights import trained
+
+from ...replies import complete
 
 TINY = ViTConfig(
     image_size=28, patch_size=7, in_channels=1, num_classes=10, embed_dim=32, depth=1, num_heads=2, mlp_ratio=2.0
@@ -82,12 +86,25 @@ def _folder(reply: dict[str, Any]) -> Any:
 
 
 def test_the_download_is_a_folder_for_explore(done, tmp_path):
-    [reply] = run({"download": done["model"]})
+    reply = complete({"kind": "train", "download": done["model"]})["result"]
     with zipfile.ZipFile(io.BytesIO(base64.b64decode(reply["zip"]))) as archive:
         assert archive.namelist() == ["vit_demo-digits/model.safetensors"]
         archive.extractall(tmp_path)
     found = vit_demo.explore(example_picture(3), tmp_path / "vit_demo-digits")
     np.testing.assert_allclose(found.attention(), done["look"]["map"], atol=1e-6)
+
+
+def test_the_event_loop_packs_no_download(monkeypatch):
+    packing: list[int] = []
+    monkeypatch.setattr(poll, "archive", lambda _: {"zip": "A" * 4_000_000})
+    monkeypatch.setattr(poll, "pack", lambda reply: (packing.append(threading.get_ident()), pack(reply))[1])
+
+    async def download() -> int:
+        await poll.handle({"kind": "train", "download": "mine"})
+        return threading.get_ident()
+
+    loop = asyncio.run(download())
+    assert packing and loop not in packing
 
 
 def test_mistakes_are_digits_that_it_gets_wrong(done):
@@ -138,9 +155,11 @@ def test_a_name_cannot_be_guessed_and_says_when_it_is_gone(done):
     assert trained.NAME.fullmatch(done["model"]) and done["run"] not in done["model"]
     other = "yours-" + "a" * 22
     assert asked({"kind": "model", "name": other})["error"] == trained.GONE
-    for request in ({"run": "x"}, {"run": 3}, {"run": done["model"]}, {"download": other}, {"download": "../x"}):
+    for request in ({"run": "x"}, {"run": 3}, {"run": done["model"]}):
         with pytest.raises(InputError):
             run(request)
+    for name in (other, "../x", 3):
+        assert "error" in complete({"kind": "train", "download": name})
 
 
 def test_a_network_that_was_used_is_gone_after_its_hour_as_well(monkeypatch):

@@ -23,7 +23,7 @@ MAX_PATH_LENGTH = 2000
 
 OPEN_ROUTES = {
     "GET": re.compile(
-        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|info|api|lessons|faithfulness)/?"
+        r"/|/(config|theme\.css|robots\.txt|favicon\.ico|healthz|readyz|info|api|lessons|faithfulness)/?"
         r"|/(openapi\.json|app_id|startup-events|mcp|mcp/schema)/?"
         r"|/(assets|static|vit_demo)/.+|/file[=/].+|/heartbeat/\w+|/queue/data|/call/(v2/)?\w+/\w+/?",
         re.ASCII | re.DOTALL,
@@ -101,12 +101,28 @@ def clean_headers(scope: Scope, path: str) -> None:
     if is_public and here is not None and here.is_loopback and not settings.num_proxies():
         # Otherwise a site could read everything here by letting its own name point to this machine.
         raise RequestRefused(421, "Open this page at localhost; behind a proxy, start it with VIT_DEMO_PROXY=1.")
-    is_change = scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
-    is_foreign = (
-        headers.get("sec-fetch-site") == "cross-site" and headers.get("origin") not in settings.allowed_origins()
-    )
-    if is_change and is_foreign:
+    if is_change(scope) and _is_foreign(headers):
         raise RequestRefused(403, "Pages of other sites may not use this server: see VIT_DEMO_ALLOWED_ORIGINS.")
+
+
+def is_change(scope: Scope) -> bool:
+    """Whether a request may change something, and may have a body."""
+    return scope["method"] in ("POST", "PUT", "PATCH", "DELETE")
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a browser sends a request for a page of another origin; other programs name no origin.
+
+    A proxy may have replaced the host, which only browsers without ``Sec-Fetch-Site`` need: towards plain http, except
+    on this machine, all of them.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if origin is None or origin in settings.allowed_origins():
+        return origin is None and site in ("cross-site", "same-site")
+    host = headers.get("x-forwarded-host", headers["host"]).partition(",")[0].strip()
+    return site not in ("same-origin", "none") and (
+        site is not None or origin.partition("://")[2].lower() != host.lower()
+    )
 
 
 def on_behalf_of(address: str, call: str) -> dict[str, str]:

@@ -1,11 +1,28 @@
 """Log records of any library, which may contain visitors' texts, as one short line without control characters."""
 
+import asyncio
 import logging
 import traceback
 from typing import Any
 
+import cachetools
+
 MAX_LINE_LENGTH, MAX_TRACEBACK_LENGTH = 300, 8000
 """Characters of a message, and of the end of a traceback."""
+
+_accept_errors: cachetools.TTLCache[str, bool] = cachetools.TTLCache(1, 60.0)
+
+
+def handle_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """An event loop's exception handler, which logs once a minute that no connection can be accepted.
+
+    asyncio would log it with a traceback up to 2,048 times a second.
+    """
+    message = context["message"]
+    if message not in _accept_errors:
+        loop.default_exception_handler(context)
+    if message.startswith("socket.accept()"):
+        _accept_errors[message] = True
 
 
 def install() -> None:

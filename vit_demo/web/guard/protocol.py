@@ -96,10 +96,9 @@ class Protocol(H11Protocol):
         self._unread = 0
 
     def shutdown(self) -> None:
-        """Called when the server stops: ends idle streams, too."""
+        """Called when the server stops and no work is left: ends with what has been sent."""
         super().shutdown()
-        if self.is_idle:
-            self.transport.close()
+        self.transport.close()
 
     @property
     def visitor(self) -> str:

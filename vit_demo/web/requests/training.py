@@ -6,7 +6,6 @@ ending it, and two at once. It is known by an unguessable name. Its weights stay
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import io
 import secrets
@@ -91,15 +90,12 @@ async def handle_training(request: dict[str, Any]) -> dict[str, Any]:
     Args:
         request: ``{"begin": {...}, "source": ...}`` with ``config``, the fields of ``ViTConfig``, those of ``Choices``,
             and perhaps ``from``, the name of a trained network to go on with; or ``{"run": name}``; or ``{"run": name,
-            "cancel": True}``; or ``{"download": name}`` of a trained network.
+            "cancel": True}``.
 
     Returns:
-        For a download ``zip``, base64 of an archive with a folder for ``vit_demo.explore``; else ``run``, ``state``
-        ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``seconds``, ``seed``, ``loss``, ``accuracy``,
-        ``look``, ``model``, ``before`` and ``mistakes``.
+        ``run``, ``state`` ("waiting", "running", "done" or "ended"), ``step`` of ``steps``, ``seconds``, ``seed``,
+        ``loss``, ``accuracy``, ``look``, ``model``, ``before`` and ``mistakes``.
     """
-    if request.get("download") is not None:
-        return {"zip": await asyncio.to_thread(_archive, parse.short_string(request["download"], "network"))}
     name = request.get("run")
     if name is None:
         name = _begin(request.get("begin"), request.get("source"))
@@ -217,13 +213,14 @@ def _as_png(digit: Tensor) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def _archive(name: str) -> str:
+def archive(name: str) -> dict[str, str]:
+    """``{"zip": ...}``, base64 of an archive with a folder of a trained network for ``vit_demo.explore``."""
     model, share, *_ = trained_network(name)
     with tempfile.TemporaryDirectory() as folder:
         path = save_digits(Path(folder), model, History(0, accuracy=[(0, share)]))
-        with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
-            archive.write(path, f"vit_demo-digits/{path.name}")
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
+        with zipfile.ZipFile(buffer := io.BytesIO(), "w") as file:
+            file.write(path, f"vit_demo-digits/{path.name}")
+    return {"zip": base64.b64encode(buffer.getvalue()).decode("ascii")}
 
 
 def _shown(name: str, run: Run, is_done: bool) -> dict[str, Any]:

@@ -11,8 +11,10 @@ import { english } from "./language.js";
  * @returns {import("../types").Server}
  */
 export function connect(address) {
-  const post = async (name, body) => (await fetch(`${address}/${name}`, { method: "POST", body })).json();
-  return { request: (fields) => post("request", JSON.stringify(fields)), upload: (file) => post("photo", file) };
+  const post = async (name, body, headers = {}) =>
+    (await fetch(`${address}/${name}`, { method: "POST", body, headers })).json();
+  const json = { "Content-Type": "application/json" };
+  return { request: (fields) => post("request", JSON.stringify(fields), json), upload: (file) => post("photo", file) };
 }
 
 /** Numbers requests: `start()` returns a function that is true until the next `start()`. */
