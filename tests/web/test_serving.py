@@ -43,6 +43,7 @@ from vit_demo.web.server import launch
 from dataclasses import replace
 
 def wait(*_, **__):
+    assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every full collection would take long"
     report(1, 2)
     time.sleep(1.5)
     raise methods.registry.InputError("This took its time.")
@@ -51,7 +52,6 @@ wait.__wrapped__ = methods.METHODS["occlusion"].function
 methods.METHODS["occlusion"] = replace(methods.METHODS["occlusion"], function=wait)
 gc.disable()
 launch()
-assert gc.isenabled() and gc.get_freeze_count() > 100_000, "every full collection would take long"
 """
 
 

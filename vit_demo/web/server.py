@@ -1,6 +1,7 @@
 """Starts the server with the page, the API, ``/healthz`` and ``/readyz``, and stops it gracefully."""
 
 import asyncio
+import atexit
 import ctypes
 import errno
 import gc
@@ -14,6 +15,7 @@ import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from typing import NoReturn
 
 import gradio as gr
 import uvicorn
@@ -71,8 +73,8 @@ def launch(host: str | None = None, port: int | None = None, *, wait: bool = Tru
     Args:
         host: Address to listen on; None for ``GRADIO_SERVER_NAME``, or 127.0.0.1 if that is not set.
         port: None for ``GRADIO_SERVER_PORT``, or 7860 or the next free port if that is not set.
-        wait: Whether to serve until SIGINT or SIGTERM, and then finish the requests in progress; otherwise the server
-            runs in a thread until the page is closed.
+        wait: Whether to serve until SIGINT or SIGTERM, finish the requests in progress and end the process; otherwise
+            the server runs in a thread until the page is closed.
 
     Returns:
         The page, served at its ``local_url``.
@@ -180,7 +182,7 @@ async def _cleaned(page: gr.Blocks) -> AsyncIterator[None]:
         uploads.clear()
 
 
-def _serve_until_stopped(page: gr.Blocks) -> None:
+def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
     # These objects live as long as the server. Otherwise each full garbage collection would traverse them, and every
     # visitor would wait for a quarter of a second.
     gc.freeze()
@@ -190,14 +192,15 @@ def _serve_until_stopped(page: gr.Blocks) -> None:
         signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
-    finished = get_engine().jobs.close(SHUTDOWN_SECONDS, ACCEPTING_SECONDS)
+    get_engine().jobs.close(SHUTDOWN_SECONDS, ACCEPTING_SECONDS)
     stopped.clear()
     stopped.wait(0.3)  # time to send the last responses; a second signal ends it at once
     page.close()
-    if not finished:
-        # The interpreter would stop the threads of these jobs, and could then wait forever for their locks.
-        uploads.remove()
-        os._exit(0)
+    # Otherwise Python looks at a million objects first, which takes seconds, and perhaps waits for ever for the locks of
+    # jobs that still run.
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _listen(host: str | None, port: int | None) -> socket.socket:
