@@ -1,7 +1,6 @@
 """Starts the server with the page, the API, ``/healthz`` and ``/readyz``, and stops it gracefully."""
 
 import asyncio
-import atexit
 import ctypes
 import errno
 import gc
@@ -62,6 +61,9 @@ FIRST_PORT, NUM_PORTS = 7860, 100
 
 SHUTDOWN_SECONDS, ACCEPTING_SECONDS = 8.0, 3.0
 """Time for requests in progress when the server stops, and in which it accepts more, until a proxy sends none."""
+
+END_SECONDS = 9.5
+"""Time after which the process ends in any case."""
 
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
@@ -192,14 +194,19 @@ def _serve_until_stopped(page: gr.Blocks) -> NoReturn:
         signal.signal(number, lambda *_: stopped.set())
     while not stopped.wait(0.5):  # on some systems signals do not interrupt a wait without a timeout
         pass
+    latest = threading.Timer(END_SECONDS, _end)
+    latest.daemon = True
+    latest.start()
     get_engine().jobs.close(SHUTDOWN_SECONDS, ACCEPTING_SECONDS)
     stopped.clear()
     stopped.wait(0.3)  # time to send the last responses; a second signal ends it at once
     page.close()
-    # Otherwise Python looks at a million objects first, which takes seconds, and perhaps waits for ever for the locks of
-    # jobs that still run.
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
+    _end()
+
+
+def _end() -> NoReturn:
+    """Ends the process; Python itself would first look at a million objects, and perhaps wait for locks of jobs."""
+    uploads.remove()
     os._exit(0)
 
 
