@@ -41,8 +41,8 @@ def raise_descriptor_limit() -> None:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(MAX_DESCRIPTORS, hard)
-        if soft != resource.RLIM_INFINITY and soft < most:
+        most = MAX_DESCRIPTORS if hard < 0 else min(MAX_DESCRIPTORS, hard)  # infinity is -1
+        if 0 <= soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 

@@ -43,8 +43,8 @@ class Job(Generic[T]):
         self._future.set_running_or_notify_cancel()  # a waiter that leaves must not cancel it for the others
         self._lock = threading.Lock()
         self.owners: set[str] = set()
-        self._claimed = self._cancelled = False
-        self._reason: InputError | None = None
+        self._claimed = False
+        self._cancelled: InputError | type[Cancelled] | None = None
         self._started_at = float("inf")
         self._waiters = 0
         self._wanted_at = time.monotonic() if parent is None else float("-inf")
@@ -65,7 +65,7 @@ class Job(Generic[T]):
     def report(self, done: int, total: int) -> None:
         """Records the progress; raises ``Cancelled`` if nobody waits for the job any more."""
         if not self.is_wanted:
-            raise self._reason or Cancelled
+            raise self._cancelled or Cancelled
         if time.monotonic() - self._started_at > JOB_SECONDS:
             raise InputError(
                 "This took more than {0} seconds: choose a smaller model or picture.", f"{JOB_SECONDS:.0f}"
@@ -74,9 +74,9 @@ class Job(Generic[T]):
         if self._parent is not None and self._parent.is_wanted:
             self._parent.report(done, total)
 
-    def cancel(self, reason: InputError | None = None) -> None:
+    def cancel(self, reason: InputError | type[Cancelled] = Cancelled) -> None:
         """Stops the job at its next report, as if nobody waited for it; those who do get the reason, if given."""
-        self._cancelled, self._reason = True, reason
+        self._cancelled = reason
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -129,7 +129,7 @@ class Job(Generic[T]):
         self._context.run(current_job.set, self)
         try:
             if not self.is_wanted:
-                raise self._reason or Cancelled
+                raise self._cancelled or Cancelled
             self._future.set_result(self._context.run(work))
         except BaseException as error:
             _release_frames(error)

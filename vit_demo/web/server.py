@@ -59,11 +59,9 @@ M_ARENA_MAX = -8
 FIRST_PORT, NUM_PORTS = 7860, 100
 """Gradio's ports; by default the server uses the first free one."""
 
-SHUTDOWN_SECONDS, ACCEPTING_SECONDS = 8.0, 3.0
-"""Time for requests in progress when the server stops, and in which it accepts more, until a proxy sends none."""
-
-END_SECONDS = 9.5
-"""Time after which the process ends in any case."""
+ACCEPTING_SECONDS, SHUTDOWN_SECONDS, END_SECONDS = 3.0, 8.0, 9.0
+"""When the server stops: until when it accepts requests, since a proxy may send some; until when work may go on; until
+when the process ends in any case."""
 
 HEALTH_SECONDS = 3.0
 """Time in which a worker must answer."""
@@ -247,5 +245,5 @@ async def healthz(_: Request) -> JSONResponse:
 
 async def readyz(_: Request) -> JSONResponse:
     """Whether requests may be sent here; 503 as soon as the server is to stop."""
-    stops = get_engine().jobs.is_closing
-    return JSONResponse({"status": SHUTTING_DOWN if stops else "ok"}, 503 if stops else 200)
+    closing = get_engine().jobs.is_closing
+    return JSONResponse({"status": SHUTTING_DOWN if closing else "ok"}, 503 if closing else 200)

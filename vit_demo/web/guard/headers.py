@@ -111,18 +111,14 @@ def is_change(scope: Scope) -> bool:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a browser sends a request for a page of another origin; other programs name no origin.
+    """Whether a browser sends a request for a page of another origin, which only browsers name.
 
-    A proxy may have replaced the host, which only browsers without ``Sec-Fetch-Site`` need: towards plain http, except
-    on this machine, all of them.
+    They leave out ``Sec-Fetch-Site`` towards plain http, except on their own machine.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    if origin is None or origin in settings.allowed_origins():
-        return origin is None and site in ("cross-site", "same-site")
     host = headers.get("x-forwarded-host", headers["host"]).partition(",")[0].strip()
-    return site not in ("same-origin", "none") and (
-        site is not None or origin.partition("://")[2].lower() != host.lower()
-    )
+    is_same = origin is None or origin.partition("://")[2].lower() == host.lower()
+    return origin not in settings.allowed_origins() and not (site in ("same-origin", "none") if site else is_same)
 
 
 def on_behalf_of(address: str, call: str) -> dict[str, str]:

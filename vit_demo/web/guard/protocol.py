@@ -81,14 +81,12 @@ class Protocol(H11Protocol):
     def pause_writing(self) -> None:
         """Called for a response that is not read at once: ends the largest of who holds most, if all are too much."""
         super().pause_writing()
-        unread = {peer: peer.unread for peer in self._peers()}
-        while sum(unread.values()) > MAX_UNREAD_BYTES:
+        peers = self._peers()
+        while sum(peer.unread for peer in peers) > MAX_UNREAD_BYTES:
             held = Counter[str]()
-            for peer, nbytes in unread.items():
-                held[peer.visitor] += nbytes
-            largest = max(unread, key=lambda peer: (held[peer.visitor], unread[peer]))
-            largest.transport.abort()
-            del unread[largest]
+            for peer in peers:
+                held[peer.visitor] += peer.unread
+            max(peers, key=lambda peer: (held[peer.visitor], peer.unread)).transport.abort()
 
     def resume_writing(self) -> None:
         """Called when most of what was sent has been read."""
