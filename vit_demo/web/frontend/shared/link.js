@@ -181,6 +181,7 @@ const NETWORK_FIELDS = {
 const FIELDS = [
   ["section", "", "section", "attention", name],
   ["method", "", "method", "attention", name],
+  ["picture_alone", "", "plain", false, flag("yes")],
   ["block", "", "block", null, block],
   ["head", "", "head", -1, block],
   ["direction", "", "direction", "from", oneOf("from", "to")],
@@ -190,6 +191,7 @@ const FIELDS = [
   ["removed", "", "dropped", null, { write: encodePatches, read: decodePatches }],
   ["opacity", "", "opacity", 0.8, percent],
   ["smooth", "", "smooth", false, flag("yes")],
+  ["scale", "", "scale", "shared", oneOf("shared", "own")],
   ["features", "features", "mode", "similarity", oneOf(...FEATURE_MODES)],
   ["features_block", "features", "block", null, block],
   ["segments", "features", "k", 5, number(2, 12)],

@@ -9,6 +9,7 @@
  * @typedef {object} View
  * @property {string} section
  * @property {string} method
+ * @property {boolean} plain whether the picture is shown without a map
  * @property {number | null} block
  * @property {number} head -1 for the mean of all
  * @property {string} direction "from" or "to"
@@ -18,6 +19,7 @@
  * @property {number[] | null} dropped patches in their order, or null for none
  * @property {number} opacity
  * @property {boolean} smooth whether neighbouring patches blend
+ * @property {string} scale "shared" by the maps of a picture, or a map's "own"
  * @property {{mode: string, block: number | null, k: number, background: boolean, opacity: number, pinned: Place | null, second: {example?: string, own?: string} | null}} features
  *   `second` is an example, or one of the visitor's own, which no link holds.
  * @property {{step: number, patch: number | null, block: number | null, head: number, filter: number | null, fromClassToken: boolean}} tour

@@ -79,7 +79,7 @@ export function placeOf(grid, patch) {
 }
 
 export const queryName = (result, query, block) =>
-  query === null ? defaultQueryName(result, block) : translate("patch {place}", { place: placeOf(result, query) });
+  query === null ? defaultQueryName(result, block) : translate("square {place}", { place: placeOf(result, query) });
 
 export const blockName = ({ numBlocks }, block) =>
   translate("block {block} of {blocks}", { block: block + 1, blocks: numBlocks });
@@ -123,7 +123,7 @@ export function attentionSentence(result, { block, head, direction, query }) {
   }
   if (query === null && !result.hasClassToken) {
     return translate(
-      "How much attention each patch gets in {where}, averaged over *all tokens*: this model has no class token. A token divides its attention among all tokens, itself included: 100 %.",
+      "How much attention each square gets in {where}, averaged over *all tokens*: this model has no class token.",
       { where },
     );
   }
@@ -131,17 +131,17 @@ export function attentionSentence(result, { block, head, direction, query }) {
   if (direction === "to") {
     return query === null
       ? translate(
-          "What attends to the *class token* in {where}. The more a patch is coloured, the more of its own attention goes there.",
+          "What attends to the *class token* in {where}: the deeper the colour of a square, the more of its own attention goes there.",
           values,
         )
       : translate(
-          "What attends to the *patch at {place}* in {where}. The more a patch is coloured, the more of its own attention goes there.",
+          "What attends to the *square at {place}* in {where}: the deeper the colour of a square, the more of its own attention goes there.",
           values,
         );
   }
   if (query === null) {
     const sentence = translate(
-      "What the *class token* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
+      "What the *class token* attends to in {where}. Its shares, with what it keeps for itself, add up to 100 %.",
       values,
     );
     const isRead = result.pool.startsWith("cls") && result.predictions.length;
@@ -150,7 +150,7 @@ export function attentionSentence(result, { block, head, direction, query }) {
       : sentence;
   }
   return translate(
-    "What the *patch at {place}* attends to in {where}. A token divides its attention among all tokens, itself included: 100 %.",
+    "What the *square at {place}* attends to in {where}. Its shares, with what it keeps for itself and gives the class token, add up to 100 %.",
     values,
   );
 }
@@ -161,10 +161,10 @@ export function attentionReading(_result, view, patch, value) {
   const isItself = view.query === patch;
   if (view.direction === "from") {
     return isItself
-      ? translate("attends to itself with *{share}*", values)
-      : translate("attends to this patch with *{share}*", values);
+      ? translate("keeps *{share}* for itself", values)
+      : translate("gets *{share}* of the attention", values);
   }
   return isItself
-    ? translate("is attended to by itself with *{share}*", values)
-    : translate("is attended to by this patch with *{share}*", values);
+    ? translate("keeps *{share}* for itself", values)
+    : translate("gives *{share}* of its attention", values);
 }

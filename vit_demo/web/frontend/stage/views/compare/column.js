@@ -8,10 +8,9 @@ import { menuModels } from "../../../shared/pageState.js";
 import { formatArea, formatBytes, placeOf, probabilityOf, targetOf } from "../../format.js";
 import { scaleEnd } from "../../heatmapColours.js";
 import { measureOf, testedClass } from "../../onDemand.js";
-import { fitCanvas, listenToPatches, paintResult } from "../../pictureCanvas.js";
+import { fitCanvas, listenToPatches, paintResult } from "../../picture.js";
 
 const OPACITY = 0.8;
-const NONE = new Set();
 
 const HTML = `
   <div class="choices">
@@ -27,7 +26,7 @@ const HTML = `
   </div>
   <p class="at"></p>
   <dl></dl>
-  <button type="button" class="quiet remove">Remove</button>`;
+  <button type="button" class="quiet remove">Delete this column</button>`;
 
 /** `onChange(part)` gets a choice, `onHover(patch, result)` a patch or null, `onRemove()` a click on "Remove". */
 export function createColumn(methods, { onChange, onHover, onRemove }) {
@@ -85,9 +84,9 @@ export function createColumn(methods, { onChange, onHover, onRemove }) {
     const { result, map, end, hovered, choices } = shown;
     canvas.style.visibility = result ? "" : "hidden";
     if (!result) return;
-    const style = { ...methods[choices.method].style(result), floor: end };
+    const style = { ...methods[choices.method].style(result), end };
     const size = fitCanvas(canvas, pane, result.size);
-    paintResult(canvas, size, result, { map, style, opacity: OPACITY, queried: null, hovered, dropped: NONE });
+    paintResult(canvas, size, result, { map, style, opacity: OPACITY, hovered });
   }
 
   function describe() {

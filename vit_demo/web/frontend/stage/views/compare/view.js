@@ -14,11 +14,10 @@ export const order = 60;
 export const sections = ["compare"];
 
 export const html = `
-  <section class="card compare">
+  <section class="chapter compare">
     <h2>Compare</h2>
-    <p class="intro">The same picture side by side. Maps with the same unit share one colour scale, shares of
-      attention as multiples of an even share, and pointing at a patch
-      shows the same place in every column.</p>
+    <p class="lead">The same picture in several columns, on one colour scale. Point at a square to see the same place in each.
+      An even share is what every square would get if all got the same.</p>
     <div class="tools">
       <button type="button" class="quiet add">Add a column</button>
       <button type="button" class="quiet reset">Reset</button>

@@ -14,9 +14,9 @@ export function faithfulnessText(name, { deletion, insertion }) {
   return [
     translate(VERDICTS[Number(deletes)][Number(inserts)], { name, orders: deletion.random.length }),
     [
-      translate("Deletion, its strongest patches removed first:"),
+      translate("Deletion, the strongest squares masked first:"),
       comparison(deletion, translate("lower is better")),
-      translate("Insertion, its strongest patches inserted first:"),
+      translate("Insertion, the strongest squares put in first:"),
       comparison(insertion, translate("higher is better")),
     ].join(" "),
   ];
@@ -27,12 +27,12 @@ export const beatsAll = ({ random, orders_beaten: ordersBeaten }) => ordersBeate
 /** By whether the heatmap deletes, and then inserts, better than every random order. */
 const VERDICTS = [
   [
-    english("*Not clearly better than random*: do not read its strongest patches as the reason for *{name}*."),
-    english("*In part*: its strongest patches restore *{name}*, but it does not clearly need them."),
+    english("*Not clearly better than random*: do not read the strongest squares as the reason for *{name}*."),
+    english("*In part*: the strongest squares alone bring *{name}* back, but it does not clearly need them."),
   ],
   [
-    english("*In part*: *{name}* needs its strongest patches, but they do not clearly restore it on their own."),
-    english("*Yes, better than all {orders} random orders*: its strongest patches matter to *{name}*."),
+    english("*In part*: *{name}* needs the strongest squares, but they alone do not clearly bring it back."),
+    english("*Yes, better than all {orders} random orders*: the strongest squares matter to *{name}*."),
   ],
 ];
 
@@ -50,12 +50,17 @@ function comparison({ area, random_area: randomArea, random, orders_beaten: coun
  * randomized, for a map of `numPatches`.
  */
 export function randomizationText(correlations, numPatches) {
+  const [first, second] = correlations;
   const last = correlations.at(-1);
-  return translate(
-    "With all weights randomized, the map’s rank correlation with this heatmap is {value} (1: the same order of patches, 0: unrelated): {similarity}.",
+  const words = translate(
+    "With all weights random, the map’s rank correlation with this one is {value} (1: the same order of squares, 0: unrelated): {similarity}.",
     { value: formatArea(last), similarity: similarity(last, numPatches) },
   );
+  const isSudden = correlations.length > 2 && first - second > SUDDEN * (first - last);
+  return isSudden ? `${words} ${translate("Most of the change comes with the classifier head, which is replaced first.")}` : words;
 }
+
+const SUDDEN = 0.5; // of the whole change
 
 /** Two unrelated maps of n patches correlate by less than 2 / √(n - 1) in 95 % of all cases. */
 function similarity(correlation, numPatches) {
@@ -63,7 +68,7 @@ function similarity(correlation, numPatches) {
   if (Math.abs(correlation) <= chance) {
     return translate("no more than expected by chance with {patches} patches", { patches: numPatches });
   }
-  if (correlation < 0) return translate("the order is partly reversed");
+  if (correlation < 0) return translate("the order is partly reversed, so the map depends on what was learned");
   if (correlation > 0.7) return translate("most of the order does not depend on the learned weights");
   return translate("part of the order does not depend on the learned weights");
 }
@@ -220,7 +225,7 @@ export function createMethodTable(panel, methods, curves) {
 
 function row({ label, classSpecific }, { deletion, insertion }) {
   const name = make("th", { scope: "row", textContent: label });
-  if (!classSpecific) name.append(make("small", { textContent: ` ${english("same for every class")}` }));
+  if (!classSpecific) name.append(make("small", { textContent: ` ${english("whatever the class")}` }));
   const cells = [deletion, insertion].map((side) => cell(side.area, remarkOf(side)));
   return make("tr", {}, name, ...cells);
 }

@@ -9,9 +9,9 @@ export const order = 52;
 export const offline = true;
 
 export const html = `
-  <section class="card map-table">
+  <section class="map-table">
     <details>
-      <summary><h2>The map as a table</h2></summary>
+      <summary>The map as a table</summary>
       <p class="hint peak-place"></p>
       <div class="cells-of-map" tabindex="0" role="region" aria-label="The map as a table"><table></table></div>
     </details>

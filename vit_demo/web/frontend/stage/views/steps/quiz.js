@@ -120,7 +120,7 @@ function nearestPosition(facts, { positions }) {
   const answer = means.indexOf(Math.max(...means));
   const numbers = means.map((mean) => formatDecimals(mean, 2)).join(" · ");
   return {
-    prompt: translate("Which positions are most similar to the one in the middle?"),
+    prompt: translate("Which positions are most similar to the marked one?"),
     options,
     answer,
     why: translate(
